@@ -1,0 +1,1 @@
+//! Reliable broadcast over InfiniBand hardware multicast.
