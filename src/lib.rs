@@ -11,6 +11,7 @@
 
 #![warn(missing_docs)]
 
+pub mod bootstrap;
 pub mod protocol;
 pub mod rank;
 pub mod time;
