@@ -12,6 +12,7 @@
 #![warn(missing_docs)]
 
 pub mod bootstrap;
+pub mod driver;
 pub mod protocol;
 pub mod rank;
 pub mod time;
