@@ -116,7 +116,7 @@ impl<C: Core, T: Transport> Driver<C, T> {
     }
 
     /// Joins the next broadcast with a message that the driver owns until it is
-    /// [taken](Self::take).
+    /// [taken](Self::take_message).
     ///
     /// # Errors
     /// As [`Core::start`].
@@ -136,9 +136,9 @@ impl<C: Core, T: Transport> Driver<C, T> {
         self.completed.remove(&op)
     }
 
-    /// The message of a complete operation that the driver owns, once.
-    pub fn take(&mut self, op: OpId) -> Option<Vec<u8>> {
-        if self.take_complete(op) { self.messages.remove(op) } else { None }
+    /// The message of an operation that has completed, once.
+    pub fn take_message(&mut self, op: OpId) -> Option<Vec<u8>> {
+        self.messages.remove(op)
     }
 
     /// Whether nothing is owed for any operation begun here.

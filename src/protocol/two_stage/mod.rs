@@ -35,6 +35,14 @@ use multicast_stage::Gate;
 use operation::{Operation, Owned};
 use std::collections::VecDeque;
 
+/// The neighbours of `me` on the virtual ring of `size` ranks: whom it receives from and sends to.
+pub fn ring_peers(me: Rank, size: u32) -> Vec<Rank> {
+    let mut peers = vec![me.predecessor(size), me.successor(size)];
+    peers.dedup();
+    peers.retain(|peer| *peer != me);
+    peers
+}
+
 /// The two-stage protocol at one rank.
 #[derive(Debug)]
 pub struct TwoStage {
@@ -64,14 +72,11 @@ impl TwoStage {
     /// If the configuration contradicts itself.
     pub fn new(me: Rank, size: u32, first: OpId, config: Config) -> Result<Self, ConfigError> {
         config.validate()?;
-        let mut peers = vec![me.predecessor(size), me.successor(size)];
-        peers.dedup();
-        peers.retain(|peer| *peer != me);
         Ok(TwoStage {
             me,
             size,
             config,
-            peers,
+            peers: ring_peers(me, size),
             operations: VecDeque::new(),
             first,
             ahead: 0,
