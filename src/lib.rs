@@ -12,8 +12,15 @@
 #![warn(missing_docs)]
 
 pub mod bootstrap;
+#[cfg(feature = "verbs")]
+pub mod broadcast;
+pub mod driver;
 pub mod protocol;
 pub mod rank;
+#[cfg(feature = "verbs")]
+pub mod rdma;
 pub mod time;
 pub mod transport;
+#[cfg(feature = "verbs")]
+pub mod verbs;
 pub mod wire;

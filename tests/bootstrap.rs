@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
-use verbcast::bootstrap::{Address, Bootstrap, BootstrapError, Job, Rendezvous};
+use verbcast::bootstrap::{Address, Bootstrap, BootstrapError, Environment, Star};
 use verbcast::rank::Rank;
 
 /// Nothing here may take longer, however busy the machine is.
@@ -23,14 +23,31 @@ fn unix() -> Address {
     Address::Unix(std::env::temp_dir().join(name))
 }
 
+/// A process of a job, and its patience.
+#[derive(Clone)]
+struct Job {
+    environment: Environment,
+    timeout: Duration,
+}
+
+impl Job {
+    fn rank(&self) -> Rank {
+        self.environment.rank
+    }
+
+    fn join(&self) -> Result<Star, BootstrapError> {
+        Star::join(&self.environment, self.timeout)
+    }
+}
+
 fn job(rank: u32, size: u32, address: &Address, timeout: u64) -> Job {
-    Job {
+    let environment = Environment {
         rank: Rank(rank),
         size,
         rendezvous: Some(address.clone()),
         token: "a token".into(),
-        timeout: Duration::from_secs(timeout),
-    }
+    };
+    Job { environment, timeout: Duration::from_secs(timeout) }
 }
 
 /// Runs `what` for each job in a thread of its own and returns the outcomes in the jobs' order.
@@ -51,7 +68,7 @@ fn run<T: Send>(
 }
 
 fn join(job: &Job) -> Result<(), BootstrapError> {
-    Rendezvous::join(job).map(drop)
+    job.join().map(drop)
 }
 
 fn port(address: &Address) -> u16 {
@@ -66,11 +83,11 @@ fn everybody_gets_everybodys_blob() {
     for (size, address) in [(1, tcp()), (2, tcp()), (8, tcp()), (2, unix()), (8, unix())] {
         let jobs: Vec<Job> = (0..size).map(|rank| job(rank, size, &address, 30)).collect();
         let outcomes = run(&jobs, |job| {
-            let mut rendezvous = Rendezvous::join(job)?;
-            assert_eq!((rendezvous.rank(), rendezvous.size()), (job.rank, size));
-            let small = rendezvous.all_gather(&[job.rank.0 as u8])?;
-            rendezvous.barrier()?;
-            let large = rendezvous.all_gather(&vec![job.rank.0 as u8; 300_000])?;
+            let mut star = job.join()?;
+            assert_eq!((star.rank(), star.size()), (job.rank(), size));
+            let small = star.all_gather(&[job.rank().0 as u8])?;
+            star.barrier()?;
+            let large = star.all_gather(&vec![job.rank().0 as u8; 300_000])?;
             Ok((small, large.iter().map(|blob| (blob[0], blob.len())).collect::<Vec<_>>()))
         });
         for outcome in outcomes {
@@ -86,7 +103,7 @@ fn everybody_gets_everybodys_blob() {
 
 #[test]
 fn one_rank_needs_no_address() {
-    let mut alone = Rendezvous::join(&Job::alone()).unwrap();
+    let mut alone = Star::join(&Environment::alone(), HANG).unwrap();
     assert_eq!(alone.all_gather(b"me").unwrap(), [b"me"]);
 }
 
@@ -115,12 +132,12 @@ fn a_rank_that_leaves_is_named_to_all() {
     let address = unix();
     let jobs: Vec<Job> = (0..4).map(|rank| job(rank, 4, &address, 30)).collect();
     let outcomes = run(&jobs, |job| {
-        let mut rendezvous = Rendezvous::join(job)?;
-        if job.rank == Rank(3) {
+        let mut star = job.join()?;
+        if job.rank() == Rank(3) {
             return Ok(());
         }
-        let first = rendezvous.barrier().unwrap_err();
-        assert_eq!(rendezvous.barrier(), Err(first.clone()), "the error stays");
+        let first = star.barrier().unwrap_err();
+        assert_eq!(star.barrier(), Err(first.clone()), "the error stays");
         Err(first)
     });
     for outcome in &outcomes[..3] {
@@ -133,8 +150,8 @@ fn rank_0_that_leaves_is_named_to_all() {
     let address = tcp();
     let jobs: Vec<Job> = (0..3).map(|rank| job(rank, 3, &address, 30)).collect();
     let outcomes = run(&jobs, |job| {
-        let mut rendezvous = Rendezvous::join(job)?;
-        if job.rank == Rank(0) { Ok(()) } else { rendezvous.barrier() }
+        let mut star = job.join()?;
+        if job.rank() == Rank(0) { Ok(()) } else { star.barrier() }
     });
     for outcome in &outcomes[1..] {
         assert_eq!(*outcome, Err("rank 0 left".to_owned()));
@@ -146,11 +163,11 @@ fn a_rank_that_does_not_take_part_is_named_to_all() {
     let address = unix();
     let jobs: Vec<Job> = (0..3).map(|rank| job(rank, 3, &address, 1)).collect();
     let outcomes = run(&jobs, |job| {
-        let mut rendezvous = Rendezvous::join(job)?;
-        if job.rank == Rank(2) {
+        let mut star = job.join()?;
+        if job.rank() == Rank(2) {
             thread::sleep(Duration::from_secs(4));
         }
-        rendezvous.barrier()
+        star.barrier()
     });
     for outcome in outcomes {
         assert_eq!(outcome, Err("rank 2 did not take part within 1 s".to_owned()));
@@ -180,13 +197,13 @@ fn two_with_the_same_rank_are_named_to_all() {
 fn another_jobs_rank_is_refused_and_the_right_one_still_comes() {
     let address = tcp();
     let mut stranger = job(1, 2, &address, 30);
-    stranger.token = "another token".into();
+    stranger.environment.token = "another token".into();
     let jobs = [job(0, 2, &address, 30), stranger.clone(), job(1, 2, &address, 30)];
     let outcomes = run(&jobs, |job| {
-        if job.token == "a token" && job.rank == Rank(1) {
+        if job.environment.token == "a token" && job.rank() == Rank(1) {
             thread::sleep(Duration::from_secs(1));
         }
-        Rendezvous::join(job)?.barrier()
+        job.join()?.barrier()
     });
     assert_eq!(outcomes[0], Ok(()));
     let refused = format!(
@@ -197,7 +214,7 @@ fn another_jobs_rank_is_refused_and_the_right_one_still_comes() {
 
     // Where nobody else comes, rank 0 says whom it has turned away.
     let address = tcp();
-    stranger.rendezvous = Some(address.clone());
+    stranger.environment.rendezvous = Some(address.clone());
     let outcomes = run(&[job(0, 2, &address, 2), stranger], join);
     let error = outcomes[0].clone().unwrap_err();
     assert!(error.starts_with("rank 1 did not appear"), "{error}");
@@ -215,7 +232,7 @@ fn strangers_do_not_disturb() {
         }
     };
     thread::scope(|scope| {
-        let hub = scope.spawn(|| Rendezvous::join(&job(0, 2, &address, 30))?.barrier());
+        let hub = scope.spawn(|| job(0, 2, &address, 30).join()?.barrier());
         // Silent ones, one that stops in the middle of a hello, ones that talk something else.
         let silent: Vec<TcpStream> = (0..200).map(|_| connect()).collect();
         let mut half = connect();
@@ -225,7 +242,7 @@ fn strangers_do_not_disturb() {
         let mut huge = connect();
         huge.write_all(&[1, 0xff, 0xff, 0xff, 0xff]).unwrap();
         drop(connect());
-        assert_eq!(Rendezvous::join(&job(1, 2, &address, 30)).unwrap().barrier(), Ok(()));
+        assert_eq!(job(1, 2, &address, 30).join().unwrap().barrier(), Ok(()));
         assert_eq!(hub.join().unwrap(), Ok(()));
         // They are closed, not kept. The last word may be lost to a reset.
         web.set_read_timeout(Some(HANG)).unwrap();
@@ -260,8 +277,8 @@ fn too_large_a_blob_is_an_error_for_all() {
     let address = unix();
     let jobs: Vec<Job> = (0..3).map(|rank| job(rank, 3, &address, 30)).collect();
     let outcomes = run(&jobs, |job| {
-        let len = if job.rank == Rank(1) { (1 << 20) + 1 } else { 1 };
-        Rendezvous::join(job)?.all_gather(&vec![0; len])
+        let len = if job.rank() == Rank(1) { (1 << 20) + 1 } else { 1 };
+        job.join()?.all_gather(&vec![0; len])
     });
     assert_eq!(outcomes[1], Err("rank 1 gave 1048577 bytes, more than 1048576".to_owned()));
     assert_eq!(outcomes[0], Err("rank 1 left".to_owned()));

@@ -8,12 +8,14 @@ use super::hub::dismiss;
 use super::link::{Kind, Link, LinkError, Pause, frame};
 use super::names::{blame, seconds};
 use super::socket::Listener;
-use super::{BootstrapError, blobs, rendezvous::Job};
+use super::{BootstrapError, blobs, star::Job};
 use crate::rank::Rank;
 use std::time::{Duration, Instant};
 
 /// How long a connection may stay silent.
 const SILENCE: Duration = Duration::from_secs(10);
+/// How long ranks that come late are told why the others have given up.
+const LINGER: Duration = Duration::from_secs(1);
 /// Most connections that have not introduced themselves; the oldest must go for another.
 const MAX_GUESTS: usize = 128;
 
@@ -51,10 +53,28 @@ impl<'a> Assembly<'a> {
         match assembly.run(listener) {
             Ok(()) => Ok(assembly.links.into_iter().flatten().collect()),
             Err(error) => {
+                assembly.linger(listener);
                 let guests = assembly.guests.into_iter().filter(|guest| !guest.refused);
                 let links = assembly.links.into_iter().flatten();
                 dismiss(links.chain(guests.map(|guest| guest.link)).collect(), &error);
                 Err(error)
+            }
+        }
+    }
+
+    /// Lets those in who come a moment after the failure, so that they learn of it too.
+    fn linger(&mut self, listener: &Listener) {
+        let until = Instant::now() + LINGER;
+        let here = |assembly: &Assembly<'_>| {
+            let guests = assembly.guests.iter().filter(|guest| !guest.refused).count();
+            assembly.links.iter().flatten().count() + guests
+        };
+        let mut pause = Pause::new();
+        while here(self) < self.links.len() && Instant::now() < until {
+            match self.accept(listener) {
+                Ok(true) => {}
+                Ok(false) => pause.sleep(until),
+                Err(_) => return,
             }
         }
     }

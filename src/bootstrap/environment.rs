@@ -1,9 +1,8 @@
 //! Which rank a process is, as whatever started it says in the environment.
 
-use super::{Address, Job, slurm};
+use super::{Address, slurm};
 use crate::rank::Rank;
 use std::fmt;
-use std::time::Duration;
 
 /// A process's place in its job.
 ///
@@ -20,19 +19,19 @@ use std::time::Duration;
 /// `VERBCAST_RENDEZVOUS` is the address where rank 0 waits for the others. Without it, a job under
 /// Slurm meets at the first host of `SLURM_STEP_NODELIST` (or `SLURM_JOB_NODELIST`), at a port
 /// from 10000 to 31999 that follows from the job's and the step's number. `VERBCAST_TOKEN` is the
-/// [token](Job::token) of the job; under Slurm it is by default the job's and the step's number.
+/// [token](Environment::token) of the job; under Slurm it is by default the job's and the step's number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Environment {
     /// This process's rank.
     pub rank: Rank,
     /// The number of ranks.
     pub size: u32,
-    /// Where rank 0 listens, if that is known.
+    /// Where rank 0 listens, if that is known. A single rank needs none.
     pub rendezvous: Option<Address>,
-    /// The job's token; empty if there is none.
+    /// The same text, of at most 256 bytes, at every rank of a job. It keeps jobs apart that
+    /// happen to use the same address; it travels in the clear and is no protection from an
+    /// eavesdropper. May be empty.
     pub token: String,
-    /// The variable that gave the rank.
-    pub source: &'static str,
 }
 
 /// A variable with a value that makes no sense, or one that is missing beside another.
@@ -110,13 +109,12 @@ impl Environment {
             None => slurm::rendezvous(&lookup)?,
         };
         let token = lookup("VERBCAST_TOKEN").or_else(|| slurm::token(&lookup)).unwrap_or_default();
-        Ok(Some(Environment { rank: Rank(rank), size, rendezvous, token, source }))
+        Ok(Some(Environment { rank: Rank(rank), size, rendezvous, token }))
     }
 
-    /// The job that this environment describes.
-    pub fn job(self, timeout: Duration) -> Job {
-        let Environment { rank, size, rendezvous, token, .. } = self;
-        Job { rank, size, rendezvous, token, timeout }
+    /// A job of one process.
+    pub fn alone() -> Environment {
+        Environment { rank: Rank(0), size: 1, rendezvous: None, token: String::new() }
     }
 }
 
@@ -158,7 +156,7 @@ mod tests {
             ("SLURM_PROCID", "SLURM_NTASKS"),
         ] {
             let found = read(&[(rank, "3"), (size, "8")]).unwrap().unwrap();
-            assert_eq!((found.rank, found.size, found.source), (Rank(3), 8, rank));
+            assert_eq!((found.rank, found.size), (Rank(3), 8));
         }
     }
 

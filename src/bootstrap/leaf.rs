@@ -3,8 +3,8 @@
 use super::hello::Hello;
 use super::link::{Kind, Link, LinkError, Pause, frame};
 use super::names::{blame, seconds};
-use super::rendezvous::Job;
 use super::socket::Socket;
+use super::star::Job;
 use super::{Address, BootstrapError, blobs};
 use crate::rank::Rank;
 use std::time::{Duration, Instant};

@@ -1,6 +1,6 @@
 //! How the ranks of a communicator find one another before there is a transport.
 //!
-//! [`Environment`] reads from the environment which rank a process is, [`Rendezvous`] brings the
+//! [`Environment`] reads from the environment which rank a process is, [`Star`] brings the
 //! ranks together over sockets, and [`vote`] takes a step for all or for none.
 
 mod address;
@@ -12,15 +12,15 @@ mod hub;
 mod leaf;
 mod link;
 mod names;
-mod rendezvous;
 mod slurm;
 mod socket;
+mod star;
 mod vote;
 
 pub use address::{Address, AddressError};
 pub use environment::{Environment, EnvironmentError};
 pub use names::name_ranks;
-pub use rendezvous::{Job, Rendezvous};
+pub use star::Star;
 pub use vote::{VoteError, vote};
 
 use crate::rank::Rank;

@@ -10,6 +10,7 @@
 
 mod bitmap;
 mod fragments;
+pub mod two_stage;
 
 pub use bitmap::Bitmap;
 pub use fragments::Fragments;
@@ -158,9 +159,9 @@ impl std::error::Error for StartError {}
 /// How many packets a transport takes right now.
 pub trait Room {
     /// Datagrams to the group.
-    fn multicast(&self) -> usize;
+    fn multicast_room(&self) -> usize;
     /// Reliable messages to `to`.
-    fn reliable(&self, to: Rank) -> usize;
+    fn reliable_room(&self, to: Rank) -> usize;
 }
 
 /// A protocol core. The module's documentation has the calling contract.

@@ -4,6 +4,10 @@
 //! in the driver; a received buffer belongs to the caller until it is recycled; a receive queue
 //! that overflows loses datagrams, and loss is normal.
 
+mod faults;
+
+pub use faults::{FaultError, Faults, Faulty};
+
 use crate::protocol::{Room, Via};
 use crate::rank::{OpId, Rank};
 use crate::time::Instant;

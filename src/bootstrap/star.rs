@@ -7,34 +7,20 @@ use super::hub::Hub;
 use super::leaf::Leaf;
 use super::names::blame;
 use super::socket::Listener;
-use super::{Address, Bootstrap, BootstrapError};
+use super::{Address, Bootstrap, BootstrapError, Environment};
 use crate::rank::Rank;
 use std::time::Duration;
 
-/// What a process has to know of its job to find the others.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Job {
-    /// This process's rank.
-    pub rank: Rank,
-    /// The number of ranks.
-    pub size: u32,
-    /// Where rank 0 listens. A single rank needs none.
-    pub rendezvous: Option<Address>,
-    /// The same text, of at most 256 bytes, at every rank of a job. It keeps jobs apart that
-    /// happen to use the same address; it travels in the clear and is no protection from an
-    /// eavesdropper. May be empty.
-    pub token: String,
-    /// Longest wait in one collective call.
-    pub timeout: Duration,
+/// What this process knows of its job, and its patience.
+pub(super) struct Job {
+    pub(super) rank: Rank,
+    pub(super) size: u32,
+    pub(super) rendezvous: Option<Address>,
+    pub(super) token: String,
+    pub(super) timeout: Duration,
 }
 
 impl Job {
-    /// A job of one process.
-    pub fn alone() -> Job {
-        let timeout = Duration::from_secs(30);
-        Job { rank: Rank(0), size: 1, rendezvous: None, token: String::new(), timeout }
-    }
-
     pub(super) fn place(&self) -> String {
         self.rendezvous.as_ref().map_or_else(|| "nowhere".to_owned(), Address::to_string)
     }
@@ -42,9 +28,9 @@ impl Job {
 
 /// A [`Bootstrap`] over TCP or Unix sockets.
 ///
-/// Every wait is bounded by the job's timeout, with a few seconds more for rank 0 to tell the
+/// Every wait is bounded by the timeout given to [`join`](Star::join), with a few seconds more for rank 0 to tell the
 /// others. After an error every later call returns the same error.
-pub struct Rendezvous {
+pub struct Star {
     rank: Rank,
     size: u32,
     state: Result<Role, BootstrapError>,
@@ -56,13 +42,15 @@ enum Role {
     Leaf(Leaf),
 }
 
-impl Rendezvous {
+impl Star {
     /// Brings the ranks of a job together. Collective.
     ///
     /// # Errors
     /// If a rank does not appear in time, or leaves; if ranks disagree about the size or the
     /// token, or two have the same rank; if rank 0 cannot listen.
-    pub fn join(job: &Job) -> Result<Rendezvous, BootstrapError> {
+    pub fn join(environment: &Environment, timeout: Duration) -> Result<Star, BootstrapError> {
+        let Environment { rank, size, rendezvous, token } = environment.clone();
+        let job = &Job { rank, size, rendezvous, token, timeout };
         let invalid = |what| Err(BootstrapError { rank: None, what });
         if job.rank.0 >= job.size {
             return invalid(format!("{} does not exist among {} ranks", job.rank, job.size));
@@ -83,11 +71,11 @@ impl Rendezvous {
             }
             (Some(address), _) => Role::Leaf(Leaf::join(job, address)?),
         };
-        Ok(Rendezvous { rank: job.rank, size: job.size, state: Ok(role) })
+        Ok(Star { rank: job.rank, size: job.size, state: Ok(role) })
     }
 }
 
-impl Bootstrap for Rendezvous {
+impl Bootstrap for Star {
     fn rank(&self) -> Rank {
         self.rank
     }
