@@ -1,7 +1,26 @@
 //! How the ranks of a communicator find one another before there is a transport.
+//!
+//! [`Environment`] reads from the environment which rank a process is, [`Star`] brings the
+//! ranks together over sockets, and [`vote`] takes a step for all or for none.
 
+mod address;
+mod assembly;
+mod blobs;
+mod environment;
+mod hello;
+mod hub;
+mod leaf;
+mod link;
+mod names;
+mod slurm;
+mod socket;
+mod star;
 mod vote;
 
+pub use address::{Address, AddressError};
+pub use environment::{Environment, EnvironmentError};
+pub use names::name_ranks;
+pub use star::Star;
 pub use vote::{VoteError, vote};
 
 use crate::rank::Rank;
@@ -36,14 +55,14 @@ pub trait Bootstrap {
 pub struct BootstrapError {
     /// The rank that is missing or failed, where it is known.
     pub rank: Option<Rank>,
-    /// What happened, and where.
+    /// What happened, and where; goes on after the name of the rank where there is one.
     pub what: String,
 }
 
 impl fmt::Display for BootstrapError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.rank {
-            Some(rank) => write!(f, "{rank}: {}", self.what),
+            Some(rank) => write!(f, "{rank} {}", self.what),
             None => f.write_str(&self.what),
         }
     }

@@ -21,6 +21,7 @@ impl fmt::Display for VoteError {
                 write!(f, "{rank}: {what}")?;
                 match refusals.len() - 1 {
                     0 => Ok(()),
+                    1 => f.write_str(" (and 1 more rank failed)"),
                     others => write!(f, " (and {others} more ranks failed)"),
                 }
             }
@@ -81,7 +82,7 @@ mod tests {
     fn one_refusal_is_everybodys() {
         let mut others = Others(vec![b"\x01yes".to_vec(), b"\x00no device".to_vec(), vec![]]);
         let error = vote(&mut others, Ok(b"mine")).unwrap_err();
-        assert_eq!(error.to_string(), "rank 2: no device (and 1 more ranks failed)");
+        assert_eq!(error.to_string(), "rank 2: no device (and 1 more rank failed)");
     }
 
     #[test]
