@@ -16,7 +16,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("rdma", &["rank", "time", "wire", "protocol", "transport", "bootstrap", "verbs"]),
     (
         "broadcast",
-        &["rank", "time", "wire", "protocol", "transport", "driver", "bootstrap", "rdma"],
+        &["rank", "time", "wire", "protocol", "transport", "driver", "bootstrap", "rdma", "verbs"],
     ),
 ];
 

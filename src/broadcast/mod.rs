@@ -30,6 +30,7 @@ use crate::rank::{OpId, Rank};
 use crate::rdma::{self, Agreed, Description, RdmaTransport};
 use crate::time::{Clock, Instant};
 use crate::transport::{Faulty, Park};
+use crate::verbs::Context;
 use crate::wire::HEADER_LEN;
 use bytemuck::Pod;
 use std::time::Duration;
@@ -70,11 +71,32 @@ impl Broadcaster {
     /// The same at every rank, if any of them has no usable device, a setting that differs, or
     /// cannot join the group or reach its peers.
     pub fn new(bootstrap: &mut dyn Bootstrap, config: &Config) -> Result<Self, Error> {
+        Self::make(bootstrap, config, None)
+    }
+
+    /// As [`new`](Self::new), on a device that the program has opened; its asynchronous events stay
+    /// the program's.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn with_context(
+        bootstrap: &mut dyn Bootstrap,
+        config: &Config,
+        context: Context,
+    ) -> Result<Self, Error> {
+        Self::make(bootstrap, config, Some(context))
+    }
+
+    fn make(
+        bootstrap: &mut dyn Bootstrap,
+        config: &Config,
+        context: Option<Context>,
+    ) -> Result<Self, Error> {
         let (rank, size) = (bootstrap.rank(), bootstrap.size());
         agree(bootstrap, config)?;
         let peers = two_stage::ring_peers(rank, size);
         let (transport, agreed, description) =
-            rdma::establish(bootstrap, &config.settings, &peers)?;
+            rdma::establish(bootstrap, &config.settings, &peers, context)?;
         let Agreed { key, seed, multicast, packet_len } = agreed;
         let fragment_len = packet_len - HEADER_LEN;
         let protocol = two_stage::Config {

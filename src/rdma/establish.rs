@@ -116,7 +116,8 @@ struct Opened {
     introduction: Introduction,
 }
 
-/// Makes the transport of this rank, connected with `peers`. Collective.
+/// Makes the transport of this rank, connected with `peers`, on `context` or on a device that it
+/// opens. Collective.
 ///
 /// # Errors
 /// The same at every rank, if one of them has no usable device or memory, or cannot join the group,
@@ -125,8 +126,9 @@ pub fn establish(
     bootstrap: &mut dyn Bootstrap,
     settings: &Settings,
     peers: &[Rank],
+    context: Option<Context>,
 ) -> Result<(RdmaTransport, Agreed, Description), VoteError> {
-    let opened = open(bootstrap, settings);
+    let opened = open(bootstrap, settings, context);
     let ballot = opened.as_ref().map(|opened| opened.introduction.emit());
     let ballot = ballot.as_ref().map(Vec::as_slice).map_err(|error| error.as_str());
     let introductions = vote(bootstrap, ballot)?;
@@ -157,26 +159,34 @@ pub fn establish(
     Ok((transport, agreed, description))
 }
 
-fn open(bootstrap: &dyn Bootstrap, settings: &Settings) -> Result<Opened, String> {
+fn open(
+    bootstrap: &dyn Bootstrap,
+    settings: &Settings,
+    context: Option<Context>,
+) -> Result<Opened, String> {
     settings.validate().map_err(|error| error.to_string())?;
+    let mut settings = settings.clone();
+    if let Some(context) = &context {
+        settings.devices = vec![context.name().to_owned()];
+    }
+    let settings = &settings;
     let rank = bootstrap.rank();
     let Survey { devices, choice } = survey(settings, rank).map_err(|error| error.to_string())?;
     let candidate = choice?;
     let report = &devices[candidate.device];
-    open_candidate(report, &candidate, bootstrap, settings).map_err(|error| error.to_string())
+    open_candidate(report, &candidate, context, bootstrap, settings).map_err(|error| error.to_string())
 }
 
 fn open_candidate(
     report: &DeviceReport,
     candidate: &Candidate,
+    context: Option<Context>,
     bootstrap: &dyn Bootstrap,
     settings: &Settings,
 ) -> verbs::Result<Opened> {
-    let devices = verbs::devices()?;
-    let device = devices.iter().find(|device| device.name() == report.name);
-    let context = match device {
-        Some(device) => device.open()?,
-        None => return Err(verbs::Error::vanished(&report.name)),
+    let context = match context {
+        Some(context) => context,
+        None => open_device(&report.name)?,
     };
     context.unblock_async_events()?;
     let port = context.port(candidate.port)?;
@@ -206,6 +216,14 @@ fn open_candidate(
         description,
         introduction: Introduction { station, packet_len: port.mtu, draw },
     })
+}
+
+fn open_device(name: &str) -> verbs::Result<Context> {
+    let devices = verbs::devices()?;
+    match devices.iter().find(|device| device.name() == name) {
+        Some(device) => device.open(),
+        None => Err(verbs::Error::vanished(name)),
+    }
 }
 
 /// A queue that holds every completion that can be outstanding.

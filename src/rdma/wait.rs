@@ -31,11 +31,12 @@ pub(super) fn step(waiting: Waiting, idle: Duration) -> Step {
 /// Sleeps until the armed queue or the device's events tell something, at most for `at_most`.
 pub(super) fn sleep(
     cq: &CompletionQueue,
-    events: BorrowedFd<'_>,
+    events: Option<BorrowedFd<'_>>,
     at_most: Duration,
 ) -> rustix::io::Result<()> {
     let channel = cq.fd();
-    let mut fds = [PollFd::new(&channel, PollFlags::IN), PollFd::new(&events, PollFlags::IN)];
+    let events = events.as_ref().unwrap_or(&channel);
+    let mut fds = [PollFd::new(&channel, PollFlags::IN), PollFd::new(events, PollFlags::IN)];
     let timeout = Timespec::try_from(at_most).ok();
     match rustix::event::poll(&mut fds, timeout.as_ref()) {
         Ok(_) | Err(rustix::io::Errno::INTR) => {}

@@ -181,14 +181,18 @@ impl Context {
         Ok(gids)
     }
 
-    /// The descriptor that becomes readable when there is an [`AsyncEvent`].
-    pub fn async_fd(&self) -> BorrowedFd<'_> {
+    /// The descriptor that becomes readable when there is an [`AsyncEvent`]; none where the context
+    /// is the program's own, and so are its events.
+    pub fn async_fd(&self) -> Option<BorrowedFd<'_>> {
         // SAFETY: the context is live and its descriptor open as long.
-        unsafe { BorrowedFd::borrow_raw((*self.inner.ptr.as_ptr()).async_fd) }
+        let fd = unsafe { BorrowedFd::borrow_raw((*self.inner.ptr.as_ptr()).async_fd) };
+        self.inner.is_owned.then_some(fd)
     }
 
-    /// Takes the next event if one is there; the descriptor must have been made non-blocking.
+    /// Takes the next event if one is there. Does not wait after
+    /// [`unblock_async_events`](Self::unblock_async_events).
     pub fn take_async_event(&self) -> Option<AsyncEvent> {
+        self.async_fd()?;
         // SAFETY: an event is plain data, for which zero is valid.
         let mut event: sys::ibv_async_event = unsafe { std::mem::zeroed() };
         // SAFETY: the context is live and `event` writable; the event is acknowledged at once, so
@@ -216,7 +220,8 @@ impl Context {
     /// # Errors
     /// If the descriptor's flags cannot be set.
     pub fn unblock_async_events(&self) -> Result<()> {
-        set_nonblocking(self.async_fd())
+        let Some(fd) = self.async_fd() else { return Ok(()) };
+        set_nonblocking(fd)
             .map_err(|errno| Error::new("fcntl", self.name(), errno.raw_os_error()))
     }
 }

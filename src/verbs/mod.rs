@@ -15,6 +15,8 @@ mod multicast;
 mod pd;
 mod pool;
 mod qp;
+#[cfg(feature = "rdma-sys")]
+mod rdma_sys;
 mod srq;
 
 pub use address_handle::{AddressHandle, PathTo};
