@@ -174,7 +174,8 @@ fn open(
     let Survey { devices, choice } = survey(settings, rank).map_err(|error| error.to_string())?;
     let candidate = choice?;
     let report = &devices[candidate.device];
-    open_candidate(report, &candidate, context, bootstrap, settings).map_err(|error| error.to_string())
+    open_candidate(report, &candidate, context, bootstrap, settings)
+        .map_err(|error| error.to_string())
 }
 
 fn open_candidate(

@@ -221,8 +221,7 @@ impl Context {
     /// If the descriptor's flags cannot be set.
     pub fn unblock_async_events(&self) -> Result<()> {
         let Some(fd) = self.async_fd() else { return Ok(()) };
-        set_nonblocking(fd)
-            .map_err(|errno| Error::new("fcntl", self.name(), errno.raw_os_error()))
+        set_nonblocking(fd).map_err(|errno| Error::new("fcntl", self.name(), errno.raw_os_error()))
     }
 }
 
