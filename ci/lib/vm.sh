@@ -82,9 +82,11 @@ vm_launch() {
     if [[ -n ${CARGO_TARGET_DIR:-} && -d $CARGO_TARGET_DIR ]]; then
         options+=(--rwdir "$(realpath "$CARGO_TARGET_DIR")")
     fi
+    # For ci/softroce shell. The path is relative to the folder in which the machine is started.
+    options+=(--qemu-opts="-chardev socket,id=shell,path=shell.sock,server=on,wait=off"
+        --qemu-opts="-device virtio-serial-pci,id=shellbus -device virtconsole,bus=shellbus.0,chardev=shell")
     # Its own session: Ctrl-C at a terminal reaches this script, which then ends the machine in order.
-    # shellcheck disable=SC2016 # $1 and $2 belong to the inner shell
-    PATH=$STATE/venv/bin:$PATH:/usr/sbin:/sbin setsid timeout -k 5 "$LIFETIME" \
+    PATH=$STATE/venv/bin:$PATH:/usr/sbin:/sbin env -C "$STATE/vm" setsid timeout -k 5 "$LIFETIME" \
         vng "${options[@]}" -- "$(printf '%q ' bash "$REPO/ci/guest/agent.sh" "$STATE/vm")" \
         >"$STATE/console.log" 2>&1 </dev/null 5>&- 9>&- &
     echo $! >"$STATE/vm/pid"
