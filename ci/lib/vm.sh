@@ -86,7 +86,7 @@ vm_launch() {
     # shellcheck disable=SC2016 # $1 and $2 belong to the inner shell
     PATH=$STATE/venv/bin:$PATH:/usr/sbin:/sbin setsid timeout -k 5 "$LIFETIME" \
         vng "${options[@]}" -- "$(printf '%q ' bash "$REPO/ci/guest/agent.sh" "$STATE/vm")" \
-        >"$STATE/console.log" 2>&1 </dev/null 9>&- &
+        >"$STATE/console.log" 2>&1 </dev/null 5>&- 9>&- &
     echo $! >"$STATE/vm/pid"
     # setsid needs a moment to become timeout, and vm_running looks at the command line.
     sleep 0.3

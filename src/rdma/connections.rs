@@ -45,6 +45,8 @@ pub(super) struct Connections {
     receives: Pool,
     sends: Pool,
     free: Vec<Slot>,
+    /// Received and not recycled, by index.
+    received: Vec<Option<Slot>>,
     /// By slot: whom its message is for, and what the sender wants to be told.
     tokens: Vec<Option<Token>>,
     send_depth: u32,
@@ -68,6 +70,7 @@ impl Connections {
             receives,
             sends,
             free,
+            received: (0..settings.reliable_receive_depth).map(|_| None).collect(),
             tokens: vec![None; settings.reliable_send_depth as usize],
             send_depth: settings.reliable_send_depth,
             patience: Patience::at_least(settings.ack_timeout),
@@ -191,10 +194,23 @@ impl Connections {
     }
 
     /// A send has ended; what its sender wanted to be told.
-    pub fn sent(&mut self, slot: u32) -> Option<Token> {
+    ///
+    /// # Safety
+    /// A completion of the slot's send was polled.
+    pub unsafe fn sent(&mut self, slot: u32) -> Option<Token> {
         let token = self.tokens[slot as usize].take();
-        self.free.push(self.sends.reclaim(slot));
+        // SAFETY: promised by the caller.
+        self.free.push(unsafe { self.sends.reclaim(slot) });
         token
+    }
+
+    /// A receive has ended.
+    ///
+    /// # Safety
+    /// A completion of the slot's receive was polled.
+    pub unsafe fn arrived(&mut self, slot: u32) {
+        // SAFETY: promised by the caller.
+        self.received[slot as usize] = Some(unsafe { self.receives.reclaim(slot) });
     }
 
     /// A probe has ended.
@@ -216,12 +232,19 @@ impl Connections {
 
     /// A received message of `len` bytes.
     pub fn bytes(&self, slot: u32, len: usize) -> &[u8] {
-        self.receives.bytes_at(slot).get(..len).unwrap_or_default()
+        let bytes = self.received[slot as usize].as_ref().map(|slot| self.receives.bytes(slot));
+        bytes.and_then(|bytes| bytes.get(..len)).unwrap_or_default()
     }
 
     /// Posts a receive again.
     pub fn recycle(&mut self, slot: u32) -> Result<()> {
-        self.srq.post(self.receives.reclaim(slot), Work::Receive(slot).id())
+        match self.received[slot as usize].take() {
+            Some(slot) => {
+                let id = Work::Receive(slot.index()).id();
+                self.srq.post(slot, id)
+            }
+            None => Ok(()),
+        }
     }
 }
 

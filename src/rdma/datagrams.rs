@@ -33,6 +33,8 @@ pub(super) struct Datagrams {
     receives: Pool,
     sends: Pool,
     free: Vec<Slot>,
+    /// Received and not recycled, by index.
+    received: Vec<Option<Slot>>,
 }
 
 impl Datagrams {
@@ -58,7 +60,8 @@ impl Datagrams {
             qp.post_receive(slot, id)?;
         }
         let (handles, qkey) = (HashMap::new(), DEFAULT_QKEY);
-        Ok(Datagrams { group: None, qp, qkey, handles, receives, sends, free })
+        let received = (0..settings.receive_depth).map(|_| None).collect();
+        Ok(Datagrams { group: None, qp, qkey, handles, receives, sends, free, received })
     }
 
     pub fn qp(&self) -> &QueuePair {
@@ -110,20 +113,39 @@ impl Datagrams {
     }
 
     /// A send has ended.
-    pub fn sent(&mut self, slot: u32) {
-        let slot = self.sends.reclaim(slot);
+    ///
+    /// # Safety
+    /// A completion of the slot's send was polled.
+    pub unsafe fn sent(&mut self, slot: u32) {
+        // SAFETY: promised by the caller.
+        let slot = unsafe { self.sends.reclaim(slot) };
         self.free.push(slot);
+    }
+
+    /// A receive has ended.
+    ///
+    /// # Safety
+    /// A completion of the slot's receive was polled.
+    pub unsafe fn arrived(&mut self, slot: u32) {
+        // SAFETY: promised by the caller.
+        self.received[slot as usize] = Some(unsafe { self.receives.reclaim(slot) });
     }
 
     /// The bytes behind the GRH of a received datagram of `len` bytes in all.
     pub fn bytes(&self, slot: u32, len: usize) -> &[u8] {
-        self.receives.bytes_at(slot).get(GRH_LEN..len).unwrap_or_default()
+        let bytes = self.received[slot as usize].as_ref().map(|slot| self.receives.bytes(slot));
+        bytes.and_then(|bytes| bytes.get(GRH_LEN..len)).unwrap_or_default()
     }
 
     /// Posts a receive again.
     pub fn recycle(&mut self, slot: u32) -> Result<()> {
-        let id = Work::DatagramReceive(slot).id();
-        self.qp.post_receive(self.receives.reclaim(slot), id)
+        match self.received[slot as usize].take() {
+            Some(slot) => {
+                let id = Work::DatagramReceive(slot.index()).id();
+                self.qp.post_receive(slot, id)
+            }
+            None => Ok(()),
+        }
     }
 }
 

@@ -141,6 +141,13 @@ impl RdmaTransport {
         work: Work,
         outcome: Outcome,
     ) -> Result<(), TransportError> {
+        match work {
+            // SAFETY: the completion at hand is the request's.
+            Work::DatagramReceive(slot) => unsafe { self.datagrams.arrived(slot) },
+            // SAFETY: as above.
+            Work::Receive(slot) => unsafe { self.connections.arrived(slot) },
+            Work::DatagramSend(_) | Work::Send(..) | Work::Probe(_) => {}
+        }
         match (work, outcome) {
             (Work::DatagramReceive(slot), Outcome::Done(len)) => self.datagram(now, slot, len),
             (Work::Receive(slot), Outcome::Done(len)) => self.message(slot, len),
@@ -152,7 +159,8 @@ impl RdmaTransport {
                 self.connections.recycle(slot).map_err(failed)
             }
             (Work::DatagramSend(slot), outcome) => {
-                self.datagrams.sent(slot);
+                // SAFETY: the completion at hand is the request's.
+                unsafe { self.datagrams.sent(slot) };
                 match outcome {
                     Outcome::Failed(what) => {
                         let name = self.context.name();
@@ -162,7 +170,8 @@ impl RdmaTransport {
                 }
             }
             (Work::Send(to, slot), outcome) => {
-                let token = self.connections.sent(slot);
+                // SAFETY: the completion at hand is the request's.
+                let token = unsafe { self.connections.sent(slot) };
                 match (outcome, token) {
                     (Outcome::Done(_), Some(token)) => {
                         self.arrivals.push_back(Arrival::Delivered { to, token });

@@ -106,32 +106,34 @@ impl Pool {
 
     /// The bytes of a slot.
     pub fn bytes(&self, slot: &Slot) -> &[u8] {
-        self.bytes_at(slot.index)
+        // SAFETY: the slot exists once and is lent here, so neither the device nor anybody else
+        // writes to it.
+        unsafe { std::slice::from_raw_parts(self.start(slot), self.inner.slot_len) }
     }
 
     /// The bytes of a slot, to be written.
     pub fn bytes_mut(&mut self, slot: &mut Slot) -> &mut [u8] {
-        // SAFETY: the slot exists once and is here, so neither the device nor anybody else has it.
-        unsafe {
-            let start = self.inner.memory.as_ptr().add(slot.index as usize * self.inner.slot_len);
-            std::slice::from_raw_parts_mut(start, self.inner.slot_len)
-        }
+        // SAFETY: the slot exists once and is lent here, so neither the device nor anybody else
+        // touches it.
+        unsafe { std::slice::from_raw_parts_mut(self.start(slot), self.inner.slot_len) }
     }
 
-    /// As [`bytes`](Self::bytes), by the number of a slot that the caller keeps.
-    pub(crate) fn bytes_at(&self, index: u32) -> &[u8] {
-        assert!(index < self.slots, "slot {index} of {}", self.slots);
-        // SAFETY: the slot lies inside the allocation, and its holder lends it here.
-        unsafe {
-            let start = self.inner.memory.as_ptr().add(index as usize * self.inner.slot_len);
-            std::slice::from_raw_parts(start, self.inner.slot_len)
-        }
-    }
-
-    /// The slot that a completion gives back.
-    pub(crate) fn reclaim(&self, index: u32) -> Slot {
+    /// The slot that a completed work request gives back.
+    ///
+    /// # Safety
+    /// A slot of this index was posted, and a completion of its request was polled since.
+    ///
+    /// # Panics
+    /// If the pool has no such slot.
+    pub unsafe fn reclaim(&self, index: u32) -> Slot {
         assert!(index < self.slots, "slot {index} of {}", self.slots);
         Slot { index }
+    }
+
+    fn start(&self, slot: &Slot) -> *mut u8 {
+        assert!(slot.index < self.slots, "slot {} of {}", slot.index, self.slots);
+        // SAFETY: the slot lies inside the allocation.
+        unsafe { self.inner.memory.as_ptr().add(slot.index as usize * self.inner.slot_len) }
     }
 }
 
