@@ -251,12 +251,13 @@ fn joiner(report: &DeviceReport, candidate: &Candidate) -> Joiner {
     let mut ipv6: Vec<_> = gids
         .iter()
         .filter(|gid| gid.kind == GidKind::RoceV2 && gid.ipv4().is_none())
-        .map(|gid| gid.gid)
+        .map(|gid| (gid.index, gid.gid))
         .collect();
     // Link-local addresses last.
-    ipv6.sort_by_key(|gid| gid[0] == 0xfe);
+    ipv6.sort_by_key(|(_, gid)| gid[0] == 0xfe);
     Joiner {
         link_layer: port.link_layer,
+        port: port.number,
         gid: own.map(|gid| gid.gid).unwrap_or_default(),
         ipv6,
         interface: own.map(|gid| gid.interface).unwrap_or_default(),

@@ -1,11 +1,13 @@
 //! A communicator's multicast group: joined, attached, ready to be sent to.
 
 use super::address::{AddressKind, GroupAddress};
+use super::datagrams::DEFAULT_QKEY;
 use super::settings::Family;
 use crate::verbs::{
-    AddressHandle, Attachment, Error, LinkLayer, Membership, MulticastGroup, ProtectionDomain,
-    QueuePair, Source,
+    AddressHandle, Attachment, Error, GroupPath, LinkLayer, Membership, MulticastGroup, PathTo,
+    ProtectionDomain, QueuePair, Source,
 };
+use std::io;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, SocketAddrV6, UdpSocket};
 use std::time::Duration;
 
@@ -16,8 +18,8 @@ pub(super) struct Group {
     pub qkey: u32,
     pub address: GroupAddress,
     _attachment: Attachment,
-    _membership: Membership,
-    /// Holds the host's own IPv6 membership, which librdmacm does not take on RoCE.
+    /// None where a socket's membership must do.
+    _membership: Option<Membership>,
     _socket: Option<UdpSocket>,
 }
 
@@ -26,8 +28,10 @@ pub(super) struct Group {
 pub(super) struct Joiner {
     pub link_layer: LinkLayer,
     pub gid: [u8; 16],
-    /// GIDs of the port that are IPv6 addresses, for groups of that family.
-    pub ipv6: Vec<[u8; 16]>,
+    /// The port's number.
+    pub port: u8,
+    /// GIDs of the port that are IPv6 addresses, with their indices, for groups of that family.
+    pub ipv6: Vec<(u8, [u8; 16])>,
     /// Index of the port's network interface.
     pub interface: u32,
 }
@@ -55,12 +59,17 @@ impl Joiner {
                 None => Err(format!("the GID {own} is no IPv4 address, but the group's is")),
             },
             GroupAddress::V6(_) => {
-                let ip = self.ipv6.first().map(|gid| Ipv6Addr::from(*gid));
-                let ip = ip.ok_or("the port has no GID that is an IPv6 address")?;
+                let (_, gid) = self.ipv6()?;
+                let ip = Ipv6Addr::from(gid);
                 let scope = if ip.is_unicast_link_local() { self.interface } else { 0 };
                 Ok(Source::Ip(SocketAddr::V6(SocketAddrV6::new(ip, 0, 0, scope))))
             }
         }
+    }
+
+    fn ipv6(&self) -> Result<(u8, [u8; 16]), String> {
+        let first = self.ipv6.first().copied();
+        first.ok_or_else(|| "the port has no GID that is an IPv6 address".to_owned())
     }
 
     /// Joins the group and attaches `qp` to it; at most for `patience`.
@@ -73,19 +82,25 @@ impl Joiner {
     ) -> Result<Group, String> {
         let named = |error: Error| format!("group {address}: {error}");
         let source = self.source(&address)?;
-        let (group, socket) = match address {
-            GroupAddress::V4(v4) => (MulticastGroup::Ip(SocketAddr::new(IpAddr::V4(v4), 0)), None),
-            GroupAddress::V6(v6) => {
-                let socket = UdpSocket::bind((Ipv6Addr::UNSPECIFIED, 0)).and_then(|socket| {
-                    socket.join_multicast_v6(&v6, self.interface)?;
-                    Ok(socket)
-                });
-                let socket = socket.map_err(|error| format!("group {address}: {error}"))?;
-                (MulticastGroup::Ip(SocketAddr::new(IpAddr::V6(v6), 0)), Some(socket))
-            }
-            GroupAddress::Mgid(mgid) => (MulticastGroup::Mgid(mgid), None),
+        let group = match address {
+            GroupAddress::V4(v4) => MulticastGroup::Ip(SocketAddr::new(IpAddr::V4(v4), 0)),
+            GroupAddress::V6(v6) => MulticastGroup::Ip(SocketAddr::new(IpAddr::V6(v6), 0)),
+            GroupAddress::Mgid(mgid) => MulticastGroup::Mgid(mgid),
         };
-        let (membership, path) = Membership::join(source, group, patience).map_err(named)?;
+        let (membership, socket, path) = match (Membership::join(source, group, patience), address)
+        {
+            (Ok((membership, path)), _) => (Some(membership), None, path),
+            // Linux does not join IPv6 groups on RoCE v2 through rdma_cm; a socket's membership lets
+            // the datagrams in as well.
+            (Err(error), GroupAddress::V6(v6)) if error.is_unsupported() => {
+                let socket = self.join_by_socket(v6);
+                let socket = socket.map_err(|error| format!("group {address}: {error}"))?;
+                let (source_index, _) = self.ipv6()?;
+                let path = PathTo { gid: v6.octets(), lid: 0, port: self.port, source_index };
+                (None, Some(socket), GroupPath::direct(&path, DEFAULT_QKEY))
+            }
+            (Err(error), _) => return Err(named(error)),
+        };
         let attachment = Attachment::new(qp, path.mgid(), path.mlid()).map_err(named)?;
         Ok(Group {
             handle: path.handle(domain).map_err(named)?,
@@ -95,5 +110,11 @@ impl Joiner {
             _membership: membership,
             _socket: socket,
         })
+    }
+
+    fn join_by_socket(&self, group: Ipv6Addr) -> io::Result<UdpSocket> {
+        let socket = UdpSocket::bind((Ipv6Addr::UNSPECIFIED, 0))?;
+        socket.join_multicast_v6(&group, self.interface)?;
+        Ok(socket)
     }
 }

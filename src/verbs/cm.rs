@@ -1,7 +1,7 @@
 //! Membership in multicast groups through librdmacm, which asks InfiniBand's subnet administrator
 //! or joins by IGMP on RoCE.
 
-use super::address_handle::AddressHandle;
+use super::address_handle::{AddressHandle, PathTo};
 use super::context::set_nonblocking;
 use super::error::{Error, Result, check};
 use super::pd::ProtectionDomain;
@@ -45,6 +45,11 @@ impl std::fmt::Debug for GroupPath {
 }
 
 impl GroupPath {
+    /// The way to a group that was joined by other means than librdmacm.
+    pub fn direct(path: &PathTo, qkey: u32) -> Self {
+        GroupPath { attributes: path.attributes(), qkey }
+    }
+
     /// The group's MGID.
     pub fn mgid(&self) -> [u8; 16] {
         // SAFETY: every bit pattern of the union is a valid array of bytes.

@@ -36,6 +36,12 @@ impl Error {
         self
     }
 
+    /// Whether the kernel's RDMA subsystem does not have what was asked for (ENOTSUPP, which the C
+    /// library has no name for, or EOPNOTSUPP).
+    pub fn is_unsupported(&self) -> bool {
+        [524, libc::EOPNOTSUPP].contains(&self.errno)
+    }
+
     /// The system's error number.
     pub fn errno(&self) -> i32 {
         self.errno
