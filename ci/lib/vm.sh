@@ -90,8 +90,8 @@ vm_launch() {
         vng "${options[@]}" -- "$(printf '%q ' bash "$REPO/ci/guest/agent.sh" "$STATE/vm")" \
         >"$STATE/console.log" 2>&1 </dev/null 5>&- 9>&- &
     echo $! >"$STATE/vm/pid"
-    # setsid needs a moment to become timeout, and vm_running looks at the command line.
-    sleep 0.3
+    # vm_running looks at the command line, which the new process has only after a moment.
+    until vm_running || [[ ! -d /proc/$! ]]; do sleep 0.05; done
 }
 
 # A quarter of the host's memory, between 2 and 6 GiB.
