@@ -1,9 +1,9 @@
 //! The two-stage broadcast of Hoefler, Siebert and Rehm (2007).
 //!
-//! Stage 1 multicasts the message's fragments, unreliably ([`multicast_stage`]). Stage 2 repairs
+//! Stage 1 multicasts the message's fragments, unreliably (`multicast_stage`). Stage 2 repairs
 //! what was lost without any acknowledgement: the ranks form a virtual ring, and each forwards a
 //! fragment to its successor over a reliable connection as soon as it owns it, however it came
-//! ([`chain_stage`]). The root needs no copy, so the ring is cut in front of it. A rank leaves as
+//! (`chain_stage`). The root needs no copy, so the ring is cut in front of it. A rank leaves as
 //! soon as it has every fragment and has forwarded every fragment.
 //!
 //! # Order
