@@ -550,22 +550,6 @@ pub struct ibv_ops_wr {
     pub _bindgen_opaque_blob: __BindgenOpaqueArray8<[u8; 72usize]>,
 }
 #[repr(C)]
-#[derive(Debug, Copy, Clone)]
-pub struct ibv_ops_wr__bindgen_ty_1 {
-    pub unexpected_cnt: u32,
-    pub handle: u32,
-    pub add: ibv_ops_wr__bindgen_ty_1__bindgen_ty_1,
-}
-#[repr(C)]
-#[derive(Debug, Copy, Clone)]
-pub struct ibv_ops_wr__bindgen_ty_1__bindgen_ty_1 {
-    pub recv_wr_id: u64,
-    pub sg_list: *mut ibv_sge,
-    pub num_sge: ::core::ffi::c_int,
-    pub tag: u64,
-    pub mask: u64,
-}
-#[repr(C)]
 #[repr(align(8))]
 #[derive(Debug, Default, Copy, Clone)]
 pub struct ibv_mw_bind {
@@ -1844,24 +1828,6 @@ impl Default for ibv_send_wr {
     }
 }
 impl Default for ibv_recv_wr {
-    fn default() -> Self {
-        let mut s = ::core::mem::MaybeUninit::<Self>::uninit();
-        unsafe {
-            ::core::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
-            s.assume_init()
-        }
-    }
-}
-impl Default for ibv_ops_wr__bindgen_ty_1__bindgen_ty_1 {
-    fn default() -> Self {
-        let mut s = ::core::mem::MaybeUninit::<Self>::uninit();
-        unsafe {
-            ::core::ptr::write_bytes(s.as_mut_ptr(), 0, 1);
-            s.assume_init()
-        }
-    }
-}
-impl Default for ibv_ops_wr__bindgen_ty_1 {
     fn default() -> Self {
         let mut s = ::core::mem::MaybeUninit::<Self>::uninit();
         unsafe {
