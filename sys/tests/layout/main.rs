@@ -5,11 +5,12 @@
 //! pairs, a C expression and the Rust expression that must have the same
 //! value; `cc` computes the one, rustc the other.
 //!
-//! The table is committed, as `table.inc`, because rustc must see it. After a
-//! change of the bindings, write it anew with
-//! `VERBCAST_BLESS=1 cargo test -p verbcast-sys --test layout`.
+//! The table is committed, as `table.inc`, because rustc must see it; likewise
+//! the list of functions, `functions.inc`. `sys/regenerate` writes both, by
+//! running this test with `VERBCAST_BLESS` set.
 
 mod c;
+mod functions;
 mod parse;
 mod table;
 
@@ -18,25 +19,36 @@ use std::fs;
 use std::path::Path;
 
 const BINDINGS: &str = include_str!("../../src/bindings.rs");
-const COMMITTED: &str = include_str!("table.inc");
+/// Makes a committed table's text.
+type Writer = fn(&parse::Items) -> String;
 
-/// The least numbers of structs and unions, and of constants, that make the
-/// check worth its name: a parser that lost most of them must not pass.
+/// The committed tables: name, text, and what the text should be.
+const FILES: [(&str, &str, Writer); 2] = [
+    ("table.inc", include_str!("table.inc"), table::text),
+    ("functions.inc", include_str!("functions.inc"), functions::text),
+];
+
+/// The least numbers of structs and unions, of constants and of functions that
+/// make the check worth its name: a parser that lost most must not pass.
 const LEAST_RECORDS: usize = 80;
 const LEAST_CONSTANTS: usize = 300;
+const LEAST_FUNCTIONS: usize = 55;
 
 #[test]
-fn the_committed_table_is_that_of_the_bindings() {
+fn the_committed_tables_are_those_of_the_bindings() {
     let items = parse::parse(BINDINGS);
     assert!(items.records.len() >= LEAST_RECORDS, "{} records", items.records.len());
     assert!(items.constants.len() >= LEAST_CONSTANTS, "{} constants", items.constants.len());
-    let text = table::text(&items);
-    if env::var_os("VERBCAST_BLESS").is_some() {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/layout/table.inc");
-        fs::write(path, &text).expect("the table is written");
-        return;
+    assert!(items.functions.len() >= LEAST_FUNCTIONS, "{} functions", items.functions.len());
+    for (name, committed, text) in FILES {
+        let text = text(&items);
+        if env::var_os("VERBCAST_BLESS").is_some() {
+            let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/layout").join(name);
+            fs::write(path, text).expect("the table is written");
+        } else {
+            assert!(text == committed, "{name} is stale: run sys/regenerate");
+        }
     }
-    assert!(text == COMMITTED, "table.inc is stale: see the top of tests/layout/main.rs");
 }
 
 #[test]
