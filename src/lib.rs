@@ -1,1 +1,47 @@
 //! Reliable broadcast over InfiniBand hardware multicast.
+//!
+//! A message is sent once, to a multicast group, and made reliable by a protocol. Start with
+//! [`broadcast`], the public interface.
+//!
+//! # Reading order
+//! 1. [`rank`] and [`time`]: the words everything else uses.
+//! 2. [`wire`]: the header of every packet.
+//! 3. [`protocol`]: the sans-IO contract, and the two-stage protocol behind it.
+//! 4. [`transport`]: the seam to whatever carries packets, and the fault injector.
+//! 5. [`driver`]: one turn: receive, timers, transmit, events.
+//! 6. [`bootstrap`]: how the ranks find one another.
+//! 7. [`verbs`] and [`rdma`]: RAII over libibverbs, and the real transport.
+//! 8. [`broadcast`]: what programs use.
+//!
+//! Dependencies point one way: `rank, time <- wire <- protocol <- transport <- driver <- broadcast`;
+//! `verbs <- rdma <- broadcast`; `bootstrap <- rdma`. Without the feature `verbs` the crate is
+//! portable Rust: cores, driver and bootstrap.
+//!
+//! # Features
+//! - `verbs` (default): [`verbs`], [`rdma`] and [`broadcast`], which need libibverbs and librdmacm.
+//! - `cli` (default): the command `verbcast`.
+//! - `rdma-sys`: takes contexts that a program opened through the crate `rdma-sys`.
+
+#![warn(missing_docs)]
+
+#[forbid(unsafe_code)]
+pub mod bootstrap;
+#[cfg(feature = "verbs")]
+#[forbid(unsafe_code)]
+pub mod broadcast;
+#[forbid(unsafe_code)]
+pub mod driver;
+#[forbid(unsafe_code)]
+pub mod protocol;
+#[forbid(unsafe_code)]
+pub mod rank;
+#[cfg(feature = "verbs")]
+pub mod rdma;
+#[forbid(unsafe_code)]
+pub mod time;
+#[forbid(unsafe_code)]
+pub mod transport;
+#[cfg(feature = "verbs")]
+pub mod verbs;
+#[forbid(unsafe_code)]
+pub mod wire;

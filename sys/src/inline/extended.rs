@@ -32,7 +32,7 @@ pub unsafe fn verbs_get_ctx(context: *mut ibv_context) -> *mut verbs_context {
 /// Expands to an unsafe operation with the conditions of [`verbs_get_ctx`].
 macro_rules! extended_op {
     ($context:expr, $op:ident) => {{
-        let extended = $crate::extended::verbs_get_ctx($context);
+        let extended = $crate::inline::verbs_get_ctx($context);
         let reach = ::core::mem::size_of::<$crate::verbs_context>()
             - ::core::mem::offset_of!($crate::verbs_context, $op);
         if extended.is_null() || (*extended).sz < reach { None } else { (*extended).$op }

@@ -7,7 +7,7 @@
 use core::ffi::c_int;
 use core::mem::size_of;
 
-use crate::extended::extended_op;
+use super::extended::extended_op;
 use crate::{ibv_context, ibv_port_attr};
 
 mod symbol {

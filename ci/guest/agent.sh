@@ -1,0 +1,73 @@
+#!/bin/bash
+# Runs in the guest, as root: waits for jobs in a shared folder and runs them one by one.
+# Usage: agent.sh STATE/vm (see ci/lib/job.sh for the files of a job)
+set -uo pipefail
+
+here=$(dirname "$(realpath "${BASH_SOURCE[0]}")")
+shared=$1
+configured=
+
+# A pause without a new process, which is slow to start under emulation.
+exec 8<> <(:)
+pause() { read -r -t "$1" -u 8 || true; }
+
+prepare_guest() {
+    ulimit -l unlimited
+    ulimit -c 0
+    export PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
+    # The shared folder tells whether the host still wants this machine.
+    cd "$shared" || exit 1
+}
+
+# Usage: give_status JOB STATUS. Renamed into place, so that the host never reads half of it.
+give_status() {
+    echo "$2" >"$1/status.new"
+    mv "$1/status.new" "$1/status"
+}
+
+configure_nics() {
+    local job=$1 wanted
+    wanted=$(<"$job/nics")
+    [[ $wanted == "$configured" ]] && return
+    configured=
+    "$here/nics.sh" "$job/nics" >>"$job/err" 2>&1 || return
+    configured=$wanted
+}
+
+run_job() {
+    local job=$1 pid
+    rm -f "$job/ready"
+    if ! configure_nics "$job"; then
+        echo "error: the NICs could not be set up" >>"$job/err"
+        give_status "$job" 125
+        return
+    fi
+    VERBCAST_TEST_DEVICES=$("$here/nics.sh" --names "$job/nics") \
+        setsid bash "$job/command" </dev/null >>"$job/out" 2>>"$job/err" 8>&- &
+    pid=$!
+    while kill -0 "$pid" 2>/dev/null; do
+        [[ -e $job/cancel ]] && end_session "$pid"
+        pause 0.1
+    done
+    wait "$pid"
+    give_status "$job" "$(cancelled_or "$job" $?)"
+}
+
+cancelled_or() {
+    if [[ -e $1/cancel ]]; then echo 124; else echo "$2"; fi
+}
+
+end_session() {
+    kill -TERM -- "-$1" 2>/dev/null
+    pause 2
+    kill -KILL -- "-$1" 2>/dev/null
+}
+
+prepare_guest
+: >"$shared/up"
+while [[ -d $shared/jobs ]]; do
+    for ready in "$shared"/jobs/*/ready; do
+        [[ -e $ready ]] && run_job "${ready%/ready}"
+    done
+    pause 0.1
+done

@@ -1,0 +1,85 @@
+# shellcheck shell=bash
+# A command handed to the guest's agent, and what comes back. Needs say.sh and vm.sh.
+#
+# STATE/vm/jobs/N/command  a bash script: environment, folder, command
+#                /nics     the NICs it wants (see nics.sh in ci/guest)
+#                /ready    the agent may begin          (host → guest)
+#                /out /err what the command writes      (guest → host)
+#                /status   its exit status              (guest → host)
+#                /cancel   the agent shall end it       (host → guest)
+
+# Prints a bash script that runs a command in this folder with the environment that tests look at.
+# Usage: job_script COMMAND…
+job_script() {
+    local name
+    for name in $(compgen -e); do
+        case $name in
+        VERBCAST_SOFTROCE* | VERBCAST_TEST_DEVICES) ;;
+        VERBCAST_* | RUST_* | CARGO_* | CI | CI_*) printf 'export %s=%q\n' "$name" "${!name}" ;;
+        esac
+    done
+    printf 'export HOME=%q PATH=%q\n' "$HOME" "$PATH:/usr/local/sbin:/usr/sbin:/sbin"
+    printf 'export VERBCAST_SOFTROCE_PROMISED=1\n'
+    printf 'cd %q || exit 125\n' "$PWD"
+    printf 'exec'
+    printf ' %q' "$@"
+    printf '\n'
+}
+
+# Usage: job_run SPEC LIMIT COMMAND…. Returns the command's status; 124 if it took longer than LIMIT seconds.
+job_run() {
+    local spec=$1 limit=$2 status
+    shift 2
+    JOB=$(job_new)
+    job_script "$@" >"$JOB/command"
+    printf '%s\n' "$spec" >"$JOB/nics"
+    : >"$JOB/out"
+    : >"$JOB/err"
+    : >"$JOB/ready"
+    exec 3<"$JOB/out" 4<"$JOB/err"
+    job_follow "$limit"
+    exec 3<&- 4<&-
+    read -r status <"$JOB/status"
+    rm -rf "$JOB"
+    JOB=
+    return "$status"
+}
+
+job_new() {
+    local n=1
+    until mkdir "$STATE/vm/jobs/$n" 2>/dev/null; do n=$((n + 1)); done
+    echo "$STATE/vm/jobs/$n"
+}
+
+# Copies what has been written since the last time. The shell's descriptors keep the place.
+job_copy() {
+    cat <&3
+    cat <&4 >&2
+}
+
+# Usage: job_follow LIMIT. Returns when the job has a status; dies if the machine ends without one.
+job_follow() {
+    local deadline=$((SECONDS + $1)) cancelled=
+    until [[ -s $JOB/status ]]; do
+        job_copy
+        if ! vm_running && [[ ! -s $JOB/status ]]; then
+            job_copy
+            vm_died "the guest ended without giving the command's status"
+        fi
+        if ((SECONDS > deadline)) && [[ -z $cancelled ]]; then
+            step "time limit of $1 s reached, ending the command"
+            cancelled=yes
+            : >"$JOB/cancel"
+        elif ((SECONDS > deadline + 30)); then
+            DIE_STATUS=124 vm_died "the guest does not answer after the time limit"
+        fi
+        sleep 0.1
+    done
+    job_copy
+}
+
+# Ends the job that is being waited for, if there is one.
+job_cancel() {
+    [[ -n ${JOB:-} && -d $JOB ]] || return 0
+    : >"$JOB/cancel"
+}

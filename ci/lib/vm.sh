@@ -1,0 +1,124 @@
+# shellcheck shell=bash
+# A virtual machine (virtme-ng) that sees the host's file system and runs ci/guest/agent.sh.
+# Needs say.sh, install.sh and kernel.sh, and the variables REPO and STATE (REPO's target/softroce).
+#
+# STATE/vm/pid      the process group of the running machine
+# STATE/vm/up       written by the guest's agent once it waits for jobs
+# STATE/vm/jobs/    see job.sh
+# STATE/console.log the console of the machine that ran last
+
+VM_PACKAGES=(qemu-system-x86 kmod iproute2 busybox-static python3-venv
+    ibverbs-providers ibverbs-utils rdmacm-utils)
+VIRTME_VERSION=1.42
+KVM_LIMIT=30
+BOOT_LIMIT=240
+# A machine that nobody stops ends by itself.
+LIFETIME=6h
+
+vm_prepare() {
+    need_packages "${VM_PACKAGES[@]}"
+    need_virtme
+    need_kernel "$STATE"
+}
+
+need_virtme() {
+    [[ -x $STATE/venv/bin/virtme-run ]] && return
+    step "installing virtme-ng $VIRTME_VERSION into a virtual environment"
+    rm -rf "$STATE/venv"
+    quietly "python3 -m venv" "is python3-venv installed?" python3 -m venv "$STATE/venv"
+    quietly "installing virtme-ng" "is PyPI reachable?" \
+        "$STATE/venv/bin/pip" install --quiet --disable-pip-version-check "virtme-ng==$VIRTME_VERSION"
+}
+
+vm_pid() { cat "$STATE/vm/pid" 2>/dev/null; }
+
+# The number alone may belong to another process by now, so look at what it runs too.
+vm_running() {
+    local pid
+    pid=$(vm_pid) && [[ -n $pid ]] && grep -qsF "$STATE/vm" "/proc/$pid/cmdline"
+}
+
+# Usage: vm_start. Leaves the accelerator that worked in STATE/accel, so that KVM is tried once only.
+vm_start() {
+    local accel
+    accel=${VERBCAST_SOFTROCE_ACCEL:-$(cat "$STATE/accel" 2>/dev/null || true)}
+    if [[ -z $accel ]]; then
+        accel=tcg
+        if [[ -r /dev/kvm && -w /dev/kvm ]]; then
+            step "trying KVM (at most $KVM_LIMIT s, only this once)"
+            if vm_boot kvm "$KVM_LIMIT"; then
+                echo kvm >"$STATE/accel"
+                return
+            fi
+            vm_stop
+        fi
+        echo tcg >"$STATE/accel"
+    fi
+    step "booting the virtual machine ($accel)"
+    vm_boot "$accel" "$BOOT_LIMIT" || vm_died "the virtual machine did not come up"
+    step "up after $VM_BOOT_SECONDS s"
+}
+
+# Usage: vm_boot ACCEL LIMIT. Returns once the guest's agent is there, or fails.
+vm_boot() {
+    local began=$SECONDS
+    rm -rf "$STATE/vm"
+    mkdir -p "$STATE/vm/jobs"
+    vm_launch "$1"
+    until [[ -e $STATE/vm/up ]]; do
+        if ! vm_running || ((SECONDS - began > $2)); then
+            return 1
+        fi
+        sleep 0.2
+    done
+    VM_BOOT_SECONDS=$((SECONDS - began))
+}
+
+vm_launch() {
+    local options=(--run "$(kernel_image "$STATE")" --force-9p --user root --cpus "$(nproc)" --memory "$(vm_memory)"
+        --verbose --append "tsc=reliable loglevel=5" --cwd "$REPO" --rwdir "$REPO")
+    [[ $1 == kvm ]] || options+=(--disable-kvm)
+    # A target folder elsewhere must be writable from inside as well.
+    if [[ -n ${CARGO_TARGET_DIR:-} && -d $CARGO_TARGET_DIR ]]; then
+        options+=(--rwdir "$(realpath "$CARGO_TARGET_DIR")")
+    fi
+    # For ci/softroce shell. The path is relative to the folder in which the machine is started.
+    options+=(--qemu-opts="-chardev socket,id=shell,path=shell.sock,server=on,wait=off"
+        --qemu-opts="-device virtio-serial-pci,id=shellbus -device virtconsole,bus=shellbus.0,chardev=shell")
+    # Its own session: Ctrl-C at a terminal reaches this script, which then ends the machine in order.
+    PATH=$STATE/venv/bin:$PATH:/usr/sbin:/sbin env -C "$STATE/vm" setsid timeout -k 5 "$LIFETIME" \
+        vng "${options[@]}" -- "$(printf '%q ' bash "$REPO/ci/guest/agent.sh" "$STATE/vm")" \
+        >"$STATE/console.log" 2>&1 </dev/null 5>&- 9>&- &
+    echo $! >"$STATE/vm/pid"
+    # setsid needs a moment to become timeout, and vm_running looks at the command line.
+    sleep 0.3
+}
+
+# A quarter of the host's memory, between 2 and 6 GiB.
+vm_memory() {
+    local gib
+    gib=$(awk '/^MemTotal/ { print int($2 / 1048576 / 4) }' /proc/meminfo)
+    echo "$((gib < 2 ? 2 : gib > 6 ? 6 : gib))G"
+}
+
+vm_stop() {
+    local pid tries
+    if vm_running; then
+        pid=$(vm_pid)
+        kill -TERM -- "-$pid" 2>/dev/null || true
+        for tries in {1..50}; do
+            kill -0 -- "-$pid" 2>/dev/null || break
+            ((tries < 30)) || kill -KILL -- "-$pid" 2>/dev/null || true
+            sleep 0.1
+        done
+    fi
+    rm -rf "$STATE/vm"
+}
+
+# Usage: vm_died MESSAGE. The machine's end is an error of its own, not the command's.
+vm_died() {
+    printf -- '-- the end of %s:\n' "$STATE/console.log" >&2
+    tail -n 15 "$STATE/console.log" 2>/dev/null | tr -d '\r' >&2 || true
+    vm_stop
+    DIE_STATUS=125 die "$1; its console is in $STATE/console.log"
+}

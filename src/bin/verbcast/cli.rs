@@ -1,0 +1,84 @@
+//! What can be said on the command line.
+
+use crate::units;
+use clap::{Args, Parser, Subcommand};
+use std::path::PathBuf;
+use std::time::Duration;
+use verbcast::transport::Faults;
+
+/// Reliable broadcast over InfiniBand hardware multicast.
+#[derive(Parser)]
+#[command(name = "verbcast", version, arg_required_else_help = true)]
+pub struct Cli {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Subcommand)]
+pub enum Command {
+    /// Show this host's RDMA devices, and which one would be used
+    Info(InfoArgs),
+    /// Copy a file to every rank, sending each packet once
+    #[command(after_long_help = COPY_HELP)]
+    Copy(CopyArgs),
+}
+
+#[derive(Args)]
+pub struct InfoArgs {
+    /// Consider only these devices, separated by commas; rank R uses the R-th of them, in turn
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
+    pub device: Vec<String>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Args)]
+pub struct CopyArgs {
+    /// The file to copy; rank 0 reads it. It must be a regular file
+    pub src: PathBuf,
+    /// Where every other rank writes it; {rank} stands for the rank's number. An existing file is
+    /// replaced once all ranks have the whole file
+    pub dst: String,
+    /// Start this many processes (ranks) on this host, 2 to 512. Without it, this process is one
+    /// rank of a job, as VERBCAST_RANK, Open MPI, PMI or Slurm say in the environment
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=512))]
+    pub ranks: Option<u32>,
+    /// Use these RDMA devices, separated by commas; rank R uses the R-th of them, in turn
+    /// [default: the first usable one]
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
+    pub device: Vec<String>,
+    /// Lose, duplicate or reorder arriving packets on purpose, to see the repair at work, for
+    /// example loss=0.05,dup=0.01,reorder=0.05,seed=7 (shares from 0 to 1) [default: no faults]
+    #[arg(long, value_name = "SPEC")]
+    pub fault: Option<Faults>,
+    /// Give up when a rank cannot be reached for this many seconds
+    /// [default: VERBCAST_TIMEOUT, or 30]
+    #[arg(long, value_name = "SECONDS", value_parser = units::parse_seconds)]
+    pub timeout: Option<Duration>,
+    /// Bytes per broadcast, 1 to 1G, with K, M or G for 1024, 1024² or 1024³ bytes; rank 0 decides
+    #[arg(long, value_name = "SIZE", default_value = "1M", value_parser = units::parse_chunk)]
+    pub chunk: u64,
+    /// Print the summary as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+const COPY_HELP: &str = "\
+Examples:
+  Eight processes on this host; ranks 1 to 7 write out.1 to out.7:
+    verbcast copy data.bin 'out.{rank}' --ranks 8
+
+  The same with a tenth of the packets lost on purpose:
+    verbcast copy data.bin 'out.{rank}' --ranks 8 --fault loss=0.10
+
+  One process on each of 16 hosts, from a Slurm job; the first host has data.bin:
+    srun -N 16 --ntasks-per-node=1 verbcast copy data.bin /scratch/data.bin
+
+  Two hosts by hand, each with its own VERBCAST_RANK (0 and 1):
+    VERBCAST_RANK=0 VERBCAST_SIZE=2 VERBCAST_RENDEZVOUS=node1:20000 \\
+      verbcast copy data.bin /scratch/data.bin
+
+A file appears at its destination only when every rank has all of it and the SHA-256 sums agree.
+
+Exit status: 0 if every rank has the file, 1 if not, 2 if the command line is wrong.";

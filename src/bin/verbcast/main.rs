@@ -1,0 +1,40 @@
+//! The `verbcast` command.
+
+#![forbid(unsafe_code)]
+
+mod cli;
+mod copy;
+mod failure;
+mod info;
+mod launch;
+mod units;
+
+use clap::Parser;
+use std::io::Write;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let outcome = match cli::Cli::parse().command {
+        cli::Command::Info(args) => info::run(&args),
+        cli::Command::Copy(args) => copy::run(&args),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            for message in failure.messages {
+                // There is nobody left to tell if standard error is closed.
+                let _ = writeln!(std::io::stderr(), "error: {message}");
+            }
+            ExitCode::from(failure.status)
+        }
+    }
+}
+
+/// Prints a result on standard output.
+fn print(text: &str) -> Result<(), failure::Failure> {
+    let mut stdout = std::io::stdout();
+    stdout
+        .write_all(text.as_bytes())
+        .and_then(|()| stdout.flush())
+        .map_err(|error| failure::Failure::new(format!("cannot write to standard output: {error}")))
+}

@@ -1,0 +1,222 @@
+//! Which rank a process is, as whatever started it says in the environment.
+
+use super::{Address, slurm};
+use crate::rank::Rank;
+use std::fmt;
+
+/// A process's place in its job.
+///
+/// The first of these that is there decides, and all of its variables must be good:
+///
+/// | started by | rank | size |
+/// |---|---|---|
+/// | by hand | `VERBCAST_RANK` | `VERBCAST_SIZE` |
+/// | Open MPI | `OMPI_COMM_WORLD_RANK` | `OMPI_COMM_WORLD_SIZE` |
+/// | PMI (MPICH, Intel MPI) | `PMI_RANK` | `PMI_SIZE` |
+/// | PMIx | `PMIX_RANK` | `PMIX_SIZE`, or `SLURM_STEP_NUM_TASKS`, or `SLURM_NTASKS` |
+/// | Slurm | `SLURM_PROCID` | `SLURM_STEP_NUM_TASKS`, or `SLURM_NTASKS` |
+///
+/// `VERBCAST_RENDEZVOUS` is the address where rank 0 waits for the others. Without it, a job under
+/// Slurm meets at the first host of `SLURM_STEP_NODELIST` (or `SLURM_JOB_NODELIST`), at a port
+/// from 10000 to 31999 that follows from the job's and the step's number. `VERBCAST_TOKEN` is the
+/// [token](Environment::token) of the job; under Slurm it is by default the job's and the step's number.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Environment {
+    /// This process's rank.
+    pub rank: Rank,
+    /// The number of ranks.
+    pub size: u32,
+    /// Where rank 0 listens, if that is known. A single rank needs none.
+    pub rendezvous: Option<Address>,
+    /// The same text, of at most 256 bytes, at every rank of a job. It keeps jobs apart that
+    /// happen to use the same address; it travels in the clear and is no protection from an
+    /// eavesdropper. May be empty.
+    pub token: String,
+}
+
+/// A variable with a value that makes no sense, or one that is missing beside another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EnvironmentError {
+    /// The variable's name.
+    pub variable: &'static str,
+    /// What is wrong with it.
+    pub what: String,
+}
+
+impl fmt::Display for EnvironmentError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.variable, self.what)
+    }
+}
+
+impl std::error::Error for EnvironmentError {}
+
+const LAUNCHERS: [(&str, &[&str]); 5] = [
+    ("VERBCAST_RANK", &["VERBCAST_SIZE"]),
+    ("OMPI_COMM_WORLD_RANK", &["OMPI_COMM_WORLD_SIZE"]),
+    ("PMI_RANK", &["PMI_SIZE"]),
+    ("PMIX_RANK", &["PMIX_SIZE", "SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"]),
+    ("SLURM_PROCID", &["SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"]),
+];
+
+impl Environment {
+    /// Reads this process's environment; `None` if nothing there speaks of a rank.
+    ///
+    /// # Errors
+    /// If a variable is bad, or one of a pair is missing.
+    pub fn from_env() -> Result<Option<Environment>, EnvironmentError> {
+        Environment::from_lookup(|name| {
+            std::env::var_os(name).map(|value| value.to_string_lossy().into_owned())
+        })
+    }
+
+    /// The same with any source of variables.
+    ///
+    /// # Errors
+    /// If a variable is bad, or one of a pair is missing.
+    pub fn from_lookup(
+        lookup: impl Fn(&str) -> Option<String>,
+    ) -> Result<Option<Environment>, EnvironmentError> {
+        let found =
+            LAUNCHERS.into_iter().find_map(|(name, sizes)| Some((name, sizes, lookup(name)?)));
+        let Some((source, sizes, rank)) = found else {
+            return match lookup("VERBCAST_SIZE") {
+                Some(_) => Err(missing("VERBCAST_RANK", "VERBCAST_SIZE")),
+                None => Ok(None),
+            };
+        };
+        let rank = number(source, &rank)?;
+        let (sized_by, size) = sizes
+            .iter()
+            .find_map(|&name| Some((name, lookup(name)?)))
+            .ok_or_else(|| missing(sizes[0], source))?;
+        let size = number(sized_by, &size)?;
+        if size == 0 {
+            return Err(wrong(sized_by, "is 0, but a job has at least one rank"));
+        }
+        if rank >= size {
+            let what = format!("is {rank}, but {sized_by} is {size}: ranks count from 0");
+            return Err(wrong(source, &what));
+        }
+        let rendezvous = match lookup("VERBCAST_RENDEZVOUS") {
+            Some(text) => {
+                let address = text.parse::<Address>();
+                Some(
+                    address
+                        .map_err(|error| wrong("VERBCAST_RENDEZVOUS", &format!("has {error}")))?,
+                )
+            }
+            None => slurm::rendezvous(&lookup)?,
+        };
+        let token = lookup("VERBCAST_TOKEN").or_else(|| slurm::token(&lookup)).unwrap_or_default();
+        Ok(Some(Environment { rank: Rank(rank), size, rendezvous, token }))
+    }
+
+    /// A job of one process.
+    pub fn alone() -> Environment {
+        Environment { rank: Rank(0), size: 1, rendezvous: None, token: String::new() }
+    }
+}
+
+pub(super) fn wrong(variable: &'static str, what: &str) -> EnvironmentError {
+    EnvironmentError { variable, what: what.to_owned() }
+}
+
+fn missing(variable: &'static str, beside: &str) -> EnvironmentError {
+    wrong(variable, &format!("is not set, but {beside} is"))
+}
+
+pub(super) fn number(variable: &'static str, text: &str) -> Result<u32, EnvironmentError> {
+    text.trim().parse().map_err(|_| wrong(variable, &format!("is '{text}', which is no number")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(variables: &[(&str, &str)]) -> Result<Option<Environment>, String> {
+        Environment::from_lookup(|name| {
+            variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
+        })
+        .map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn nothing_is_no_job() {
+        assert_eq!(read(&[("HOME", "/")]), Ok(None));
+    }
+
+    #[test]
+    fn each_launcher_is_understood() {
+        for (rank, size) in [
+            ("VERBCAST_RANK", "VERBCAST_SIZE"),
+            ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
+            ("PMI_RANK", "PMI_SIZE"),
+            ("PMIX_RANK", "PMIX_SIZE"),
+            ("SLURM_PROCID", "SLURM_NTASKS"),
+        ] {
+            let found = read(&[(rank, "3"), (size, "8")]).unwrap().unwrap();
+            assert_eq!((found.rank, found.size), (Rank(3), 8));
+        }
+    }
+
+    #[test]
+    fn the_command_line_of_the_user_goes_first() {
+        let found = read(&[
+            ("SLURM_PROCID", "5"),
+            ("SLURM_NTASKS", "6"),
+            ("VERBCAST_RANK", "1"),
+            ("VERBCAST_SIZE", "2"),
+            ("VERBCAST_RENDEZVOUS", "unix:/run/here"),
+            ("VERBCAST_TOKEN", "abc"),
+        ]);
+        let found = found.unwrap().unwrap();
+        assert_eq!((found.rank, found.size), (Rank(1), 2));
+        assert_eq!(found.rendezvous, Some(Address::Unix("/run/here".into())));
+        assert_eq!(found.token, "abc");
+    }
+
+    #[test]
+    fn slurm_says_where_to_meet() {
+        let found = read(&[
+            ("SLURM_PROCID", "0"),
+            ("SLURM_NTASKS", "99"),
+            ("SLURM_STEP_NUM_TASKS", "4"),
+            ("SLURM_JOB_ID", "4711"),
+            ("SLURM_STEP_ID", "2"),
+            ("SLURM_STEP_NODELIST", "rack[07-09,12]n[3,4],login1"),
+        ]);
+        let found = found.unwrap().unwrap();
+        assert_eq!(found.size, 4);
+        let Some(Address::Tcp { host, port }) = found.rendezvous else { panic!("no address") };
+        assert_eq!(host, "rack07n3");
+        assert!((10000..32000).contains(&port));
+        assert_eq!(found.token, "slurm 4711.2");
+    }
+
+    #[test]
+    fn a_bad_variable_is_named_with_its_value() {
+        for (variables, expected) in [
+            (&[("PMI_RANK", "x"), ("PMI_SIZE", "2")][..], "PMI_RANK is 'x', which is no number"),
+            (&[("VERBCAST_RANK", "1")], "VERBCAST_SIZE is not set, but VERBCAST_RANK is"),
+            (&[("VERBCAST_SIZE", "1")], "VERBCAST_RANK is not set, but VERBCAST_SIZE is"),
+            (
+                &[("VERBCAST_RANK", "2"), ("VERBCAST_SIZE", "2")],
+                "VERBCAST_RANK is 2, but VERBCAST_SIZE is 2: ranks count from 0",
+            ),
+            (
+                &[("PMI_RANK", "0"), ("PMI_SIZE", "0")],
+                "PMI_SIZE is 0, but a job has at least one rank",
+            ),
+        ] {
+            assert_eq!(read(variables), Err(expected.to_owned()));
+        }
+        let error = read(&[
+            ("VERBCAST_RANK", "0"),
+            ("VERBCAST_SIZE", "2"),
+            ("VERBCAST_RENDEZVOUS", "node1"),
+        ]);
+        let error = error.unwrap_err();
+        assert!(error.starts_with("VERBCAST_RENDEZVOUS has no port in 'node1'"), "{error}");
+    }
+}

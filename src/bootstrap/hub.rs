@@ -1,0 +1,148 @@
+//! Rank 0 of a star: collects from every rank and answers all.
+
+use super::BootstrapError;
+use super::blobs::{self, MAX_TOTAL};
+use super::link::{Kind, Link, LinkError, Pause, frame};
+use super::names::{blame, seconds};
+use crate::rank::Rank;
+use std::time::{Duration, Instant};
+
+/// How long the last word may take to reach the others.
+const PARTING: Duration = Duration::from_secs(1);
+
+pub(super) struct Hub {
+    /// By rank, from rank 1; `None` for one that has left.
+    links: Vec<Option<Link>>,
+    timeout: Duration,
+}
+
+impl Hub {
+    /// Takes over the links with ranks 1 and up and tells them that all have appeared.
+    pub(super) fn new(links: Vec<Link>, timeout: Duration) -> Self {
+        let mut hub = Hub { links: links.into_iter().map(Some).collect(), timeout };
+        hub.answer(&[], Instant::now() + timeout);
+        hub
+    }
+
+    pub(super) fn all_gather(&mut self, blob: &[u8]) -> Result<Vec<Vec<u8>>, BootstrapError> {
+        let deadline = Instant::now() + self.timeout;
+        let gathered = self.collect(blob, deadline).and_then(|blobs| {
+            let total: usize = blobs.iter().map(Vec::len).sum();
+            if total <= MAX_TOTAL {
+                return Ok(blobs);
+            }
+            let what = format!("all ranks together gave {total} bytes, more than {MAX_TOTAL}");
+            Err(BootstrapError { rank: None, what })
+        });
+        match gathered {
+            Ok(blobs) => {
+                self.answer(&blobs::join(&blobs), deadline);
+                Ok(blobs)
+            }
+            Err(error) => {
+                dismiss(self.links.drain(..).flatten().collect(), &error);
+                Err(error)
+            }
+        }
+    }
+
+    fn collect(&mut self, own: &[u8], deadline: Instant) -> Result<Vec<Vec<u8>>, BootstrapError> {
+        let mut blobs = vec![None; self.links.len() + 1];
+        blobs[0] = Some(own.to_vec());
+        let entered = frame(Kind::Entered, &[]);
+        for link in self.links.iter_mut().flatten() {
+            link.send(entered.clone());
+        }
+        let mut pause = Pause::new();
+        while blobs.iter().any(Option::is_none) {
+            let mut gone = Vec::new();
+            let mut news = false;
+            for (index, link) in self.links.iter_mut().enumerate() {
+                let rank = Rank(index as u32 + 1);
+                match link.as_mut().map_or(Err(LinkError::Closed), hear) {
+                    Ok(None) => {}
+                    Ok(Some(blob)) if blobs[rank.index()].is_none() => {
+                        blobs[rank.index()] = Some(blob);
+                        news = true;
+                    }
+                    Err(LinkError::Closed) => {
+                        *link = None;
+                        gone.push(rank);
+                    }
+                    Ok(Some(_)) | Err(LinkError::Garbage) => {
+                        return Err(blame(&[rank], "sent something out of turn".to_owned()));
+                    }
+                }
+            }
+            if !gone.is_empty() {
+                return Err(blame(&gone, "left".to_owned()));
+            }
+            if news {
+                pause.reset();
+            } else if Instant::now() < deadline {
+                pause.sleep(deadline);
+            } else {
+                let missing: Vec<Rank> = (0..)
+                    .map(Rank)
+                    .zip(&blobs)
+                    .filter_map(|(rank, blob)| blob.is_none().then_some(rank))
+                    .collect();
+                let what = format!("did not take part within {}", seconds(self.timeout));
+                return Err(blame(&missing, what));
+            }
+        }
+        Ok(blobs.into_iter().flatten().collect())
+    }
+
+    /// Sends the result to every rank. One that does not take it has left, which the next call
+    /// will say: this one has succeeded for the others.
+    fn answer(&mut self, joined: &[u8], deadline: Instant) {
+        let answer = frame(Kind::Gathered, joined);
+        for link in self.links.iter_mut().flatten() {
+            link.send(answer.clone());
+        }
+        let deadline = deadline.max(Instant::now() + PARTING);
+        let mut pause = Pause::new();
+        loop {
+            let mut waiting = false;
+            for slot in &mut self.links {
+                match slot.as_mut().map(Link::write) {
+                    Some(Ok(false)) if Instant::now() < deadline => waiting = true,
+                    Some(Ok(false) | Err(_)) => *slot = None,
+                    Some(Ok(true)) | None => {}
+                }
+            }
+            if !waiting {
+                return;
+            }
+            pause.sleep(deadline);
+        }
+    }
+}
+
+/// The blob that a rank has sent, if it is there.
+fn hear(link: &mut Link) -> Result<Option<Vec<u8>>, LinkError> {
+    link.write()?;
+    match link.read()? {
+        None => Ok(None),
+        Some(frame) if frame.kind == Kind::Blob => Ok(Some(frame.payload)),
+        Some(_) => Err(LinkError::Garbage),
+    }
+}
+
+/// Tells every link why it is closed.
+pub(super) fn dismiss(mut links: Vec<Link>, error: &BootstrapError) {
+    let last_word = frame(Kind::Failed, &blobs::encode_error(error));
+    for link in &mut links {
+        link.send(last_word.clone());
+    }
+    let deadline = Instant::now() + PARTING;
+    let mut pause = Pause::new();
+    loop {
+        links.retain_mut(|link| !link.part());
+        if links.is_empty() || Instant::now() >= deadline {
+            return;
+        }
+        pause.sleep(deadline);
+    }
+}

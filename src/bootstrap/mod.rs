@@ -1,0 +1,71 @@
+//! How the ranks of a communicator find one another before there is a transport.
+//!
+//! [`Environment`] reads from the environment which rank a process is, [`Star`] brings the
+//! ranks together over sockets, and [`vote`] takes a step for all or for none.
+
+mod address;
+mod assembly;
+mod blobs;
+mod environment;
+mod hello;
+mod hub;
+mod leaf;
+mod link;
+mod names;
+mod slurm;
+mod socket;
+mod star;
+mod vote;
+
+pub use address::{Address, AddressError};
+pub use environment::{Environment, EnvironmentError};
+pub use names::name_ranks;
+pub use star::Star;
+pub use vote::{VoteError, vote};
+
+use crate::rank::Rank;
+use std::fmt;
+
+/// A slow but reliable way to exchange small blobs among all ranks. Used when a communicator is
+/// made and ended, never per broadcast. All calls are collective and bounded in time.
+pub trait Bootstrap {
+    /// This process's rank.
+    fn rank(&self) -> Rank;
+
+    /// The number of ranks.
+    fn size(&self) -> u32;
+
+    /// Gives `blob` to every rank and returns everybody's, by rank.
+    ///
+    /// # Errors
+    /// If a rank does not take part in time, or left.
+    fn all_gather(&mut self, blob: &[u8]) -> Result<Vec<Vec<u8>>, BootstrapError>;
+
+    /// Returns when every rank has called it.
+    ///
+    /// # Errors
+    /// If a rank does not take part in time, or left.
+    fn barrier(&mut self) -> Result<(), BootstrapError> {
+        self.all_gather(&[]).map(drop)
+    }
+}
+
+/// The ranks could not be brought together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BootstrapError {
+    /// The rank that is missing or failed, where it is known.
+    pub rank: Option<Rank>,
+    /// What happened, and where; goes on after the name of the rank where there is one.
+    pub what: String,
+}
+
+impl fmt::Display for BootstrapError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.rank {
+            Some(rank) => write!(f, "{rank} {}", self.what),
+            None => f.write_str(&self.what),
+        }
+    }
+}
+
+impl std::error::Error for BootstrapError {}

@@ -1,0 +1,71 @@
+//! Where the ranks of a Slurm job meet when nobody says.
+
+use super::Address;
+use super::environment::{EnvironmentError, number, wrong};
+
+/// Ports that are neither privileged nor handed out by default for outgoing connections.
+const PORTS: std::ops::Range<u32> = 10000..32000;
+
+type Lookup<'a> = &'a dyn Fn(&str) -> Option<String>;
+
+/// The first host of the job step, and a port that other jobs on it are unlikely to have.
+pub(super) fn rendezvous(lookup: Lookup<'_>) -> Result<Option<Address>, EnvironmentError> {
+    let Some(job) = lookup("SLURM_JOB_ID") else { return Ok(None) };
+    let job = number("SLURM_JOB_ID", &job)?;
+    let Some((variable, list)) = ["SLURM_STEP_NODELIST", "SLURM_JOB_NODELIST"]
+        .into_iter()
+        .find_map(|name| Some((name, lookup(name)?)))
+    else {
+        return Ok(None);
+    };
+    let host = first_host(&list)
+        .ok_or_else(|| wrong(variable, &format!("is '{list}', which names no host")))?;
+    let step = lookup("SLURM_STEP_ID").and_then(|step| step.parse().ok()).unwrap_or(0_u32);
+    // A prime, so that the steps of a job and the jobs beside it keep apart.
+    let number = job.wrapping_mul(31).wrapping_add(step);
+    let port = PORTS.start + number % (PORTS.end - PORTS.start);
+    Ok(u16::try_from(port).ok().map(|port| Address::Tcp { host, port }))
+}
+
+/// The number of the job and its step.
+pub(super) fn token(lookup: Lookup<'_>) -> Option<String> {
+    let step = lookup("SLURM_STEP_ID").unwrap_or_default();
+    Some(format!("slurm {}.{step}", lookup("SLURM_JOB_ID")?))
+}
+
+/// The first host of a list such as `rack[07-09,12]n[3,4],login1`.
+fn first_host(list: &str) -> Option<String> {
+    let mut host = String::new();
+    let mut rest = list;
+    loop {
+        let end = rest.find(['[', ',']).unwrap_or(rest.len());
+        host += &rest[..end];
+        let Some(inside) = rest[end..].strip_prefix('[') else { break };
+        let (numbers, after) = inside.split_once(']')?;
+        host += numbers.split(['-', ',']).next()?;
+        rest = after;
+    }
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
+    (!host.is_empty() && host.chars().all(plain)).then_some(host)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_host_of_a_list() {
+        for (list, first) in [
+            ("node1", "node1"),
+            ("a,b", "a"),
+            ("n[001-004]", "n001"),
+            ("n[5,7],m2", "n5"),
+            ("rack[07-09,12]n[3,4]-ib,login1", "rack07n3-ib"),
+        ] {
+            assert_eq!(first_host(list).as_deref(), Some(first));
+        }
+        for bad in ["", ",a", "n[1", "a b"] {
+            assert_eq!(first_host(bad), None);
+        }
+    }
+}

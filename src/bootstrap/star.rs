@@ -1,0 +1,104 @@
+//! A star of sockets: rank 0 listens, the others connect, and everything goes through rank 0.
+
+use super::assembly::Assembly;
+use super::blobs::MAX_BLOB;
+use super::hello::MAX_TOKEN;
+use super::hub::Hub;
+use super::leaf::Leaf;
+use super::names::blame;
+use super::socket::Listener;
+use super::{Address, Bootstrap, BootstrapError, Environment};
+use crate::rank::Rank;
+use std::time::Duration;
+
+/// What this process knows of its job, and its patience.
+pub(super) struct Job {
+    pub(super) rank: Rank,
+    pub(super) size: u32,
+    pub(super) rendezvous: Option<Address>,
+    pub(super) token: String,
+    pub(super) timeout: Duration,
+}
+
+impl Job {
+    pub(super) fn place(&self) -> String {
+        self.rendezvous.as_ref().map_or_else(|| "nowhere".to_owned(), Address::to_string)
+    }
+}
+
+/// A [`Bootstrap`] over TCP or Unix sockets.
+///
+/// Every wait is bounded by the timeout given to [`join`](Star::join), with a few seconds more for rank 0 to tell the
+/// others. After an error every later call returns the same error.
+pub struct Star {
+    rank: Rank,
+    size: u32,
+    state: Result<Role, BootstrapError>,
+}
+
+enum Role {
+    Alone,
+    Hub(Hub),
+    Leaf(Leaf),
+}
+
+impl Star {
+    /// Brings the ranks of a job together. Collective.
+    ///
+    /// # Errors
+    /// If a rank does not appear in time, or leaves; if ranks disagree about the size or the
+    /// token, or two have the same rank; if rank 0 cannot listen.
+    pub fn join(environment: &Environment, timeout: Duration) -> Result<Star, BootstrapError> {
+        let Environment { rank, size, rendezvous, token } = environment.clone();
+        let job = &Job { rank, size, rendezvous, token, timeout };
+        let invalid = |what| Err(BootstrapError { rank: None, what });
+        if job.rank.0 >= job.size {
+            return invalid(format!("{} does not exist among {} ranks", job.rank, job.size));
+        }
+        if job.token.len() > MAX_TOKEN {
+            return invalid(format!("the job token is longer than {MAX_TOKEN} bytes"));
+        }
+        let role = match (&job.rendezvous, job.rank) {
+            _ if job.size == 1 => Role::Alone,
+            (None, _) => {
+                return invalid(format!("{} ranks need a rendezvous address", job.size));
+            }
+            (Some(address), Rank(0)) => {
+                let listener = Listener::bind(address).map_err(|error| {
+                    blame(&[Rank(0)], format!("cannot listen at {address}: {error}"))
+                })?;
+                Role::Hub(Hub::new(Assembly::wait(job, &listener)?, job.timeout))
+            }
+            (Some(address), _) => Role::Leaf(Leaf::join(job, address)?),
+        };
+        Ok(Star { rank: job.rank, size: job.size, state: Ok(role) })
+    }
+}
+
+impl Bootstrap for Star {
+    fn rank(&self) -> Rank {
+        self.rank
+    }
+
+    fn size(&self) -> u32 {
+        self.size
+    }
+
+    fn all_gather(&mut self, blob: &[u8]) -> Result<Vec<Vec<u8>>, BootstrapError> {
+        let role = self.state.as_mut().map_err(|error| error.clone())?;
+        let gathered = if blob.len() > MAX_BLOB {
+            let what = format!("gave {} bytes, more than {MAX_BLOB}", blob.len());
+            Err(blame(&[self.rank], what))
+        } else {
+            match role {
+                Role::Alone => Ok(vec![blob.to_vec()]),
+                Role::Hub(hub) => hub.all_gather(blob),
+                Role::Leaf(leaf) => leaf.all_gather(blob),
+            }
+        };
+        if let Err(error) = &gathered {
+            self.state = Err(error.clone());
+        }
+        gathered
+    }
+}

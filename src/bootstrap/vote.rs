@@ -1,0 +1,93 @@
+//! A vote: a step that every rank takes on its own succeeds for all or fails for all.
+
+use super::{Bootstrap, BootstrapError};
+use crate::rank::Rank;
+use std::fmt;
+
+/// Why a collective step did not happen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum VoteError {
+    /// These ranks could not take the step, and this is what each of them says.
+    Refused(Vec<(Rank, String)>),
+    /// The vote itself failed.
+    Bootstrap(BootstrapError),
+}
+
+impl fmt::Display for VoteError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            VoteError::Refused(refusals) => {
+                let (rank, what) = &refusals[0];
+                write!(f, "{rank}: {what}")?;
+                match refusals.len() - 1 {
+                    0 => Ok(()),
+                    1 => f.write_str(" (and 1 more rank failed)"),
+                    others => write!(f, " (and {others} more ranks failed)"),
+                }
+            }
+            VoteError::Bootstrap(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for VoteError {}
+
+/// Exchanges the outcome of a step that every rank has just taken, with a blob from each.
+///
+/// # Errors
+/// The same [`VoteError::Refused`] on all ranks if any rank's `outcome` is an error.
+pub fn vote(
+    bootstrap: &mut dyn Bootstrap,
+    outcome: Result<&[u8], &str>,
+) -> Result<Vec<Vec<u8>>, VoteError> {
+    let ballot = match outcome {
+        Ok(blob) => [&[1], blob].concat(),
+        Err(what) => [&[0], what.as_bytes()].concat(),
+    };
+    let ballots = bootstrap.all_gather(&ballot).map_err(VoteError::Bootstrap)?;
+    let mut blobs = Vec::with_capacity(ballots.len());
+    let mut refusals = Vec::new();
+    for (rank, ballot) in (0..).map(Rank).zip(ballots) {
+        match ballot.split_first() {
+            Some((1, blob)) => blobs.push(blob.to_vec()),
+            Some((_, what)) => refusals.push((rank, String::from_utf8_lossy(what).into_owned())),
+            None => refusals.push((rank, "sent an empty ballot".to_owned())),
+        }
+    }
+    if refusals.is_empty() { Ok(blobs) } else { Err(VoteError::Refused(refusals)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Answers with this rank's blob followed by prepared ones.
+    struct Others(Vec<Vec<u8>>);
+
+    impl Bootstrap for Others {
+        fn rank(&self) -> Rank {
+            Rank(0)
+        }
+
+        fn size(&self) -> u32 {
+            self.0.len() as u32 + 1
+        }
+
+        fn all_gather(&mut self, blob: &[u8]) -> Result<Vec<Vec<u8>>, BootstrapError> {
+            Ok([vec![blob.to_vec()], self.0.clone()].concat())
+        }
+    }
+
+    #[test]
+    fn one_refusal_is_everybodys() {
+        let mut others = Others(vec![b"\x01yes".to_vec(), b"\x00no device".to_vec(), vec![]]);
+        let error = vote(&mut others, Ok(b"mine")).unwrap_err();
+        assert_eq!(error.to_string(), "rank 2: no device (and 1 more rank failed)");
+    }
+
+    #[test]
+    fn agreement_brings_the_blobs() {
+        let mut others = Others(vec![b"\x01yes".to_vec()]);
+        assert_eq!(vote(&mut others, Ok(b"mine")).unwrap(), [&b"mine"[..], b"yes"]);
+    }
+}

@@ -1,0 +1,64 @@
+//! What can go wrong with a broadcast.
+
+use super::ConfigError;
+use crate::bootstrap::VoteError;
+use crate::driver::Failure;
+use crate::protocol::StartError;
+use crate::rank::Rank;
+use std::fmt;
+use std::time::Duration;
+
+/// What can go wrong with a broadcast.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Error {
+    /// A setting makes no sense.
+    Config(String),
+    /// The communicator could not be made; every rank gets the same.
+    Setup(VoteError),
+    /// The call cannot be made.
+    Call(StartError),
+    /// A rank failed; every rank gets the same.
+    Failed(Failure),
+    /// What this rank owes others was not taken in.
+    Timeout {
+        /// This rank.
+        rank: Rank,
+        /// How long it has tried.
+        after: Duration,
+    },
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::Config(what) => f.write_str(what),
+            Error::Setup(error) => error.fmt(f),
+            Error::Call(error) => error.fmt(f),
+            Error::Failed(failure) => failure.fmt(f),
+            Error::Timeout { rank, after } => {
+                write!(f, "{rank}: its successor takes in no messages for {after:?}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl From<VoteError> for Error {
+    fn from(error: VoteError) -> Self {
+        Error::Setup(error)
+    }
+}
+
+impl From<StartError> for Error {
+    fn from(error: StartError) -> Self {
+        Error::Call(error)
+    }
+}
+
+impl From<ConfigError> for Error {
+    fn from(error: ConfigError) -> Self {
+        Error::Config(error.to_string())
+    }
+}

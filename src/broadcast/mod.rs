@@ -1,0 +1,328 @@
+//! The public interface: a [`Broadcaster`] made from a bootstrap and a [`Config`].
+//!
+//! ```no_run
+//! use verbcast::bootstrap::{Environment, Star};
+//! use verbcast::broadcast::{Broadcaster, Config};
+//! use verbcast::rank::Rank;
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let config = Config::from_env()?;
+//! let environment = Environment::from_env()?.ok_or("not started as a rank of a job")?;
+//! let mut bootstrap = Star::join(&environment, config.settings.timeout)?;
+//! let mut broadcaster = Broadcaster::new(&mut bootstrap, &config)?;
+//! let mut parameters = [0.0_f64; 1000];
+//! broadcaster.broadcast_into(Rank(0), &mut parameters)?;
+//! broadcaster.close()?;
+//! # Ok(())
+//! # }
+//! ```
+
+mod config;
+mod error;
+
+pub use config::{Config, ConfigError, Synchronisation};
+pub use error::Error;
+
+use crate::bootstrap::{Bootstrap, VoteError, vote};
+use crate::driver::{Driver, Failure, Identity, Lent, Statistics};
+use crate::protocol::two_stage::{self, TwoStage};
+use crate::rank::{OpId, Rank};
+use crate::rdma::{self, Agreed, Description, RdmaTransport};
+use crate::time::{Clock, Instant};
+use crate::transport::{Faulty, Park};
+use crate::verbs::Context;
+use crate::wire::HEADER_LEN;
+use bytemuck::Pod;
+use std::time::Duration;
+
+/// Longest sleep between two turns, whatever the timers say.
+const LONGEST_PARK: Duration = Duration::from_millis(500);
+/// How long a failed rank stays to have its notices delivered.
+const LINGER: Duration = Duration::from_secs(3);
+
+/// Broadcasts among the ranks of a communicator.
+///
+/// Every rank makes it, and calls its broadcasts in the same order with the same root and length.
+/// After an error the communicator is of no more use, at any rank.
+#[derive(Debug)]
+pub struct Broadcaster {
+    driver: Driver<TwoStage, Faulty<RdmaTransport>>,
+    clock: Clock,
+    rank: Rank,
+    size: u32,
+    fragment_len: usize,
+    description: Description,
+    timeout: Duration,
+    /// Nothing is to be said to the others any more.
+    is_silent: bool,
+}
+
+/// A broadcast in flight, to be [waited](Broadcaster::wait) for.
+#[must_use = "the message is had by waiting for it"]
+#[derive(Debug)]
+pub struct Pending {
+    op: OpId,
+}
+
+impl Broadcaster {
+    /// Joins the communicator of all ranks of `bootstrap`. Collective.
+    ///
+    /// # Errors
+    /// The same at every rank, if any of them has no usable device, a setting that differs, or
+    /// cannot join the group or reach its peers.
+    pub fn new(bootstrap: &mut dyn Bootstrap, config: &Config) -> Result<Self, Error> {
+        Self::make(bootstrap, config, None)
+    }
+
+    /// As [`new`](Self::new), on a device that the program has opened; its asynchronous events stay
+    /// the program's.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn with_context(
+        bootstrap: &mut dyn Bootstrap,
+        config: &Config,
+        context: Context,
+    ) -> Result<Self, Error> {
+        Self::make(bootstrap, config, Some(context))
+    }
+
+    fn make(
+        bootstrap: &mut dyn Bootstrap,
+        config: &Config,
+        context: Option<Context>,
+    ) -> Result<Self, Error> {
+        let (rank, size) = (bootstrap.rank(), bootstrap.size());
+        agree(bootstrap, config)?;
+        let peers = two_stage::ring_peers(rank, size);
+        let (transport, agreed, description) =
+            rdma::establish(bootstrap, &config.settings, &peers, context)?;
+        let Agreed { key, seed, multicast, packet_len } = agreed;
+        let fragment_len = packet_len - HEADER_LEN;
+        let protocol = two_stage::Config {
+            fragment_len,
+            run_ahead: config.run_ahead(),
+            in_flight: config.in_flight,
+            synchronisation: config.synchronisation.with_seed(seed),
+            multicast,
+        };
+        let core = TwoStage::new(rank, size, OpId(0), protocol)
+            .map_err(|error| Error::Config(error.to_string()))?;
+        let identity = Identity {
+            rank,
+            key,
+            payload_crc: config.payload_crc,
+            most_held: (config.settings.receive_depth / 2) as usize,
+        };
+        let transport = Faulty::new(transport, config.faults.unwrap_or_default(), rank);
+        Ok(Broadcaster {
+            driver: Driver::new(core, transport, identity),
+            clock: Clock::start(),
+            rank,
+            size,
+            fragment_len,
+            description,
+            timeout: config.settings.timeout,
+            is_silent: false,
+        })
+    }
+
+    /// This process's rank.
+    pub fn rank(&self) -> Rank {
+        self.rank
+    }
+
+    /// The number of ranks.
+    pub fn size(&self) -> u32 {
+        self.size
+    }
+
+    /// Bytes of a message that one packet carries.
+    pub fn fragment_len(&self) -> usize {
+        self.fragment_len
+    }
+
+    /// What this rank uses.
+    pub fn description(&self) -> &Description {
+        &self.description
+    }
+
+    /// The counters so far.
+    pub fn statistics(&self) -> Statistics {
+        self.driver.statistics()
+    }
+
+    /// Broadcasts `buffer` of `root` to all ranks, and returns when it is here and all that this
+    /// rank must send of it was handed to the device. Collective.
+    ///
+    /// # Errors
+    /// If the root is no rank; or, at every rank, if a rank failed, left, or called with another
+    /// root or length.
+    pub fn broadcast_into<T: Pod>(&mut self, root: Rank, buffer: &mut [T]) -> Result<(), Error> {
+        let bytes: &mut [u8] = bytemuck::cast_slice_mut(buffer);
+        let op = self.driver.start(self.clock.now(), root, bytes.len())?;
+        self.run_until_complete(op, Some(bytes))
+    }
+
+    /// Begins to broadcast `message` of `root`; at the other ranks it only gives the length. Further
+    /// broadcasts may be begun before it is waited for. Collective.
+    ///
+    /// # Errors
+    /// If the root is no rank, or too many broadcasts are in flight.
+    pub fn start(&mut self, root: Rank, message: Vec<u8>) -> Result<Pending, Error> {
+        let op = self.driver.start_owned(self.clock.now(), root, message)?;
+        Ok(Pending { op })
+    }
+
+    /// Waits for a broadcast that was started here, and returns its message.
+    ///
+    /// # Errors
+    /// As [`broadcast_into`](Self::broadcast_into).
+    pub fn wait(&mut self, pending: Pending) -> Result<Vec<u8>, Error> {
+        self.run_until_complete(pending.op, None)?;
+        Ok(self.driver.take_message(pending.op).unwrap_or_default())
+    }
+
+    /// Makes progress without waiting: for a rank that computes for long while others need it.
+    ///
+    /// # Errors
+    /// If a rank failed.
+    pub fn progress(&mut self) -> Result<(), Error> {
+        while self.turn(None)? {}
+        Ok(())
+    }
+
+    /// Returns when nothing is owed to other ranks for the broadcasts so far.
+    ///
+    /// # Errors
+    /// If a rank failed, or a successor takes in nothing for longer than the configured timeout.
+    pub fn flush(&mut self) -> Result<(), Error> {
+        let until = self.clock.now() + self.timeout;
+        let mut idle = Idle::default();
+        loop {
+            let worked = self.turn(None)?;
+            if self.driver.is_quiescent() {
+                return Ok(());
+            }
+            if self.clock.now() >= until {
+                return Err(Error::Timeout { rank: self.rank, after: self.timeout });
+            }
+            self.rest(worked, &mut idle)?;
+        }
+    }
+
+    /// Gives up: every other rank's next or current call fails with this rank and `reason`.
+    pub fn abort(&mut self, reason: &str) {
+        self.driver.abort(reason);
+        self.linger(LINGER);
+    }
+
+    /// Leaves in good order.
+    ///
+    /// # Errors
+    /// As [`flush`](Self::flush); the resources are freed all the same.
+    pub fn close(mut self) -> Result<(), Error> {
+        self.leave()
+    }
+
+    fn leave(&mut self) -> Result<(), Error> {
+        if self.is_silent {
+            return Ok(());
+        }
+        let flushed = self.flush();
+        let departed = flushed.and_then(|()| self.driver.depart().map_err(Error::Failed));
+        self.linger(self.timeout.min(LINGER));
+        departed
+    }
+
+    fn run_until_complete(&mut self, op: OpId, mut bytes: Option<&mut [u8]>) -> Result<(), Error> {
+        let mut idle = Idle::default();
+        loop {
+            let lent = bytes.as_deref_mut().map(|bytes| Lent { op, bytes });
+            let worked = self.turn(lent)?;
+            if self.driver.take_complete(op) {
+                return Ok(());
+            }
+            self.rest(worked, &mut idle)?;
+        }
+    }
+
+    fn turn(&mut self, lent: Option<Lent<'_>>) -> Result<bool, Error> {
+        let outcome = self.driver.turn(self.clock.now(), lent);
+        outcome.map_err(|failure| self.fail(failure))
+    }
+
+    /// Waits for something to do, unless there just was.
+    fn rest(&mut self, worked: bool, idle: &mut Idle) -> Result<(), Error> {
+        let now = self.clock.now();
+        let for_long = idle.update(now, worked);
+        if worked {
+            return Ok(());
+        }
+        let at_most = match self.driver.next_timeout() {
+            Some(at) => at.since(now).min(LONGEST_PARK),
+            None => LONGEST_PARK,
+        };
+        self.driver.transport_mut().park(for_long, at_most).map_err(|error| {
+            let failure = self.driver.abort(&error.what);
+            self.fail(failure)
+        })
+    }
+
+    fn fail(&mut self, failure: Failure) -> Error {
+        self.linger(LINGER);
+        Error::Failed(failure)
+    }
+
+    /// Stays until aborts and farewells are delivered, then says nothing more.
+    fn linger(&mut self, at_most: Duration) {
+        let until = self.clock.now() + at_most;
+        while self.driver.owes_notices() && self.clock.now() < until {
+            if !self.driver.linger(self.clock.now()) {
+                std::thread::sleep(Duration::from_micros(200));
+            }
+        }
+        self.is_silent = true;
+    }
+}
+
+impl Drop for Broadcaster {
+    fn drop(&mut self) {
+        if std::thread::panicking() && !self.is_silent {
+            self.abort("panicked");
+        } else if let Err(error) = self.leave() {
+            log::warn!("while dropping a broadcaster: {error}");
+        }
+    }
+}
+
+/// Since when there has been nothing to do.
+#[derive(Debug, Default)]
+struct Idle {
+    since: Option<Instant>,
+}
+
+impl Idle {
+    fn update(&mut self, now: Instant, worked: bool) -> Duration {
+        if worked {
+            self.since = None;
+        }
+        now - *self.since.get_or_insert(now)
+    }
+}
+
+/// Makes sure that all ranks have the settings that must be the same.
+fn agree(bootstrap: &mut dyn Bootstrap, config: &Config) -> Result<(), Error> {
+    let valid = config.validate().map(|()| config.common()).map_err(|error| error.to_string());
+    let ballot = valid.as_ref().map(String::as_bytes).map_err(String::as_str);
+    let all = vote(bootstrap, ballot)?;
+    let differing = (0..).map(Rank).zip(&all).find(|(_, common)| **common != all[0]);
+    match differing {
+        None => Ok(()),
+        Some((rank, common)) => {
+            let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+            let what = format!("has {}, but rank 0 has {}", text(common), text(&all[0]));
+            Err(Error::Setup(VoteError::Refused(vec![(rank, what)])))
+        }
+    }
+}

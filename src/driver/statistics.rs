@@ -1,0 +1,34 @@
+//! What a rank has sent, received and put right.
+
+/// Counters of one rank on one communicator, since its creation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Statistics {
+    /// Broadcasts begun.
+    pub operations: u64,
+    /// Fragments sent to the group.
+    pub multicast_sent: u64,
+    /// Fragments received from the group, copies included.
+    pub multicast_received: u64,
+    /// Messages sent over reliable connections.
+    pub reliable_sent: u64,
+    /// Messages received over reliable connections.
+    pub reliable_received: u64,
+    /// Fragments whose multicast had not come when their operation completed here.
+    pub lost: u64,
+    /// Fragments that came first over a reliable connection.
+    pub repaired: u64,
+    /// Copies of a fragment that had come by the same way before.
+    pub duplicates: u64,
+    /// Second copies that the protocol sends by design.
+    pub redundant: u64,
+    /// Fragments of operations that had ended here.
+    pub late: u64,
+    /// Datagrams of operations that had not begun here, dropped for want of buffers to keep them.
+    pub overflowed: u64,
+    /// Packets of other communicators, or of no verbcast at all.
+    pub foreign: u64,
+    /// Packets of this communicator with a wrong CRC or length.
+    pub damaged: u64,
+    /// Packets of this communicator that make no sense in its protocol.
+    pub rejected: u64,
+}

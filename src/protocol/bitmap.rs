@@ -1,0 +1,74 @@
+//! Which fragments are here (the status bitmap of Hoefler 2007, section 2.1).
+
+/// A fixed number of flags and how many of them are set.
+#[derive(Clone, Debug)]
+pub struct Bitmap {
+    words: Box<[u64]>,
+    len: u32,
+    set: u32,
+}
+
+impl Bitmap {
+    /// `len` flags, none of them set.
+    pub fn new(len: u32) -> Self {
+        Bitmap { words: vec![0; len.div_ceil(64) as usize].into(), len, set: 0 }
+    }
+
+    /// `len` flags, all of them set.
+    pub fn full(len: u32) -> Self {
+        let mut bitmap = Bitmap::new(len);
+        for index in 0..len {
+            bitmap.insert(index);
+        }
+        bitmap
+    }
+
+    /// Sets a flag; whether it was clear before.
+    ///
+    /// # Panics
+    /// If `index` is not below the number of flags.
+    pub fn insert(&mut self, index: u32) -> bool {
+        assert!(index < self.len, "flag {index} of {}", self.len);
+        let word = &mut self.words[index as usize / 64];
+        let flag = 1 << (index % 64);
+        let new = *word & flag == 0;
+        *word |= flag;
+        self.set += u32::from(new);
+        new
+    }
+
+    /// Whether a flag is set; false beyond the end.
+    pub fn contains(&self, index: u32) -> bool {
+        self.words.get(index as usize / 64).is_some_and(|word| word >> (index % 64) & 1 == 1)
+    }
+
+    /// How many flags are set.
+    pub fn set(&self) -> u32 {
+        self.set
+    }
+
+    /// How many flags are clear.
+    pub fn clear(&self) -> u32 {
+        self.len - self.set
+    }
+
+    /// Whether all flags are set.
+    pub fn is_full(&self) -> bool {
+        self.set == self.len
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flag_is_new_once() {
+        let mut bitmap = Bitmap::new(65);
+        assert!(bitmap.insert(64));
+        assert!(!bitmap.insert(64));
+        assert!(bitmap.contains(64) && !bitmap.contains(63) && !bitmap.contains(1000));
+        assert_eq!((bitmap.set(), bitmap.clear()), (1, 64));
+        assert!(!bitmap.is_full() && Bitmap::full(65).is_full() && Bitmap::new(0).is_full());
+    }
+}

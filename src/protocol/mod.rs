@@ -1,0 +1,200 @@
+//! Protocol cores: sans-IO state machines that turn calls, packets and time into packets and
+//! events. They open no socket, read no clock and never wait.
+//!
+//! # Calling contract
+//! One mutation ([`Core::start`] or one of the `handle_*`), then drain [`Core::poll_transmit`], then
+//! [`Core::poll_event`], then read [`Core::poll_timeout`]. Payloads are ranges into the message,
+//! never bytes: [`driver`](crate::driver) looks the bytes up.
+//!
+//! A core is made per communicator and holds all operations in flight.
+
+mod bitmap;
+mod fragments;
+pub mod two_stage;
+
+pub use bitmap::Bitmap;
+pub use fragments::Fragments;
+
+use crate::rank::{Fragment, OpId, Rank};
+use crate::time::Instant;
+use crate::wire::Kind;
+use std::fmt;
+use std::ops::Range;
+
+/// Where a core's packet goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// To every rank of the group, once, unreliably.
+    Group,
+    /// To one rank, reliably and in order.
+    Rank(Rank),
+}
+
+/// A packet that a core wants sent. Its payload is `range` of the operation's message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Transmit {
+    /// Where it goes.
+    pub target: Target,
+    /// Its purpose.
+    pub kind: Kind,
+    /// The operation it belongs to.
+    pub op: OpId,
+    /// The fragment it carries.
+    pub fragment: Fragment,
+    /// Length of the whole message in bytes.
+    pub message_len: u64,
+    /// The bytes of the message that it carries.
+    pub range: Range<usize>,
+}
+
+/// How a packet came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Via {
+    /// By the group.
+    Multicast,
+    /// Over the reliable connection with its sender.
+    Reliable,
+}
+
+/// A received packet as a core sees it: everything but its payload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Incoming {
+    /// How it came.
+    pub via: Via,
+    /// The rank that sent it.
+    pub source: Rank,
+    /// Its purpose.
+    pub kind: Kind,
+    /// The operation it belongs to.
+    pub op: OpId,
+    /// The fragment it carries.
+    pub fragment: Fragment,
+    /// Length of the whole message in bytes.
+    pub message_len: u64,
+    /// Length of its payload in bytes.
+    pub payload_len: usize,
+}
+
+/// What a core wants done with a received packet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Disposition {
+    /// New: copy the payload to these bytes of the operation's message.
+    Place(Range<usize>),
+    /// Nothing to keep: a control message that was understood.
+    Consumed,
+    /// The second copy that a protocol sends by design, of a fragment that is here already.
+    Redundant,
+    /// A copy that came by the same way before.
+    Duplicate,
+    /// The operation has ended here.
+    Late,
+    /// The operation has not begun here: keep the packet and hand it in again when it has.
+    Hold,
+    /// It makes no sense in this protocol.
+    Reject,
+}
+
+/// What a core tells its caller.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// The caller may go on: the message is here, and all that must be sent of it was handed over.
+    Complete {
+        /// Which operation.
+        op: OpId,
+        /// Fragments whose multicast copy had not come by then.
+        lost: u64,
+    },
+    /// Nothing more is owed for the operation.
+    Quiescent(OpId),
+    /// A rank called the same operation with other arguments, or left without it.
+    Disagreement {
+        /// Which operation.
+        op: OpId,
+        /// The rank that disagrees with this one.
+        rank: Rank,
+        /// In what.
+        what: String,
+    },
+}
+
+/// What a core's next timer is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Timer {
+    /// The root's delay before the multicast ends.
+    RootDelay,
+}
+
+/// Why an operation cannot begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StartError {
+    /// As many operations are in flight as the core was configured for.
+    TooManyInFlight(u32),
+    /// The root is not a rank of the communicator.
+    NoSuchRoot {
+        /// The root that was asked for.
+        root: Rank,
+        /// The number of ranks.
+        size: u32,
+    },
+    /// The message has more fragments than the header can number.
+    TooLong(u64),
+}
+
+impl fmt::Display for StartError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            StartError::TooManyInFlight(most) => {
+                write!(f, "{most} broadcasts are in flight, which is the most allowed")
+            }
+            StartError::NoSuchRoot { root, size } => {
+                write!(f, "root {} is not one of the {size} ranks", root.0)
+            }
+            StartError::TooLong(len) => write!(f, "a message of {len} bytes is too long"),
+        }
+    }
+}
+
+impl std::error::Error for StartError {}
+
+/// How many packets a transport takes right now.
+pub trait Room {
+    /// Datagrams to the group.
+    fn multicast_room(&self) -> usize;
+    /// Reliable messages to `to`.
+    fn reliable_room(&self, to: Rank) -> usize;
+}
+
+/// A protocol core. The module's documentation has the calling contract.
+pub trait Core {
+    /// Joins the next broadcast: `len` bytes from `root`. Every rank calls it in the same order with
+    /// the same arguments.
+    fn start(&mut self, now: Instant, root: Rank, len: u64) -> Result<OpId, StartError>;
+
+    /// Takes a packet.
+    fn handle_packet(&mut self, now: Instant, packet: &Incoming) -> Disposition;
+
+    /// Learns that the adapter of `to` has acknowledged a reliable message.
+    fn handle_delivered(&mut self, now: Instant, to: Rank, kind: Kind, op: OpId);
+
+    /// Learns that `rank` left in good order, having ended all operations before `next`.
+    fn handle_departed(&mut self, now: Instant, rank: Rank, next: OpId);
+
+    /// Lets timers that are due by `now` fire.
+    fn handle_timeout(&mut self, now: Instant);
+
+    /// The next packet to send for which there is room.
+    fn poll_transmit(&mut self, room: &dyn Room) -> Option<Transmit>;
+
+    /// The next event.
+    fn poll_event(&mut self) -> Option<Event>;
+
+    /// The timer that fires next, and when.
+    fn poll_timeout(&self) -> Option<(Timer, Instant)>;
+
+    /// The ranks whose connection the protocol always needs, to be set up beforehand and watched
+    /// while an operation is in flight.
+    fn peers(&self) -> &[Rank];
+
+    /// The operation that [`start`](Core::start) will begin next.
+    fn next_op(&self) -> OpId;
+}

@@ -1,0 +1,89 @@
+//! Parameters of the two-stage protocol.
+
+use crate::rank::{OpId, Rank};
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{Rng, SeedableRng};
+use std::fmt;
+use std::time::Duration;
+
+/// How the root is kept from multicasting before anybody listens (Hoefler 2007, section 2.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Synchronisation {
+    /// It is not: the fastest where the root rarely comes first.
+    None,
+    /// The root waits this long.
+    Delay(Duration),
+    /// The root waits for one other rank, chosen anew for each operation from a seed that all ranks
+    /// share, so that half of the ranks are there on average even in the worst pattern.
+    RandomRank {
+        /// The seed, the same at every rank.
+        seed: u64,
+    },
+}
+
+/// Parameters of the two-stage protocol, the same at every rank.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// Bytes of the message in a fragment.
+    pub fragment_len: usize,
+    /// Most fragments that the root multicasts ahead of its successor's acknowledgements.
+    pub run_ahead: u32,
+    /// Most operations in flight at a rank.
+    pub in_flight: u32,
+    /// How the root is kept from running ahead of the receivers.
+    pub synchronisation: Synchronisation,
+    /// Whether there is a stage 1. Without it the chain carries everything.
+    pub multicast: bool,
+}
+
+/// A parameter that makes no sense.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ConfigError {
+    what: &'static str,
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.what)
+    }
+}
+
+impl std::error::Error for ConfigError {}
+
+impl Config {
+    pub(super) fn validate(&self) -> Result<(), ConfigError> {
+        let what = match self {
+            Config { fragment_len: 0, .. } => "a fragment needs at least one byte",
+            Config { run_ahead: 0, .. } => "the root must be allowed one fragment of run-ahead",
+            Config { in_flight: 0, .. } => "at least one operation must be allowed in flight",
+            Config { in_flight: 0x1000_0000.., .. } => "too many operations in flight to number",
+            _ => return Ok(()),
+        };
+        Err(ConfigError { what })
+    }
+}
+
+/// The non-root rank that the root of `op` waits for: the same at every rank, different from one
+/// operation to the next.
+pub(super) fn awaited_rank(seed: u64, op: OpId, root: Rank, size: u32) -> Rank {
+    let mut generator = ChaCha8Rng::seed_from_u64(seed);
+    generator.set_stream(u64::from(op.0));
+    // The bias of a remainder over 64 bits is far below what a run could show.
+    let steps = 1 + generator.next_u64() % u64::from(size - 1);
+    Rank(((u64::from(root.0) + steps) % u64::from(size)) as u32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_awaited_rank_is_never_the_root_and_anyone_else() {
+        let mut seen = [0; 8];
+        for op in 0..800 {
+            seen[awaited_rank(7, OpId(op), Rank(3), 8).index()] += 1;
+        }
+        assert_eq!(seen[3], 0);
+        assert!(seen.iter().enumerate().all(|(rank, n)| rank == 3 || *n > 50), "{seen:?}");
+    }
+}

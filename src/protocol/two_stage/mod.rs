@@ -1,0 +1,340 @@
+//! The two-stage broadcast of Hoefler, Siebert and Rehm (2007).
+//!
+//! Stage 1 multicasts the message's fragments, unreliably ([`multicast_stage`]). Stage 2 repairs
+//! what was lost without any acknowledgement: the ranks form a virtual ring, and each forwards a
+//! fragment to its successor over a reliable connection as soon as it owns it, however it came
+//! ([`chain_stage`]). The root needs no copy, so the ring is cut in front of it. A rank leaves as
+//! soon as it has every fragment and has forwarded every fragment.
+//!
+//! # Order
+//! Operations are forwarded in their order, so a connection carries all of one operation before
+//! anything of the next. A rank that keeps packets of operations it has not begun can therefore
+//! never lack buffers for the operation that it waits for.
+//!
+//! # Pacing
+//! The root's multicast stays at most [`Config::run_ahead`] fragments ahead of what its successor's
+//! adapter has acknowledged in stage 2. That clocks a long message to the speed of the receivers,
+//! whose pre-posted receives it would otherwise overrun.
+
+mod chain_stage;
+mod config;
+mod multicast_stage;
+mod operation;
+#[cfg(test)]
+mod tests;
+
+pub use config::{Config, ConfigError, Synchronisation};
+
+use super::{
+    Core, Disposition, Event, Fragments, Incoming, Room, StartError, Target, Timer, Transmit, Via,
+};
+use crate::rank::{Fragment, OpId, Rank};
+use crate::time::Instant;
+use crate::wire::Kind;
+use multicast_stage::Gate;
+use operation::{Operation, Owned};
+use std::collections::VecDeque;
+
+/// The neighbours of `me` on the virtual ring of `size` ranks: whom it receives from and sends to.
+pub fn ring_peers(me: Rank, size: u32) -> Vec<Rank> {
+    let mut peers = vec![me.predecessor(size), me.successor(size)];
+    peers.dedup();
+    peers.retain(|peer| *peer != me);
+    peers
+}
+
+/// The two-stage protocol at one rank.
+#[derive(Debug)]
+pub struct TwoStage {
+    me: Rank,
+    size: u32,
+    config: Config,
+    peers: Vec<Rank>,
+    /// Operations from `first` on, without gaps; ended ones leave from the front.
+    operations: VecDeque<Operation>,
+    first: OpId,
+    /// Fragments that this rank multicast and whose forwarding is not acknowledged.
+    ahead: u32,
+    /// Roots to be told that this rank has joined their operation.
+    to_announce: VecDeque<(OpId, Rank)>,
+    /// Announcements for operations that have not begun here.
+    early: Vec<(OpId, Rank)>,
+    /// Ranks of the ring that left, and the first operation that they left out.
+    departed: Vec<(Rank, OpId)>,
+    events: VecDeque<Event>,
+}
+
+impl TwoStage {
+    /// A core for rank `me` of `size`. `first` is the id of the first operation, the same at every
+    /// rank.
+    ///
+    /// # Errors
+    /// If the configuration contradicts itself.
+    pub fn new(me: Rank, size: u32, first: OpId, config: Config) -> Result<Self, ConfigError> {
+        config.validate()?;
+        Ok(TwoStage {
+            me,
+            size,
+            config,
+            peers: ring_peers(me, size),
+            operations: VecDeque::new(),
+            first,
+            ahead: 0,
+            to_announce: VecDeque::new(),
+            early: Vec::new(),
+            departed: Vec::new(),
+            events: VecDeque::new(),
+        })
+    }
+
+    fn successor(&self) -> Rank {
+        self.me.successor(self.size)
+    }
+
+    fn operation(&mut self, op: OpId) -> Option<&mut Operation> {
+        let index = usize::try_from(op.after(self.first)).ok()?;
+        self.operations.get_mut(index)
+    }
+
+    fn gate(&self, now: Instant, op: OpId, root: Rank) -> Gate {
+        match self.config.synchronisation {
+            _ if self.size == 1 => Gate::Open,
+            Synchronisation::None => Gate::Open,
+            Synchronisation::Delay(delay) => Gate::Until(now + delay),
+            Synchronisation::RandomRank { seed } => {
+                Gate::For(config::awaited_rank(seed, op, root, self.size))
+            }
+        }
+    }
+
+    /// Emits the events that an operation's state calls for, and lets ended operations go.
+    fn settle(&mut self, op: OpId) {
+        let Some(operation) = self.operation(op) else { return };
+        let complete = operation.take_complete();
+        let quiescent = operation.take_quiescent();
+        self.events.extend(complete.map(|lost| Event::Complete { op, lost }));
+        self.events.extend(quiescent.then_some(Event::Quiescent(op)));
+        while self.operations.front().is_some_and(Operation::has_ended) {
+            self.operations.pop_front();
+            self.first = self.first.next();
+        }
+    }
+
+    fn handle_fragment(&mut self, packet: &Incoming) -> Disposition {
+        if packet.op.after(self.first) < 0 {
+            return Disposition::Late;
+        }
+        let Some(operation) = self.operation(packet.op) else { return Disposition::Hold };
+        let cut = operation.cut;
+        if packet.message_len != cut.message_len() as u64 {
+            let what = format!(
+                "it broadcasts {} bytes where this rank expects {}",
+                packet.message_len,
+                cut.message_len()
+            );
+            return self.disagree(packet.op, packet.source, what);
+        }
+        if packet.via == Via::Multicast && packet.source != operation.root {
+            let what = format!("it is root itself where this rank expects {}", operation.root);
+            return self.disagree(packet.op, packet.source, what);
+        }
+        let Some(range) = cut.range(packet.fragment) else { return Disposition::Reject };
+        if range.len() != packet.payload_len {
+            return Disposition::Reject;
+        }
+        let disposition = match operation.own(packet.fragment, packet.via) {
+            Owned::New => Disposition::Place(range),
+            Owned::SecondWay => Disposition::Redundant,
+            Owned::Again => Disposition::Duplicate,
+        };
+        self.settle(packet.op);
+        disposition
+    }
+
+    fn handle_ready(&mut self, packet: &Incoming) -> Disposition {
+        let ahead = packet.op.after(self.first);
+        if ahead < 0 {
+            return Disposition::Late;
+        }
+        if let Some(operation) = self.operation(packet.op) {
+            operation.open_for(packet.source);
+            return Disposition::Consumed;
+        }
+        // A rank joins no operation further ahead than it may have in flight beyond this one's.
+        let announcement = (packet.op, packet.source);
+        if ahead as u32 >= 2 * self.config.in_flight {
+            return Disposition::Reject;
+        }
+        if !self.early.contains(&announcement) {
+            self.early.push(announcement);
+        }
+        Disposition::Consumed
+    }
+
+    fn disagree(&mut self, op: OpId, rank: Rank, what: String) -> Disposition {
+        self.events.push_back(Event::Disagreement { op, rank, what });
+        Disposition::Reject
+    }
+
+    fn announce(&mut self, room: &dyn Room) -> Option<Transmit> {
+        let (op, root) = *self.to_announce.front()?;
+        if room.reliable_room(root) == 0 {
+            return None;
+        }
+        self.to_announce.pop_front();
+        let target = Target::Rank(root);
+        let message_len = self.operation(op).map_or(0, |operation| operation.cut.message_len());
+        Some(Transmit {
+            target,
+            kind: Kind::Ready,
+            op,
+            fragment: Fragment(0),
+            message_len: message_len as u64,
+            range: 0..0,
+        })
+    }
+
+    fn multicast(&mut self, room: &dyn Room) -> Option<Transmit> {
+        if room.multicast_room() == 0 || self.ahead >= self.config.run_ahead {
+            return None;
+        }
+        // Only the oldest operation with something to multicast: its pacing serves the later ones.
+        let index = self.operations.iter().position(Operation::has_to_multicast)?;
+        let op = self.first.plus(index as u32);
+        let operation = &mut self.operations[index];
+        let fragment = operation.take_multicast()?;
+        let transmit = operation.transmit(Target::Group, op, fragment);
+        self.ahead += 1;
+        Some(transmit)
+    }
+
+    fn forward(&mut self, room: &dyn Room) -> Option<Transmit> {
+        let successor = self.successor();
+        if room.reliable_room(successor) == 0 {
+            return None;
+        }
+        let index = self.operations.iter().position(Operation::has_to_forward)?;
+        let op = self.first.plus(index as u32);
+        let operation = &mut self.operations[index];
+        let fragment = operation.take_forward()?;
+        let transmit = operation.transmit(Target::Rank(successor), op, fragment);
+        self.settle(op);
+        Some(transmit)
+    }
+
+    /// Applies a departure to one operation: what the rank took part in needs nothing more of it,
+    /// and what it did not take part in cannot be.
+    fn apply_departure(&mut self, op: OpId, rank: Rank, next: OpId) {
+        let successor = self.successor();
+        if op.after(next) >= 0 {
+            let what = format!("it left before {op}");
+            self.events.push_back(Event::Disagreement { op, rank, what });
+        } else if rank == successor
+            && let Some(operation) = self.operation(op)
+        {
+            let released = operation.release_chain();
+            self.ahead = self.ahead.saturating_sub(released);
+            self.settle(op);
+        }
+    }
+}
+
+impl Core for TwoStage {
+    fn start(&mut self, now: Instant, root: Rank, len: u64) -> Result<OpId, StartError> {
+        if root.0 >= self.size {
+            return Err(StartError::NoSuchRoot { root, size: self.size });
+        }
+        if self.operations.len() as u32 >= self.config.in_flight {
+            return Err(StartError::TooManyInFlight(self.config.in_flight));
+        }
+        let cut = Fragments::new(len, self.config.fragment_len).ok_or(StartError::TooLong(len))?;
+        let op = self.next_op();
+        let is_root = root == self.me;
+        let forwards = self.size > 1 && root != self.successor();
+        let gate = self.gate(now, op, root);
+        if gate == Gate::For(self.me) {
+            self.to_announce.push_back((op, root));
+        }
+        let multicasts = self.config.multicast && self.size > 1;
+        let mut operation = if is_root {
+            Operation::root(root, cut, gate, multicasts, forwards)
+        } else {
+            Operation::receiver(root, cut, forwards)
+        };
+        self.early.retain(|(early, rank)| {
+            if *early == op {
+                operation.open_for(*rank);
+            }
+            *early != op
+        });
+        self.operations.push_back(operation);
+        self.settle(op);
+        for (rank, next) in self.departed.clone() {
+            self.apply_departure(op, rank, next);
+        }
+        Ok(op)
+    }
+
+    fn handle_packet(&mut self, _now: Instant, packet: &Incoming) -> Disposition {
+        if packet.source.0 >= self.size || packet.source == self.me {
+            return Disposition::Reject;
+        }
+        match packet.kind {
+            Kind::Fragment => self.handle_fragment(packet),
+            Kind::Ready => self.handle_ready(packet),
+            Kind::Abort | Kind::Bye | Kind::Probe | Kind::Connect => Disposition::Reject,
+        }
+    }
+
+    fn handle_delivered(&mut self, _now: Instant, to: Rank, kind: Kind, op: OpId) {
+        if kind != Kind::Fragment || to != self.successor() {
+            return;
+        }
+        let Some(operation) = self.operation(op) else { return };
+        if operation.delivered() {
+            self.ahead -= 1;
+        }
+        self.settle(op);
+    }
+
+    fn handle_departed(&mut self, _now: Instant, rank: Rank, next: OpId) {
+        if !self.peers.contains(&rank) {
+            return;
+        }
+        self.departed.push((rank, next));
+        let end = self.next_op();
+        let mut op = self.first;
+        while op != end {
+            let after = op.next();
+            self.apply_departure(op, rank, next);
+            op = after;
+        }
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        for operation in &mut self.operations {
+            operation.open_by(now);
+        }
+    }
+
+    fn poll_transmit(&mut self, room: &dyn Room) -> Option<Transmit> {
+        self.announce(room).or_else(|| self.multicast(room)).or_else(|| self.forward(room))
+    }
+
+    fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    fn poll_timeout(&self) -> Option<(Timer, Instant)> {
+        let opens = self.operations.iter().filter_map(Operation::opens_at).min()?;
+        Some((Timer::RootDelay, opens))
+    }
+
+    fn peers(&self) -> &[Rank] {
+        &self.peers
+    }
+
+    fn next_op(&self) -> OpId {
+        self.first.plus(self.operations.len() as u32)
+    }
+}

@@ -1,0 +1,30 @@
+//! The real transport: UD multicast and RC connections over verbs.
+//!
+//! # What is on the device
+//! Per communicator and process: one UD QP, attached to the communicator's group, with
+//! [`Settings::receive_depth`] receives posted before the first message; one RC QP for each rank
+//! that the protocol talks to, all of which receive through one shared queue; one completion queue.
+//!
+//! # Life of a communicator
+//! [`establish`] is collective: open a device, exchange addresses, join the group, prove that it
+//! carries datagrams, connect to the protocol's peers. Every step is put to a vote, so that all
+//! ranks fail alike, with the rank and the thing named.
+
+mod address;
+mod connections;
+mod datagrams;
+mod establish;
+mod group;
+mod handshake;
+mod prove;
+mod settings;
+mod survey;
+mod transport;
+mod wait;
+mod work;
+
+pub use address::GroupAddress;
+pub use establish::{Agreed, Description, establish};
+pub use settings::{Family, Multicast, Settings, SettingsError, Waiting};
+pub use survey::{Candidate, DeviceReport, GidReport, PortReport, Survey, survey};
+pub use transport::RdmaTransport;

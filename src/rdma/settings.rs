@@ -1,0 +1,163 @@
+//! What can be set about the transport.
+
+use std::fmt;
+use std::time::Duration;
+
+/// How a rank waits for its device.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Waiting {
+    /// Poll without pause: the fastest, where a core is idle otherwise.
+    Spin,
+    /// Poll, and let other processes run in between.
+    Yield,
+    /// Sleep until the device tells.
+    Block,
+    /// Yield for a short while, then block.
+    #[default]
+    Adaptive,
+}
+
+/// Whether the group is used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Multicast {
+    /// It must work, or the communicator is not made.
+    #[default]
+    Require,
+    /// Where it does not work for all ranks, none uses it.
+    Prefer,
+    /// It is not used.
+    Off,
+}
+
+/// Which kind of address a RoCE group gets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Family {
+    /// The kind of the chosen GID.
+    #[default]
+    Auto,
+    /// 239.0.0.0/8.
+    Ipv4,
+    /// `ff15::/16`.
+    Ipv6,
+}
+
+/// What can be set about the transport.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// Devices to use, by name: rank r takes the (r mod n)-th. None: the first that can do it.
+    pub devices: Vec<String>,
+    /// Port of the device, from 1; none: the first that can do it.
+    pub port: Option<u8>,
+    /// Entry of the port's GID table; none: the first that suits.
+    pub gid_index: Option<u8>,
+    /// Receives posted for datagrams (n of Hoefler 2007, section 3.3, where it is 5).
+    pub receive_depth: u32,
+    /// Datagrams on their way out at most.
+    pub send_depth: u32,
+    /// Receives posted for reliable messages, over all connections.
+    pub reliable_receive_depth: u32,
+    /// Reliable messages on their way out at most, over all connections.
+    pub reliable_send_depth: u32,
+    /// How long an adapter may leave a reliable message unacknowledged until it counts as gone. The
+    /// hardware rounds it up to a power of two.
+    pub ack_timeout: Duration,
+    /// How long each collective step of the set-up may take.
+    pub timeout: Duration,
+    /// How to wait.
+    pub waiting: Waiting,
+    /// Whether to use multicast.
+    pub multicast: Multicast,
+    /// Which kind of group address to use on RoCE.
+    pub group_family: Family,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings {
+            devices: Vec::new(),
+            port: None,
+            gid_index: None,
+            receive_depth: 64,
+            send_depth: 32,
+            reliable_receive_depth: 32,
+            reliable_send_depth: 32,
+            ack_timeout: Duration::from_secs(2),
+            timeout: Duration::from_secs(30),
+            waiting: Waiting::default(),
+            multicast: Multicast::default(),
+            group_family: Family::default(),
+        }
+    }
+}
+
+/// A setting that makes no sense.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SettingsError(String);
+
+impl fmt::Display for SettingsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for SettingsError {}
+
+/// Bytes that the device puts in front of every received datagram (the GRH).
+pub(super) const GRH_LEN: usize = 40;
+/// Send slots that fragments leave to handshakes, probes, announcements, aborts and farewells.
+pub(super) const RESERVED_SLOTS: u32 = 6;
+
+impl Settings {
+    /// Checks the settings against each other.
+    ///
+    /// # Errors
+    /// If a depth is too small to work with or too large to number.
+    pub fn validate(&self) -> Result<(), SettingsError> {
+        let depths = [
+            ("receive depth", self.receive_depth, 4),
+            ("send depth", self.send_depth, RESERVED_SLOTS + 2),
+            ("depth of reliable receives", self.reliable_receive_depth, 4),
+            ("depth of reliable sends", self.reliable_send_depth, RESERVED_SLOTS + 2),
+        ];
+        for (name, depth, least) in depths {
+            if !(least..=1 << 20).contains(&depth) {
+                let what = format!("a {name} of {depth} is not between {least} and 1048576");
+                return Err(SettingsError(what));
+            }
+        }
+        if self.timeout.is_zero() || self.ack_timeout.is_zero() {
+            return Err(SettingsError("a timeout of zero lets nothing happen".to_owned()));
+        }
+        Ok(())
+    }
+
+    /// Bytes of registered memory per communicator and process, for packets of `packet_len` bytes.
+    pub fn registered_memory(&self, packet_len: usize) -> usize {
+        let slots = |count: u32, len: usize| {
+            (count as usize * len.next_multiple_of(64)).next_multiple_of(4096)
+        };
+        slots(self.receive_depth, GRH_LEN + packet_len)
+            + slots(self.send_depth, packet_len)
+            + slots(self.reliable_receive_depth, packet_len)
+            + slots(self.reliable_send_depth, packet_len)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_defaults_stay_under_a_mebibyte() {
+        let settings = Settings::default();
+        settings.validate().unwrap();
+        assert!(settings.registered_memory(4096) < 1 << 20);
+    }
+
+    #[test]
+    fn depths_that_cannot_work_are_named() {
+        let settings = Settings { send_depth: 7, ..Settings::default() };
+        let error = settings.validate().unwrap_err().to_string();
+        assert!(error.contains("send depth of 7"), "{error}");
+    }
+}

@@ -1,0 +1,58 @@
+//! Waiting for the device, by policy.
+
+use super::settings::Waiting;
+use crate::verbs::CompletionQueue;
+use rustix::event::{PollFd, PollFlags, Timespec};
+use std::os::fd::BorrowedFd;
+use std::time::Duration;
+
+/// How long the adaptive policy yields before it blocks: about what a wake-up costs.
+const YIELD_FOR: Duration = Duration::from_micros(100);
+
+/// What to do now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    Spin,
+    Yield,
+    Block,
+}
+
+/// The policy's answer after `idle` without anything to do.
+pub(super) fn step(waiting: Waiting, idle: Duration) -> Step {
+    match waiting {
+        Waiting::Spin => Step::Spin,
+        Waiting::Yield => Step::Yield,
+        Waiting::Block => Step::Block,
+        Waiting::Adaptive if idle < YIELD_FOR => Step::Yield,
+        Waiting::Adaptive => Step::Block,
+    }
+}
+
+/// Sleeps until the armed queue or the device's events tell something, at most for `at_most`.
+pub(super) fn sleep(
+    cq: &CompletionQueue,
+    events: Option<BorrowedFd<'_>>,
+    at_most: Duration,
+) -> rustix::io::Result<()> {
+    let channel = cq.fd();
+    let events = events.as_ref().unwrap_or(&channel);
+    let mut fds = [PollFd::new(&channel, PollFlags::IN), PollFd::new(events, PollFlags::IN)];
+    let timeout = Timespec::try_from(at_most).ok();
+    match rustix::event::poll(&mut fds, timeout.as_ref()) {
+        Ok(_) | Err(rustix::io::Errno::INTR) => {}
+        Err(errno) => return Err(errno),
+    }
+    cq.take_events();
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_adaptive_policy_yields_first_and_sleeps_later() {
+        assert_eq!(step(Waiting::Adaptive, Duration::ZERO), Step::Yield);
+        assert_eq!(step(Waiting::Adaptive, Duration::from_millis(1)), Step::Block);
+    }
+}

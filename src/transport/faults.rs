@@ -1,0 +1,252 @@
+//! Faults on purpose: a transport that loses, duplicates and reorders what another receives.
+//!
+//! Only datagrams of the group suffer; a reliable connection stays one. Each rank draws its own
+//! faults from the seed, so that losses are independent, as they are on a fabric.
+
+use super::{Arrival, Buffer, Park, Token, Transport, TransportError};
+use crate::protocol::{Room, Via};
+use crate::rank::Rank;
+use crate::time::Instant;
+use crate::wire::HEADER_LEN;
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{Rng, SeedableRng};
+use std::collections::{HashMap, VecDeque};
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+/// How long a datagram is set aside at most, where no later one overtakes it.
+const LONGEST_DETOUR: Duration = Duration::from_millis(1);
+
+/// What goes wrong, with which probability for each received datagram.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Faults {
+    /// Probability that it is lost, from 0 to 1.
+    pub loss: f64,
+    /// Probability that it comes twice, from 0 to 1.
+    pub duplicate: f64,
+    /// Probability that up to four later ones overtake it, from 0 to 1.
+    pub reorder: f64,
+    /// Seed of all ranks' faults.
+    pub seed: u64,
+}
+
+/// A fault specification that cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FaultError(String);
+
+impl fmt::Display for FaultError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}; expected for example loss=0.05,dup=0.01,reorder=0.05,seed=7", self.0)
+    }
+}
+
+impl std::error::Error for FaultError {}
+
+impl FromStr for Faults {
+    type Err = FaultError;
+
+    /// Reads `loss=P,dup=P,reorder=P,seed=N`; what is left out is zero.
+    fn from_str(text: &str) -> Result<Self, FaultError> {
+        let mut faults = Faults::default();
+        for part in text.split(',').map(str::trim) {
+            let (name, value) =
+                part.split_once('=').ok_or_else(|| FaultError(format!("{part:?} has no value")))?;
+            let probability = || {
+                let read = value.parse().ok().filter(|p| (0.0..=1.0).contains(p));
+                read.ok_or_else(|| FaultError(format!("{part}: not a probability from 0 to 1")))
+            };
+            match name {
+                "loss" => faults.loss = probability()?,
+                "dup" => faults.duplicate = probability()?,
+                "reorder" => faults.reorder = probability()?,
+                "seed" => {
+                    faults.seed =
+                        value.parse().map_err(|_| FaultError(format!("{part}: not a number")))?;
+                }
+                _ => return Err(FaultError(format!("there is no fault {name:?}"))),
+            }
+        }
+        Ok(faults)
+    }
+}
+
+/// A datagram that waits to be overtaken.
+#[derive(Debug)]
+struct Detour {
+    buffer: Buffer,
+    overtakers_left: u32,
+    until: Instant,
+}
+
+/// A transport whose received datagrams suffer [`Faults`]; without any, it only passes through.
+#[derive(Debug)]
+pub struct Faulty<T> {
+    inner: T,
+    faults: Faults,
+    generator: ChaCha8Rng,
+    detours: Vec<Detour>,
+    due: VecDeque<Buffer>,
+    /// Buffers that are out twice, and must come back as often.
+    twins: HashMap<u32, u32>,
+}
+
+impl<T: Transport> Faulty<T> {
+    /// Wraps the transport of `rank`.
+    pub fn new(inner: T, faults: Faults, rank: Rank) -> Self {
+        let mut generator = ChaCha8Rng::seed_from_u64(faults.seed);
+        generator.set_stream(u64::from(rank.0));
+        Faulty {
+            inner,
+            faults,
+            generator,
+            detours: Vec::new(),
+            due: VecDeque::new(),
+            twins: HashMap::new(),
+        }
+    }
+
+    /// The transport inside.
+    pub fn inner(&self) -> &T {
+        &self.inner
+    }
+
+    fn happens(&mut self, probability: f64) -> bool {
+        // A fault that cannot happen draws nothing, so that turning one on leaves the others alone.
+        probability > 0.0 && f64::from(self.generator.next_u32()) < probability * 2f64.powi(32)
+    }
+
+    /// Decides a datagram's fate; `Some` where it is delivered now.
+    fn suffer(&mut self, now: Instant, buffer: Buffer) -> Result<Option<Buffer>, TransportError> {
+        for detour in &mut self.detours {
+            detour.overtakers_left = detour.overtakers_left.saturating_sub(1);
+        }
+        if self.happens(self.faults.loss) {
+            self.inner.recycle(buffer)?;
+            return Ok(None);
+        }
+        if self.happens(self.faults.duplicate) {
+            *self.twins.entry(buffer.index).or_default() += 1;
+            self.due.push_back(Buffer { index: buffer.index });
+        }
+        if self.happens(self.faults.reorder) {
+            let overtakers_left = 1 + self.generator.next_u32() % 4;
+            self.detours.push(Detour { buffer, overtakers_left, until: now + LONGEST_DETOUR });
+            return Ok(None);
+        }
+        Ok(Some(buffer))
+    }
+
+    fn end_detours(&mut self, now: Instant) {
+        let ended = |detour: &mut Detour| detour.overtakers_left == 0 || detour.until <= now;
+        self.due.extend(self.detours.extract_if(.., ended).map(|detour| detour.buffer));
+    }
+}
+
+fn by_multicast(buffer: Buffer) -> Arrival {
+    Arrival::Packet { via: Via::Multicast, buffer }
+}
+
+impl<T: Room> Room for Faulty<T> {
+    fn multicast_room(&self) -> usize {
+        self.inner.multicast_room()
+    }
+
+    fn reliable_room(&self, to: Rank) -> usize {
+        self.inner.reliable_room(to)
+    }
+}
+
+impl<T: Transport> Transport for Faulty<T> {
+    fn packet_len(&self) -> usize {
+        self.inner.packet_len()
+    }
+
+    fn multicast(
+        &mut self,
+        header: &[u8; HEADER_LEN],
+        payload: &[u8],
+    ) -> Result<(), TransportError> {
+        self.inner.multicast(header, payload)
+    }
+
+    fn reliable(
+        &mut self,
+        to: Rank,
+        header: &[u8; HEADER_LEN],
+        payload: &[u8],
+        token: Token,
+    ) -> Result<(), TransportError> {
+        self.inner.reliable(to, header, payload, token)
+    }
+
+    fn probe(&mut self, peer: Rank) -> Result<(), TransportError> {
+        self.inner.probe(peer)
+    }
+
+    fn poll(&mut self, now: Instant) -> Result<Option<Arrival>, TransportError> {
+        loop {
+            self.end_detours(now);
+            if let Some(buffer) = self.due.pop_front() {
+                return Ok(Some(by_multicast(buffer)));
+            }
+            match self.inner.poll(now)? {
+                Some(Arrival::Packet { via: Via::Multicast, buffer }) => {
+                    if let Some(buffer) = self.suffer(now, buffer)? {
+                        return Ok(Some(by_multicast(buffer)));
+                    }
+                }
+                other => return Ok(other),
+            }
+        }
+    }
+
+    fn bytes(&self, buffer: &Buffer) -> &[u8] {
+        self.inner.bytes(buffer)
+    }
+
+    fn recycle(&mut self, buffer: Buffer) -> Result<(), TransportError> {
+        if let Some(twins) = self.twins.get_mut(&buffer.index) {
+            *twins -= 1;
+            if *twins == 0 {
+                self.twins.remove(&buffer.index);
+            }
+            return Ok(());
+        }
+        self.inner.recycle(buffer)
+    }
+}
+
+impl<T: Park> Park for Faulty<T> {
+    fn park(&mut self, idle: Duration, at_most: Duration) -> Result<(), TransportError> {
+        let waiting = !self.detours.is_empty() || !self.due.is_empty();
+        let at_most = if waiting { at_most.min(LONGEST_DETOUR) } else { at_most };
+        self.inner.park(idle, at_most)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_specification_is_read() {
+        let faults: Faults = "loss=0.05,dup=0.01, reorder=1,seed=7".parse().unwrap();
+        assert_eq!(faults, Faults { loss: 0.05, duplicate: 0.01, reorder: 1.0, seed: 7 });
+    }
+
+    #[test]
+    fn a_bad_specification_is_named() {
+        for (text, named) in [
+            ("loss", "\"loss\" has no value"),
+            ("loss=2", "loss=2: not a probability"),
+            ("loss=NaN", "loss=NaN: not a probability"),
+            ("lose=0.1", "no fault \"lose\""),
+            ("seed=-1", "seed=-1: not a number"),
+            ("", "\"\" has no value"),
+        ] {
+            let error = text.parse::<Faults>().unwrap_err().to_string();
+            assert!(error.contains(named), "{error}");
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! The seam between a driver and whatever carries its packets: real verbs or a simulation.
+//!
+//! A transport never waits. Its capacity is visible through [`Room`], so that back-pressure stays
+//! in the driver; a received buffer belongs to the caller until it is recycled; a receive queue
+//! that overflows loses datagrams, and loss is normal.
+
+mod faults;
+
+pub use faults::{FaultError, Faults, Faulty};
+
+use crate::protocol::{Room, Via};
+use crate::rank::{OpId, Rank};
+use crate::time::Instant;
+use crate::wire::{HEADER_LEN, Kind};
+use std::fmt;
+use std::time::Duration;
+
+/// A received buffer, to be given back by [`Transport::recycle`].
+#[derive(Debug, PartialEq, Eq)]
+pub struct Buffer {
+    /// The transport's own number for it.
+    pub index: u32,
+}
+
+/// What the sender of a reliable message wants to be told when it is delivered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Token {
+    /// The message's purpose.
+    pub kind: Kind,
+    /// The operation that it belongs to.
+    pub op: OpId,
+}
+
+/// What a transport reports.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Arrival {
+    /// A packet, header first.
+    Packet {
+        /// How it came.
+        via: Via,
+        /// Where it is.
+        buffer: Buffer,
+    },
+    /// The adapter of `to` has acknowledged a reliable message: it will be received unless that
+    /// rank fails.
+    Delivered {
+        /// The receiver.
+        to: Rank,
+        /// What the sender gave along.
+        token: Token,
+    },
+    /// The adapter of `peer` has answered a [`Transport::probe`].
+    Alive {
+        /// The rank that was asked.
+        peer: Rank,
+    },
+    /// The connection with `peer` is broken; whatever it had sent before has been reported.
+    Broken {
+        /// The other side.
+        peer: Rank,
+        /// What the adapter says.
+        reason: String,
+    },
+}
+
+/// The device or a system call failed; the transport is of no more use.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TransportError {
+    /// What failed, and where.
+    pub what: String,
+}
+
+impl fmt::Display for TransportError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.what)
+    }
+}
+
+impl std::error::Error for TransportError {}
+
+/// Carries packets between the ranks of one communicator.
+pub trait Transport: Room {
+    /// Most bytes of a packet, header included, by multicast and over a connection alike.
+    fn packet_len(&self) -> usize;
+
+    /// Sends a datagram to the group; the bytes are taken before it returns.
+    ///
+    /// # Errors
+    /// If the device fails.
+    ///
+    /// # Panics
+    /// May panic without [`Room`] for it, or if the packet is too long.
+    fn multicast(
+        &mut self,
+        header: &[u8; HEADER_LEN],
+        payload: &[u8],
+    ) -> Result<(), TransportError>;
+
+    /// Sends a reliable message to `to`, connecting first where there is no connection; the bytes
+    /// are taken before it returns.
+    ///
+    /// # Errors
+    /// If the device fails. A failed connection is an [`Arrival::Broken`] instead.
+    ///
+    /// # Panics
+    /// May panic without [`Room`] for it, or if the packet is too long.
+    fn reliable(
+        &mut self,
+        to: Rank,
+        header: &[u8; HEADER_LEN],
+        payload: &[u8],
+        token: Token,
+    ) -> Result<(), TransportError>;
+
+    /// Asks the adapter of `peer`, not its CPU, whether it is there. The answer is
+    /// [`Arrival::Alive`] or [`Arrival::Broken`]; while one is due, asking again does nothing.
+    ///
+    /// # Errors
+    /// If the device fails.
+    fn probe(&mut self, peer: Rank) -> Result<(), TransportError>;
+
+    /// The next report, if there is one.
+    ///
+    /// # Errors
+    /// If the device fails.
+    fn poll(&mut self, now: Instant) -> Result<Option<Arrival>, TransportError>;
+
+    /// The bytes of a received buffer.
+    fn bytes(&self, buffer: &Buffer) -> &[u8];
+
+    /// Takes a received buffer back and makes it ready for the next packet.
+    ///
+    /// # Errors
+    /// If the device fails.
+    fn recycle(&mut self, buffer: Buffer) -> Result<(), TransportError>;
+}
+
+/// A transport that can let the calling thread wait for its next report.
+pub trait Park {
+    /// Waits, by the transport's policy, for at most `at_most` or until there may be something to
+    /// poll. `idle` is how long the caller has had nothing to do. May return early.
+    ///
+    /// # Errors
+    /// If a system call fails.
+    fn park(&mut self, idle: Duration, at_most: Duration) -> Result<(), TransportError>;
+}

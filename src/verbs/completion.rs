@@ -1,0 +1,154 @@
+//! Completion queues, and waiting for them.
+
+use super::context::{self, Context};
+use super::error::{Error, Result, check};
+use std::ffi::CStr;
+use std::os::fd::BorrowedFd;
+use std::ptr::NonNull;
+use std::sync::Arc;
+use verbcast_sys as sys;
+
+#[derive(Debug)]
+pub(super) struct Inner {
+    pub ptr: NonNull<sys::ibv_cq>,
+    channel: NonNull<sys::ibv_comp_channel>,
+    context: Arc<context::Inner>,
+}
+
+// SAFETY: verbs on a completion queue are thread-safe.
+unsafe impl Send for Inner {}
+// SAFETY: as above.
+unsafe impl Sync for Inner {}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        // SAFETY: queue pairs that complete here hold this `Inner`, and every event was
+        // acknowledged when it was taken; the channel goes after its only queue.
+        unsafe {
+            let answer = sys::ibv_destroy_cq(self.ptr.as_ptr());
+            super::log_failure(check("ibv_destroy_cq", &self.context.name, answer));
+            let answer = sys::ibv_destroy_comp_channel(self.channel.as_ptr());
+            super::log_failure(check("ibv_destroy_comp_channel", &self.context.name, answer));
+        }
+    }
+}
+
+/// How a work request ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// Well; for a receive, with this many bytes.
+    Done(usize),
+    /// Because its QP had failed before.
+    Flushed,
+    /// Badly, in the library's words.
+    Failed(String),
+}
+
+/// A work request that ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Completion {
+    /// The number that was given along.
+    pub id: u64,
+    /// How it ended.
+    pub outcome: Outcome,
+}
+
+/// A completion queue with a channel of its own.
+#[derive(Debug)]
+pub struct CompletionQueue {
+    pub(super) inner: Arc<Inner>,
+}
+
+impl CompletionQueue {
+    /// Makes a queue for `depth` completions.
+    ///
+    /// # Errors
+    /// If the device cannot.
+    pub fn new(context: &Context, depth: u32) -> Result<Self> {
+        let context = Arc::clone(&context.inner);
+        let device = context.ptr.as_ptr();
+        // SAFETY: the context is live.
+        let channel = unsafe { sys::ibv_create_comp_channel(device) };
+        let channel = NonNull::new(channel)
+            .ok_or_else(|| Error::last("ibv_create_comp_channel", &*context.name))?;
+        // SAFETY: the context and the channel are live; no context pointer is stored.
+        let ptr = unsafe {
+            sys::ibv_create_cq(device, depth as i32, std::ptr::null_mut(), channel.as_ptr(), 0)
+        };
+        let Some(ptr) = NonNull::new(ptr) else {
+            let object = format!("{} ({depth} entries)", context.name);
+            let error = Error::last("ibv_create_cq", object);
+            // SAFETY: made above, and nothing uses it.
+            unsafe { sys::ibv_destroy_comp_channel(channel.as_ptr()) };
+            return Err(error);
+        };
+        let queue = CompletionQueue { inner: Arc::new(Inner { ptr, channel, context }) };
+        context::set_nonblocking(queue.fd())
+            .map_err(|errno| Error::new("fcntl", "completion channel", errno.raw_os_error()))?;
+        Ok(queue)
+    }
+
+    /// Takes up to 16 completions; whether there were any.
+    ///
+    /// # Errors
+    /// If the queue overran or the device failed.
+    pub fn poll(&self, mut each: impl FnMut(Completion)) -> Result<bool> {
+        // SAFETY: completions are plain data, for which zero is valid.
+        let mut batch: [sys::ibv_wc; 16] = unsafe { std::mem::zeroed() };
+        // SAFETY: the queue is live and `batch` has the room told.
+        let count = unsafe {
+            sys::inline::ibv_poll_cq(
+                self.inner.ptr.as_ptr(),
+                batch.len() as i32,
+                batch.as_mut_ptr(),
+            )
+        };
+        let count = usize::try_from(count)
+            .map_err(|_| Error::new("ibv_poll_cq", &*self.inner.context.name, -count))?;
+        for wc in &batch[..count] {
+            let outcome = match wc.status {
+                sys::IBV_WC_SUCCESS => Outcome::Done(wc.byte_len as usize),
+                sys::IBV_WC_WR_FLUSH_ERR => Outcome::Flushed,
+                status => Outcome::Failed(status_text(status)),
+            };
+            each(Completion { id: wc.wr_id, outcome });
+        }
+        Ok(count > 0)
+    }
+
+    /// Asks for the channel to become readable at the next completion. One that came before is not
+    /// told, so poll again before waiting.
+    ///
+    /// # Errors
+    /// If the device failed.
+    pub fn arm(&self) -> Result<()> {
+        // SAFETY: the queue is live.
+        let answer = unsafe { sys::inline::ibv_req_notify_cq(self.inner.ptr.as_ptr(), 0) };
+        check("ibv_req_notify_cq", &self.inner.context.name, answer)
+    }
+
+    /// Takes the events off the channel.
+    pub fn take_events(&self) {
+        let mut queue = std::ptr::null_mut();
+        let mut data = std::ptr::null_mut();
+        // SAFETY: the channel is live and does not block; it serves this queue alone, whose event
+        // is acknowledged at once.
+        unsafe {
+            while sys::ibv_get_cq_event(self.inner.channel.as_ptr(), &mut queue, &mut data) == 0 {
+                sys::ibv_ack_cq_events(queue, 1);
+            }
+        }
+    }
+
+    /// The channel's descriptor.
+    pub fn fd(&self) -> BorrowedFd<'_> {
+        // SAFETY: the channel is live and its descriptor open as long.
+        unsafe { BorrowedFd::borrow_raw((*self.inner.channel.as_ptr()).fd) }
+    }
+}
+
+fn status_text(status: sys::ibv_wc_status) -> String {
+    // SAFETY: the library returns a static C string for any number.
+    let text = unsafe { CStr::from_ptr(sys::ibv_wc_status_str(status)) };
+    text.to_string_lossy().into_owned()
+}

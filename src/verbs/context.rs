@@ -1,0 +1,231 @@
+//! An open device.
+
+use super::error::{Error, Result, check};
+use std::ffi::CStr;
+use std::os::fd::BorrowedFd;
+use std::ptr::NonNull;
+use std::sync::Arc;
+use verbcast_sys as sys;
+
+#[derive(Debug)]
+pub(super) struct Inner {
+    pub ptr: NonNull<sys::ibv_context>,
+    pub name: String,
+    is_owned: bool,
+}
+
+// SAFETY: verbs on a context are thread-safe.
+unsafe impl Send for Inner {}
+// SAFETY: as above.
+unsafe impl Sync for Inner {}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        if self.is_owned {
+            // SAFETY: this was opened for us and everything made from it holds this `Inner`.
+            let answer = unsafe { sys::ibv_close_device(self.ptr.as_ptr()) };
+            super::log_failure(check("ibv_close_device", &self.name, answer));
+        }
+    }
+}
+
+/// An open device.
+#[derive(Debug)]
+pub struct Context {
+    pub(super) inner: Arc<Inner>,
+}
+
+/// What a port's link is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LinkLayer {
+    /// InfiniBand, with LIDs and a subnet manager.
+    InfiniBand,
+    /// Ethernet, on which RDMA is RoCE.
+    Ethernet,
+}
+
+/// A port's state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Port {
+    /// Its number, from 1.
+    pub number: u8,
+    /// Whether the link is up and configured.
+    pub is_active: bool,
+    /// What its link is.
+    pub link_layer: LinkLayer,
+    /// Largest packet payload in bytes.
+    pub mtu: usize,
+    /// Its LID; 0 on Ethernet.
+    pub lid: u16,
+    /// Entries of its GID table, filled or not.
+    pub gid_table_len: u32,
+}
+
+/// Which packets a GID stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GidKind {
+    /// InfiniBand.
+    InfiniBand,
+    /// RoCE version 1 (Ethernet frames, not routable).
+    RoceV1,
+    /// RoCE version 2 (UDP over IP).
+    RoceV2,
+}
+
+/// An entry of a port's GID table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GidEntry {
+    /// Its place in the table.
+    pub index: u8,
+    /// The GID, in network order.
+    pub gid: [u8; 16],
+    /// Which packets it stands for.
+    pub kind: GidKind,
+    /// Index of the network interface it belongs to; 0 for none.
+    pub interface: u32,
+}
+
+/// Something happened to a device outside any work request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AsyncEvent {
+    /// What, in the library's words.
+    pub what: String,
+    /// Whether nothing can be sent any more.
+    pub is_fatal: bool,
+}
+
+impl Context {
+    pub(super) fn owned(ptr: NonNull<sys::ibv_context>, name: String) -> Self {
+        Context { inner: Arc::new(Inner { ptr, name, is_owned: true }) }
+    }
+
+    /// Uses a context that the caller has opened, and will close.
+    ///
+    /// # Safety
+    /// `ptr` is a live context and stays open while this value, or anything made from it, lives.
+    pub unsafe fn from_raw(ptr: NonNull<sys::ibv_context>) -> Self {
+        // SAFETY: a live context names its device, which has a name.
+        let name = unsafe { CStr::from_ptr(sys::ibv_get_device_name((*ptr.as_ptr()).device)) };
+        let name = name.to_string_lossy().into_owned();
+        Context { inner: Arc::new(Inner { ptr, name, is_owned: false }) }
+    }
+
+    /// The device's name.
+    pub fn name(&self) -> &str {
+        &self.inner.name
+    }
+
+    /// The device's limits.
+    ///
+    /// # Errors
+    /// If the provider cannot tell.
+    pub fn limits(&self) -> Result<sys::ibv_device_attr> {
+        // SAFETY: the attributes are plain numbers, for which zero is valid.
+        let mut attr: sys::ibv_device_attr = unsafe { std::mem::zeroed() };
+        // SAFETY: the context is live and `attr` writable.
+        let answer = unsafe { sys::ibv_query_device(self.inner.ptr.as_ptr(), &mut attr) };
+        check("ibv_query_device", self.name(), answer)?;
+        Ok(attr)
+    }
+
+    /// A port's state.
+    ///
+    /// # Errors
+    /// If there is no such port.
+    pub fn port(&self, number: u8) -> Result<Port> {
+        // SAFETY: the attributes are plain numbers, for which zero is valid.
+        let mut attr: sys::ibv_port_attr = unsafe { std::mem::zeroed() };
+        // SAFETY: the context is live and `attr` writable.
+        let answer =
+            unsafe { sys::inline::ibv_query_port(self.inner.ptr.as_ptr(), number, &mut attr) };
+        check("ibv_query_port", &format!("{} port {number}", self.name()), answer)?;
+        let ethernet = u32::from(attr.link_layer) == sys::IBV_LINK_LAYER_ETHERNET;
+        Ok(Port {
+            number,
+            is_active: attr.state == sys::IBV_PORT_ACTIVE,
+            link_layer: if ethernet { LinkLayer::Ethernet } else { LinkLayer::InfiniBand },
+            // IBV_MTU_256 is 1, and each step doubles.
+            mtu: 128 << attr.active_mtu,
+            lid: attr.lid,
+            gid_table_len: attr.gid_tbl_len.try_into().unwrap_or(0),
+        })
+    }
+
+    /// The filled entries of a port's GID table.
+    ///
+    /// # Errors
+    /// If the port cannot be queried.
+    pub fn gids(&self, port: &Port) -> Result<Vec<GidEntry>> {
+        let mut gids = Vec::new();
+        for index in 0..port.gid_table_len.min(256) {
+            // SAFETY: an entry is plain numbers, for which zero is valid.
+            let mut entry: sys::ibv_gid_entry = unsafe { std::mem::zeroed() };
+            // SAFETY: the context is live and `entry` writable.
+            let answer = unsafe {
+                let context = self.inner.ptr.as_ptr();
+                sys::inline::ibv_query_gid_ex(context, port.number.into(), index, &mut entry)
+            };
+            if answer != 0 {
+                // An empty entry is an error to this call.
+                continue;
+            }
+            let kind = match entry.gid_type {
+                sys::IBV_GID_TYPE_ROCE_V1 => GidKind::RoceV1,
+                sys::IBV_GID_TYPE_ROCE_V2 => GidKind::RoceV2,
+                _ => GidKind::InfiniBand,
+            };
+            // SAFETY: every bit pattern of the union is a valid array of bytes.
+            let gid = unsafe { entry.gid.raw };
+            gids.push(GidEntry { index: index as u8, gid, kind, interface: entry.ndev_ifindex });
+        }
+        Ok(gids)
+    }
+
+    /// The descriptor that becomes readable when there is an [`AsyncEvent`]; none where the context
+    /// is the program's own, and so are its events.
+    pub fn async_fd(&self) -> Option<BorrowedFd<'_>> {
+        // SAFETY: the context is live and its descriptor open as long.
+        let fd = unsafe { BorrowedFd::borrow_raw((*self.inner.ptr.as_ptr()).async_fd) };
+        self.inner.is_owned.then_some(fd)
+    }
+
+    /// Takes the next event if one is there. Does not wait after
+    /// [`unblock_async_events`](Self::unblock_async_events).
+    pub fn take_async_event(&self) -> Option<AsyncEvent> {
+        self.async_fd()?;
+        // SAFETY: an event is plain data, for which zero is valid.
+        let mut event: sys::ibv_async_event = unsafe { std::mem::zeroed() };
+        // SAFETY: the context is live and `event` writable; the event is acknowledged at once, so
+        // that destroying what it names cannot wait for it.
+        unsafe {
+            if sys::ibv_get_async_event(self.inner.ptr.as_ptr(), &mut event) != 0 {
+                return None;
+            }
+            sys::ibv_ack_async_event(&mut event);
+        }
+        // SAFETY: the library returns a static C string for any number.
+        let what = unsafe { CStr::from_ptr(sys::ibv_event_type_str(event.event_type)) };
+        let is_fatal = matches!(
+            event.event_type,
+            sys::IBV_EVENT_DEVICE_FATAL
+                | sys::IBV_EVENT_PORT_ERR
+                | sys::IBV_EVENT_CQ_ERR
+                | sys::IBV_EVENT_SRQ_ERR
+        );
+        Some(AsyncEvent { what: what.to_string_lossy().into_owned(), is_fatal })
+    }
+
+    /// Makes [`take_async_event`](Self::take_async_event) return at once where there is none.
+    ///
+    /// # Errors
+    /// If the descriptor's flags cannot be set.
+    pub fn unblock_async_events(&self) -> Result<()> {
+        let Some(fd) = self.async_fd() else { return Ok(()) };
+        set_nonblocking(fd).map_err(|errno| Error::new("fcntl", self.name(), errno.raw_os_error()))
+    }
+}
+
+pub(super) fn set_nonblocking(fd: BorrowedFd<'_>) -> rustix::io::Result<()> {
+    let flags = rustix::fs::fcntl_getfl(fd)?;
+    rustix::fs::fcntl_setfl(fd, flags | rustix::fs::OFlags::NONBLOCK)
+}

@@ -1,0 +1,39 @@
+//! Safe RAII types over the verbs: what is made is destroyed on drop, in the right order.
+//!
+//! A child holds its parents, so a device stays open while anything made from it lives, and a
+//! [`Attachment`] keeps its QP alive until it is detached. Drops log what the library refuses;
+//! `close` returns it. Memory that a device reads or writes is a [`Slot`] of a [`Pool`]: posting
+//! consumes the slot and its completion gives it back, so that no reference to it exists meanwhile.
+
+mod address_handle;
+mod cm;
+mod completion;
+mod context;
+mod device;
+mod error;
+mod multicast;
+mod pd;
+mod pool;
+mod qp;
+#[cfg(feature = "rdma-sys")]
+mod rdma_sys;
+mod srq;
+
+pub use address_handle::{AddressHandle, PathTo};
+pub use cm::{GroupPath, Membership, MulticastGroup, Source};
+pub use completion::{Completion, CompletionQueue, Outcome};
+pub use context::{AsyncEvent, Context, GidEntry, GidKind, LinkLayer, Port};
+pub use device::{Device, devices};
+pub use error::{Error, Result};
+pub use multicast::Attachment;
+pub use pd::ProtectionDomain;
+pub use pool::{Pool, Slot};
+pub use qp::{Endpoint, Patience, QueuePair};
+pub use srq::SharedReceiveQueue;
+
+/// Logs what a drop cannot return.
+fn log_failure(result: Result<()>) {
+    if let Err(error) = result {
+        log::warn!("while dropping: {error}");
+    }
+}

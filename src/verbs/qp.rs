@@ -1,0 +1,346 @@
+//! Queue pairs: unreliable datagrams (UD) and reliable connections (RC).
+
+use super::address_handle::{AddressHandle, PathTo};
+use super::completion::{self, CompletionQueue};
+use super::error::{Error, Result, check};
+use super::pd::{self, ProtectionDomain};
+use super::pool::{self, Pool, Slot};
+use super::srq::{self, SharedReceiveQueue};
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::time::Duration;
+use verbcast_sys as sys;
+
+/// RNR timer code 14: 1.28 ms between attempts while the receiver has no buffer posted
+/// (InfiniBand Architecture Specification, table "Encoding for RNR NAK Timer Field").
+const MIN_RNR_TIMER: u8 = 14;
+/// Seven means for ever: a busy peer is not a dead one.
+const RNR_RETRY: u8 = 7;
+/// The most that the field holds.
+const RETRY_COUNT: u8 = 7;
+
+#[derive(Debug)]
+pub(super) struct Inner {
+    pub ptr: NonNull<sys::ibv_qp>,
+    pd: Arc<pd::Inner>,
+    sends: Arc<pool::Inner>,
+    receives: Option<Arc<pool::Inner>>,
+    _cq: Arc<completion::Inner>,
+    _srq: Option<Arc<srq::Inner>>,
+}
+
+// SAFETY: verbs on a queue pair are thread-safe.
+unsafe impl Send for Inner {}
+// SAFETY: as above.
+unsafe impl Sync for Inner {}
+
+impl Inner {
+    pub fn name(&self) -> String {
+        // SAFETY: the QP is live.
+        format!("{} QP {}", self.pd.context.name, unsafe { (*self.ptr.as_ptr()).qp_num })
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        let name = self.name();
+        // SAFETY: attachments hold this `Inner`, so none is left.
+        let answer = unsafe { sys::ibv_destroy_qp(self.ptr.as_ptr()) };
+        super::log_failure(check("ibv_destroy_qp", &name, answer));
+    }
+}
+
+/// One end of a reliable connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Endpoint {
+    /// QP number.
+    pub qpn: u32,
+    /// First packet sequence number that it sends, 24 bits.
+    pub psn: u32,
+}
+
+/// How long a reliable connection tries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Patience {
+    exponent: u8,
+}
+
+impl Patience {
+    /// The least patience that is at least about `total` over all eight attempts: an attempt takes
+    /// 4.096 µs · 2ⁿ.
+    pub fn at_least(total: Duration) -> Self {
+        let attempts = u128::from(RETRY_COUNT) + 1;
+        let attempt = total.as_nanos() / attempts;
+        let exponent = (1..31).find(|n| 4096_u128 << n >= attempt).unwrap_or(31);
+        Patience { exponent }
+    }
+}
+
+/// A queue pair.
+#[derive(Debug)]
+pub struct QueuePair {
+    pub(super) inner: Arc<Inner>,
+}
+
+impl QueuePair {
+    /// A UD QP that sends from and receives into slots of these pools, and completes in `cq`.
+    ///
+    /// # Errors
+    /// If the device cannot.
+    pub fn datagram(
+        domain: &ProtectionDomain,
+        cq: &CompletionQueue,
+        (sends, send_depth): (&Pool, u32),
+        (receives, receive_depth): (&Pool, u32),
+    ) -> Result<Self> {
+        // SAFETY: the attributes are plain data, for which zero is valid.
+        let mut init: sys::ibv_qp_init_attr = unsafe { std::mem::zeroed() };
+        init.qp_type = sys::IBV_QPT_UD;
+        init.cap.max_send_wr = send_depth;
+        init.cap.max_recv_wr = receive_depth;
+        init.cap.max_recv_sge = 1;
+        Self::new(domain, cq, sends, Some(receives), None, init)
+    }
+
+    /// An RC QP that sends from slots of `sends`, receives through `srq` and completes in `cq`.
+    ///
+    /// # Errors
+    /// If the device cannot.
+    pub fn connection(
+        domain: &ProtectionDomain,
+        cq: &CompletionQueue,
+        sends: &Pool,
+        send_depth: u32,
+        srq: &SharedReceiveQueue,
+    ) -> Result<Self> {
+        // SAFETY: the attributes are plain data, for which zero is valid.
+        let mut init: sys::ibv_qp_init_attr = unsafe { std::mem::zeroed() };
+        init.qp_type = sys::IBV_QPT_RC;
+        init.cap.max_send_wr = send_depth;
+        init.srq = srq.inner.ptr.as_ptr();
+        Self::new(domain, cq, sends, None, Some(srq), init)
+    }
+
+    fn new(
+        domain: &ProtectionDomain,
+        cq: &CompletionQueue,
+        sends: &Pool,
+        receives: Option<&Pool>,
+        srq: Option<&SharedReceiveQueue>,
+        mut init: sys::ibv_qp_init_attr,
+    ) -> Result<Self> {
+        let pd = Arc::clone(&domain.inner);
+        init.send_cq = cq.inner.ptr.as_ptr();
+        init.recv_cq = cq.inner.ptr.as_ptr();
+        init.cap.max_send_sge = 1;
+        // SAFETY: the domain and all queues named in `init` are live.
+        let ptr = unsafe { sys::ibv_create_qp(pd.ptr.as_ptr(), &mut init) };
+        let ptr =
+            NonNull::new(ptr).ok_or_else(|| Error::last("ibv_create_qp", &*pd.context.name))?;
+        let inner = Arc::new(Inner {
+            ptr,
+            pd,
+            sends: Arc::clone(&sends.inner),
+            receives: receives.map(|pool| Arc::clone(&pool.inner)),
+            _cq: Arc::clone(&cq.inner),
+            _srq: srq.map(|srq| Arc::clone(&srq.inner)),
+        });
+        Ok(QueuePair { inner })
+    }
+
+    /// The QP number.
+    pub fn number(&self) -> u32 {
+        // SAFETY: the QP is live.
+        unsafe { (*self.inner.ptr.as_ptr()).qp_num }
+    }
+
+    /// Makes a UD QP send and receive, under `qkey`.
+    ///
+    /// # Errors
+    /// If the device refuses.
+    pub fn ready_datagrams(&mut self, port: u8, qkey: u32) -> Result<()> {
+        let mut attr = attributes();
+        attr.qp_state = sys::IBV_QPS_INIT;
+        attr.port_num = port;
+        attr.qkey = qkey;
+        let init = sys::IBV_QP_STATE | sys::IBV_QP_PKEY_INDEX | sys::IBV_QP_PORT | sys::IBV_QP_QKEY;
+        self.modify(&mut attr, init)?;
+        attr.qp_state = sys::IBV_QPS_RTR;
+        self.modify(&mut attr, sys::IBV_QP_STATE)?;
+        attr.qp_state = sys::IBV_QPS_RTS;
+        self.modify(&mut attr, sys::IBV_QP_STATE | sys::IBV_QP_SQ_PSN)
+    }
+
+    /// Changes the Q_Key of a UD QP that is ready.
+    ///
+    /// # Errors
+    /// If the device refuses.
+    pub fn set_qkey(&mut self, qkey: u32) -> Result<()> {
+        let mut attr = attributes();
+        attr.qkey = qkey;
+        self.modify(&mut attr, sys::IBV_QP_QKEY)
+    }
+
+    /// Binds an RC QP to a port, so that it can be [connected](Self::connect).
+    ///
+    /// # Errors
+    /// If the device refuses.
+    pub fn bind(&mut self, port: u8) -> Result<()> {
+        let mut attr = attributes();
+        attr.qp_state = sys::IBV_QPS_INIT;
+        attr.port_num = port;
+        let mask = sys::IBV_QP_STATE
+            | sys::IBV_QP_PKEY_INDEX
+            | sys::IBV_QP_PORT
+            | sys::IBV_QP_ACCESS_FLAGS;
+        // A probe of liveness is an RDMA write of nothing.
+        attr.qp_access_flags = sys::IBV_ACCESS_REMOTE_WRITE as _;
+        self.modify(&mut attr, mask)
+    }
+
+    /// Connects an RC QP with the other end.
+    ///
+    /// # Errors
+    /// If the device refuses, for instance because the other end's address cannot be resolved.
+    pub fn connect(
+        &mut self,
+        path: &PathTo,
+        mtu: usize,
+        own_psn: u32,
+        other: Endpoint,
+        patience: Patience,
+    ) -> Result<()> {
+        let mut attr = attributes();
+        attr.qp_state = sys::IBV_QPS_RTR;
+        attr.path_mtu = (mtu / 128).ilog2();
+        attr.dest_qp_num = other.qpn;
+        attr.rq_psn = other.psn;
+        attr.min_rnr_timer = MIN_RNR_TIMER;
+        attr.ah_attr = path.attributes();
+        let mask = sys::IBV_QP_STATE
+            | sys::IBV_QP_AV
+            | sys::IBV_QP_PATH_MTU
+            | sys::IBV_QP_DEST_QPN
+            | sys::IBV_QP_RQ_PSN
+            | sys::IBV_QP_MAX_DEST_RD_ATOMIC
+            | sys::IBV_QP_MIN_RNR_TIMER;
+        self.modify(&mut attr, mask)?;
+        attr.qp_state = sys::IBV_QPS_RTS;
+        attr.sq_psn = own_psn;
+        attr.timeout = patience.exponent;
+        attr.retry_cnt = RETRY_COUNT;
+        attr.rnr_retry = RNR_RETRY;
+        let mask = sys::IBV_QP_STATE
+            | sys::IBV_QP_SQ_PSN
+            | sys::IBV_QP_TIMEOUT
+            | sys::IBV_QP_RETRY_CNT
+            | sys::IBV_QP_RNR_RETRY
+            | sys::IBV_QP_MAX_QP_RD_ATOMIC;
+        self.modify(&mut attr, mask)
+    }
+
+    /// Posts a datagram of the first `len` bytes of a slot.
+    ///
+    /// # Errors
+    /// If the send queue is full.
+    pub fn send_datagram(
+        &mut self,
+        slot: Slot,
+        len: usize,
+        id: u64,
+        to: &AddressHandle,
+        (qpn, qkey): (u32, u32),
+    ) -> Result<()> {
+        let mut sge = self.inner.sends.sge(&slot, len);
+        let mut request = request(id, sys::IBV_WR_SEND, Some(&mut sge));
+        request.wr.ud.ah = to.inner.ptr.as_ptr();
+        request.wr.ud.remote_qpn = qpn;
+        request.wr.ud.remote_qkey = qkey;
+        self.post(request)
+    }
+
+    /// Posts a reliable message of the first `len` bytes of a slot.
+    ///
+    /// # Errors
+    /// If the send queue is full.
+    pub fn send(&mut self, slot: Slot, len: usize, id: u64) -> Result<()> {
+        let mut sge = self.inner.sends.sge(&slot, len);
+        self.post(request(id, sys::IBV_WR_SEND, Some(&mut sge)))
+    }
+
+    /// Posts an RDMA write of nothing, which the other adapter acknowledges by itself.
+    ///
+    /// # Errors
+    /// If the send queue is full.
+    pub fn write_nothing(&mut self, id: u64) -> Result<()> {
+        self.post(request(id, sys::IBV_WR_RDMA_WRITE, None))
+    }
+
+    /// Gives a UD QP a slot to receive into.
+    ///
+    /// # Errors
+    /// If the receive queue is full, or the QP receives through a shared queue.
+    pub fn post_receive(&mut self, slot: Slot, id: u64) -> Result<()> {
+        let Some(pool) = &self.inner.receives else {
+            return Err(Error::new("ibv_post_recv", self.inner.name(), libc::EINVAL));
+        };
+        let mut sge = pool.sge(&slot, pool.slot_len());
+        let mut request = sys::ibv_recv_wr {
+            wr_id: id,
+            next: std::ptr::null_mut(),
+            sg_list: &mut sge,
+            num_sge: 1,
+        };
+        let mut bad = std::ptr::null_mut();
+        // SAFETY: the slot was handed over, and its pool outlives the QP.
+        let answer =
+            unsafe { sys::inline::ibv_post_recv(self.inner.ptr.as_ptr(), &mut request, &mut bad) };
+        check("ibv_post_recv", &self.inner.pd.context.name, answer)
+    }
+
+    fn post(&mut self, mut request: sys::ibv_send_wr) -> Result<()> {
+        let mut bad = std::ptr::null_mut();
+        // SAFETY: a slot in the request was handed over, and its pool outlives the QP; the request
+        // itself is only read during the call.
+        let answer =
+            unsafe { sys::inline::ibv_post_send(self.inner.ptr.as_ptr(), &mut request, &mut bad) };
+        check("ibv_post_send", &self.inner.pd.context.name, answer)
+    }
+
+    fn modify(&mut self, attr: &mut sys::ibv_qp_attr, mask: u32) -> Result<()> {
+        // SAFETY: the QP is live and the attributes named by the mask are set.
+        let answer = unsafe { sys::ibv_modify_qp(self.inner.ptr.as_ptr(), attr, mask as i32) };
+        check("ibv_modify_qp", &self.inner.name(), answer)
+    }
+}
+
+fn attributes() -> sys::ibv_qp_attr {
+    // SAFETY: the attributes are plain numbers, for which zero is valid.
+    unsafe { std::mem::zeroed() }
+}
+
+/// A signalled send request.
+fn request(id: u64, opcode: u32, sge: Option<&mut sys::ibv_sge>) -> sys::ibv_send_wr {
+    // SAFETY: the request is plain data, for which zero is valid.
+    let mut request: sys::ibv_send_wr = unsafe { std::mem::zeroed() };
+    request.wr_id = id;
+    request.opcode = opcode;
+    request.send_flags = sys::IBV_SEND_SIGNALED;
+    request.num_sge = i32::from(sge.is_some());
+    request.sg_list = sge.map_or(std::ptr::null_mut(), std::ptr::from_mut);
+    request
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patience_covers_what_was_asked() {
+        for (total, exponent) in
+            [(Duration::ZERO, 1), (Duration::from_secs(2), 16), (Duration::from_secs(1 << 20), 31)]
+        {
+            assert_eq!(Patience::at_least(total).exponent, exponent, "{total:?}");
+        }
+    }
+}

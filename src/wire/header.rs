@@ -1,0 +1,244 @@
+//! The header, read through [`Packet`] (a checked view of received bytes) and written from
+//! [`Header`] (its plain representation).
+//!
+//! All numbers are big-endian.
+//!
+//! ```text
+//!  0                   1                   2                   3
+//!  0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
+//! +---------------+---------------+-------------------------------+
+//! |    version    |     kind      |             flags             |  0
+//! +---------------+---------------+-------------------------------+
+//! |                          source rank                          |  4
+//! +---------------------------------------------------------------+
+//! |                       communicator key                        |  8
+//! |                           (64 bits)                           |
+//! +---------------------------------------------------------------+
+//! |                       operation id (BID)                      | 16
+//! +---------------------------------------------------------------+
+//! |                   fragment (sequence number)                  | 20
+//! +---------------------------------------------------------------+
+//! |                    length of the message                      | 24
+//! |                       (64 bits, bytes)                        |
+//! +---------------------------------------------------------------+
+//! |                 length of the payload (bytes)                 | 32
+//! +---------------------------------------------------------------+
+//! |                            CRC-32                             | 36
+//! +---------------------------------------------------------------+
+//! |                            payload …                          | 40
+//! ```
+//!
+//! Hoefler 2007, section 3.2 has the sequence number, the BID and the CRC. The communicator key
+//! tells packets of jobs that drew the same group apart, and the message's length lets a rank that
+//! called with another size be named. The CRC covers the header, and the payload where flag bit 0
+//! is set.
+
+use crate::rank::{Fragment, OpId, Rank};
+use std::fmt;
+
+/// Length of the header in bytes.
+pub const HEADER_LEN: usize = 40;
+
+const VERSION: u8 = 1;
+const FLAG_PAYLOAD_CRC: u16 = 1;
+const CRC_AT: usize = 36;
+
+/// The random number that all ranks of a communicator share and put into every header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Key(pub u64);
+
+/// What a packet is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Kind {
+    /// A fragment of a message.
+    Fragment = 1,
+    /// The rank that the root waits for has joined the operation.
+    Ready = 2,
+    /// A rank gave up; the payload is a [`Notice`](super::Notice).
+    Abort = 3,
+    /// The sender leaves in good order and needs nothing more.
+    Bye = 4,
+    /// Proof that the group carries datagrams.
+    Probe = 5,
+    /// One side of a reliable connection introduces itself.
+    Connect = 6,
+}
+
+impl Kind {
+    fn from_wire(byte: u8) -> Option<Kind> {
+        use Kind::*;
+        [Fragment, Ready, Abort, Bye, Probe, Connect].into_iter().find(|kind| *kind as u8 == byte)
+    }
+}
+
+/// Why received bytes are not a packet of this communicator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Malformed {
+    /// Not verbcast's, or of another communicator or version.
+    Foreign,
+    /// The communicator's own, but damaged.
+    Damaged,
+}
+
+impl fmt::Display for Malformed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Malformed::Foreign => "packet of another communicator",
+            Malformed::Damaged => "damaged packet",
+        })
+    }
+}
+
+/// The header's fields.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Header {
+    /// The packet's purpose.
+    pub kind: Kind,
+    /// The rank that sent the packet.
+    pub source: Rank,
+    /// The communicator's key.
+    pub key: Key,
+    /// The operation that the packet belongs to.
+    pub op: OpId,
+    /// The fragment that the payload is.
+    pub fragment: Fragment,
+    /// Length of the whole message in bytes.
+    pub message_len: u64,
+}
+
+impl Header {
+    /// The header's bytes in front of `payload`. With `payload_crc` the CRC covers the payload too.
+    ///
+    /// # Panics
+    /// If the payload is longer than 4 GiB, which no transport carries.
+    pub fn emit(&self, payload: &[u8], payload_crc: bool) -> [u8; HEADER_LEN] {
+        let payload_len = u32::try_from(payload.len()).expect("a payload fits a packet");
+        let mut bytes = [0; HEADER_LEN];
+        bytes[0] = VERSION;
+        bytes[1] = self.kind as u8;
+        let flags = if payload_crc { FLAG_PAYLOAD_CRC } else { 0 };
+        bytes[2..4].copy_from_slice(&flags.to_be_bytes());
+        bytes[4..8].copy_from_slice(&self.source.0.to_be_bytes());
+        bytes[8..16].copy_from_slice(&self.key.0.to_be_bytes());
+        bytes[16..20].copy_from_slice(&self.op.0.to_be_bytes());
+        bytes[20..24].copy_from_slice(&self.fragment.0.to_be_bytes());
+        bytes[24..32].copy_from_slice(&self.message_len.to_be_bytes());
+        bytes[32..36].copy_from_slice(&payload_len.to_be_bytes());
+        let crc = crc(&bytes[..CRC_AT], payload_crc.then_some(payload));
+        bytes[CRC_AT..].copy_from_slice(&crc.to_be_bytes());
+        bytes
+    }
+}
+
+/// Received bytes that were found to be a whole packet of this communicator.
+#[derive(Clone, Copy, Debug)]
+pub struct Packet<'a> {
+    header: Header,
+    payload: &'a [u8],
+}
+
+impl<'a> Packet<'a> {
+    /// Checks `bytes`, which start with the header, against the communicator's key.
+    ///
+    /// # Errors
+    /// [`Malformed::Foreign`] where the bytes are not of this communicator, [`Malformed::Damaged`]
+    /// where they are but their length, kind or CRC is wrong.
+    pub fn parse(bytes: &'a [u8], key: Key) -> Result<Self, Malformed> {
+        let Some((head, rest)) = bytes.split_first_chunk::<HEADER_LEN>() else {
+            return Err(Malformed::Foreign);
+        };
+        if head[0] != VERSION || head[8..16] != key.0.to_be_bytes() {
+            return Err(Malformed::Foreign);
+        }
+        let u32_at =
+            |at: usize| u32::from_be_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
+        let payload = rest.get(..u32_at(32) as usize).ok_or(Malformed::Damaged)?;
+        let flags = u16::from_be_bytes([head[2], head[3]]);
+        let covered = (flags & FLAG_PAYLOAD_CRC != 0).then_some(payload);
+        if u32_at(CRC_AT) != crc(&head[..CRC_AT], covered) {
+            return Err(Malformed::Damaged);
+        }
+        let kind = Kind::from_wire(head[1]).ok_or(Malformed::Damaged)?;
+        let message_len = u64::from(u32_at(24)) << 32 | u64::from(u32_at(28));
+        let header = Header {
+            kind,
+            source: Rank(u32_at(4)),
+            key,
+            op: OpId(u32_at(16)),
+            fragment: Fragment(u32_at(20)),
+            message_len,
+        };
+        Ok(Packet { header, payload })
+    }
+
+    /// The header's fields.
+    pub fn header(&self) -> &Header {
+        &self.header
+    }
+
+    /// The bytes behind the header.
+    pub fn payload(&self) -> &'a [u8] {
+        self.payload
+    }
+}
+
+fn crc(header: &[u8], payload: Option<&[u8]>) -> u32 {
+    let mut hasher = crc32fast::Hasher::new();
+    hasher.update(header);
+    hasher.update(payload.unwrap_or_default());
+    hasher.finalize()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEADER: Header = Header {
+        kind: Kind::Fragment,
+        source: Rank(3),
+        key: Key(0x0123_4567_89ab_cdef),
+        op: OpId(0xffff_fffe),
+        fragment: Fragment(9),
+        message_len: 0x1_0000_0002,
+    };
+
+    fn packet(payload: &[u8], payload_crc: bool) -> Vec<u8> {
+        [&HEADER.emit(payload, payload_crc), payload].concat()
+    }
+
+    #[test]
+    fn what_is_written_is_read_back() {
+        let bytes = packet(b"payload", true);
+        let packet = Packet::parse(&bytes, HEADER.key).unwrap();
+        assert_eq!(packet.header(), &HEADER);
+        assert_eq!(packet.payload(), b"payload");
+    }
+
+    #[test]
+    fn every_flipped_bit_is_noticed() {
+        let bytes = packet(b"payload", true);
+        for bit in 0..bytes.len() * 8 {
+            let mut bad = bytes.clone();
+            bad[bit / 8] ^= 1 << (bit % 8);
+            assert!(Packet::parse(&bad, HEADER.key).is_err(), "bit {bit}");
+        }
+    }
+
+    #[test]
+    fn payload_coverage_is_an_option() {
+        let mut bytes = packet(b"payload", false);
+        *bytes.last_mut().unwrap() ^= 1;
+        assert_eq!(Packet::parse(&bytes, HEADER.key).unwrap().payload(), b"payloae");
+        bytes[20] ^= 1;
+        assert_eq!(Packet::parse(&bytes, HEADER.key).unwrap_err(), Malformed::Damaged);
+    }
+
+    #[test]
+    fn strangers_are_told_from_damage() {
+        let bytes = packet(b"payload", true);
+        assert_eq!(Packet::parse(&bytes, Key(1)).unwrap_err(), Malformed::Foreign);
+        assert_eq!(Packet::parse(&bytes[..39], HEADER.key).unwrap_err(), Malformed::Foreign);
+        assert_eq!(Packet::parse(&bytes[..42], HEADER.key).unwrap_err(), Malformed::Damaged);
+    }
+}

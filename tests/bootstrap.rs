@@ -1,0 +1,293 @@
+//! Ranks that meet over real sockets, and everything that can be wrong with them.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+use verbcast::bootstrap::{Address, Bootstrap, BootstrapError, Environment, Star};
+use verbcast::rank::Rank;
+
+/// Nothing here may take longer, however busy the machine is.
+const HANG: Duration = Duration::from_secs(60);
+
+fn tcp() -> Address {
+    let probe = TcpListener::bind("127.0.0.1:0").unwrap();
+    Address::Tcp { host: "127.0.0.1".into(), port: probe.local_addr().unwrap().port() }
+}
+
+fn unix() -> Address {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let name = format!("verbcast-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+    Address::Unix(std::env::temp_dir().join(name))
+}
+
+/// A process of a job, and its patience.
+#[derive(Clone)]
+struct Job {
+    environment: Environment,
+    timeout: Duration,
+}
+
+impl Job {
+    fn rank(&self) -> Rank {
+        self.environment.rank
+    }
+
+    fn join(&self) -> Result<Star, BootstrapError> {
+        Star::join(&self.environment, self.timeout)
+    }
+}
+
+fn job(rank: u32, size: u32, address: &Address, timeout: u64) -> Job {
+    let environment = Environment {
+        rank: Rank(rank),
+        size,
+        rendezvous: Some(address.clone()),
+        token: "a token".into(),
+    };
+    Job { environment, timeout: Duration::from_secs(timeout) }
+}
+
+/// Runs `what` for each job in a thread of its own and returns the outcomes in the jobs' order.
+fn run<T: Send>(
+    jobs: &[Job],
+    what: impl Fn(&Job) -> Result<T, BootstrapError> + Sync,
+) -> Vec<Result<T, String>> {
+    let started = Instant::now();
+    let outcomes = thread::scope(|scope| {
+        let threads: Vec<_> = jobs.iter().map(|job| scope.spawn(|| what(job))).collect();
+        threads
+            .into_iter()
+            .map(|thread| thread.join().unwrap().map_err(|error| error.to_string()))
+            .collect()
+    });
+    assert!(started.elapsed() < HANG);
+    outcomes
+}
+
+fn join(job: &Job) -> Result<(), BootstrapError> {
+    job.join().map(drop)
+}
+
+fn port(address: &Address) -> u16 {
+    match address {
+        Address::Tcp { port, .. } => *port,
+        Address::Unix(_) => unreachable!("a TCP test"),
+    }
+}
+
+#[test]
+fn everybody_gets_everybodys_blob() {
+    for (size, address) in [(1, tcp()), (2, tcp()), (8, tcp()), (2, unix()), (8, unix())] {
+        let jobs: Vec<Job> = (0..size).map(|rank| job(rank, size, &address, 30)).collect();
+        let outcomes = run(&jobs, |job| {
+            let mut star = job.join()?;
+            assert_eq!((star.rank(), star.size()), (job.rank(), size));
+            let small = star.all_gather(&[job.rank().0 as u8])?;
+            star.barrier()?;
+            let large = star.all_gather(&vec![job.rank().0 as u8; 300_000])?;
+            Ok((small, large.iter().map(|blob| (blob[0], blob.len())).collect::<Vec<_>>()))
+        });
+        for outcome in outcomes {
+            let (small, large) = outcome.unwrap();
+            assert_eq!(small, (0..size as u8).map(|rank| vec![rank]).collect::<Vec<_>>());
+            assert_eq!(large, (0..size as u8).map(|rank| (rank, 300_000)).collect::<Vec<_>>());
+        }
+        if let Address::Unix(path) = address {
+            assert!(!path.exists(), "the socket was left behind");
+        }
+    }
+}
+
+#[test]
+fn one_rank_needs_no_address() {
+    let mut alone = Star::join(&Environment::alone(), HANG).unwrap();
+    assert_eq!(alone.all_gather(b"me").unwrap(), [b"me"]);
+}
+
+#[test]
+fn ranks_that_never_appear_are_named_to_all() {
+    let address = tcp();
+    let jobs = [0, 2, 5].map(|rank| job(rank, 6, &address, 1));
+    let expected = format!("ranks 1, 3 and 4 did not appear at {address} within 1 s");
+    for outcome in run(&jobs, join) {
+        assert_eq!(outcome, Err(expected.clone()));
+    }
+}
+
+#[test]
+fn rank_0_that_never_appears_is_named() {
+    let (tcp, unix) = (tcp(), unix());
+    for address in [tcp, unix] {
+        let [outcome] = &run(&[job(1, 2, &address, 1)], join)[..] else { unreachable!() };
+        let error = outcome.clone().unwrap_err();
+        assert!(error.starts_with(&format!("rank 0 did not appear at {address} within 1 s (")));
+    }
+}
+
+#[test]
+fn a_rank_that_leaves_is_named_to_all() {
+    let address = unix();
+    let jobs: Vec<Job> = (0..4).map(|rank| job(rank, 4, &address, 30)).collect();
+    let outcomes = run(&jobs, |job| {
+        let mut star = job.join()?;
+        if job.rank() == Rank(3) {
+            return Ok(());
+        }
+        let first = star.barrier().unwrap_err();
+        assert_eq!(star.barrier(), Err(first.clone()), "the error stays");
+        Err(first)
+    });
+    for outcome in &outcomes[..3] {
+        assert_eq!(*outcome, Err("rank 3 left".to_owned()));
+    }
+}
+
+#[test]
+fn rank_0_that_leaves_is_named_to_all() {
+    let address = tcp();
+    let jobs: Vec<Job> = (0..3).map(|rank| job(rank, 3, &address, 30)).collect();
+    let outcomes = run(&jobs, |job| {
+        let mut star = job.join()?;
+        if job.rank() == Rank(0) { Ok(()) } else { star.barrier() }
+    });
+    for outcome in &outcomes[1..] {
+        assert_eq!(*outcome, Err("rank 0 left".to_owned()));
+    }
+}
+
+#[test]
+fn a_rank_that_does_not_take_part_is_named_to_all() {
+    let address = unix();
+    let jobs: Vec<Job> = (0..3).map(|rank| job(rank, 3, &address, 1)).collect();
+    let outcomes = run(&jobs, |job| {
+        let mut star = job.join()?;
+        if job.rank() == Rank(2) {
+            thread::sleep(Duration::from_secs(4));
+        }
+        star.barrier()
+    });
+    for outcome in outcomes {
+        assert_eq!(outcome, Err("rank 2 did not take part within 1 s".to_owned()));
+    }
+}
+
+#[test]
+fn ranks_that_disagree_about_the_size_are_named_to_all() {
+    let address = unix();
+    let jobs = [job(0, 3, &address, 30), job(1, 3, &address, 30), job(2, 4, &address, 30)];
+    for outcome in run(&jobs, join) {
+        let expected = "rank 2 was started as one of 4 ranks, but rank 0 as one of 3";
+        assert_eq!(outcome, Err(expected.to_owned()));
+    }
+}
+
+#[test]
+fn two_with_the_same_rank_are_named_to_all() {
+    let address = unix();
+    let jobs = [0, 1, 1].map(|rank| job(rank, 3, &address, 30));
+    for outcome in run(&jobs, join) {
+        assert_eq!(outcome, Err("rank 1 was started more than once".to_owned()));
+    }
+}
+
+#[test]
+fn another_jobs_rank_is_refused_and_the_right_one_still_comes() {
+    let address = tcp();
+    let mut stranger = job(1, 2, &address, 30);
+    stranger.environment.token = "another token".into();
+    let jobs = [job(0, 2, &address, 30), stranger.clone(), job(1, 2, &address, 30)];
+    let outcomes = run(&jobs, |job| {
+        if job.environment.token == "a token" && job.rank() == Rank(1) {
+            thread::sleep(Duration::from_secs(1));
+        }
+        job.join()?.barrier()
+    });
+    assert_eq!(outcomes[0], Ok(()));
+    let refused = format!(
+        "rank 0 refused rank 1 at {address}: it belongs to another job (its token differs)"
+    );
+    assert_eq!(outcomes[1], Err(refused));
+    assert_eq!(outcomes[2], Ok(()));
+
+    // Where nobody else comes, rank 0 says whom it has turned away.
+    let address = tcp();
+    stranger.environment.rendezvous = Some(address.clone());
+    let outcomes = run(&[job(0, 2, &address, 2), stranger], join);
+    let error = outcomes[0].clone().unwrap_err();
+    assert!(error.starts_with("rank 1 did not appear"), "{error}");
+    assert!(error.ends_with("it belongs to another job (its token differs))"), "{error}");
+}
+
+#[test]
+fn strangers_do_not_disturb() {
+    let address = tcp();
+    let target = ("127.0.0.1", port(&address));
+    let connect = || loop {
+        match TcpStream::connect(target) {
+            Ok(stream) => return stream,
+            Err(_) => thread::sleep(Duration::from_millis(10)),
+        }
+    };
+    thread::scope(|scope| {
+        let hub = scope.spawn(|| job(0, 2, &address, 30).join()?.barrier());
+        // Silent ones, one that stops in the middle of a hello, ones that talk something else.
+        let silent: Vec<TcpStream> = (0..200).map(|_| connect()).collect();
+        let mut half = connect();
+        half.write_all(&[1, 40, 0, 0, 0, b'v', b'e']).unwrap();
+        let mut web = connect();
+        web.write_all(b"GET / HTTP/1.1\r\nHost: here\r\n\r\n").unwrap();
+        let mut huge = connect();
+        huge.write_all(&[1, 0xff, 0xff, 0xff, 0xff]).unwrap();
+        drop(connect());
+        assert_eq!(job(1, 2, &address, 30).join().unwrap().barrier(), Ok(()));
+        assert_eq!(hub.join().unwrap(), Ok(()));
+        // They are closed, not kept. The last word may be lost to a reset.
+        web.set_read_timeout(Some(HANG)).unwrap();
+        let _ = web.read_to_end(&mut Vec::new());
+        drop((silent, half, huge));
+    });
+}
+
+#[test]
+fn a_server_of_something_else_is_not_rank_0() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address =
+        Address::Tcp { host: "127.0.0.1".into(), port: listener.local_addr().unwrap().port() };
+    listener.set_nonblocking(true).unwrap();
+    thread::scope(|scope| {
+        let started = Instant::now();
+        scope.spawn(move || {
+            while started.elapsed() < Duration::from_secs(3) {
+                if let Ok((mut stream, _)) = listener.accept() {
+                    let _ = stream.write_all(b"220 mail.example.org ESMTP\r\n");
+                }
+                thread::sleep(Duration::from_millis(10));
+            }
+        });
+        let error = join(&job(1, 2, &address, 1)).unwrap_err().to_string();
+        assert!(error.starts_with("rank 0 did not appear at"), "{error}");
+    });
+}
+
+#[test]
+fn too_large_a_blob_is_an_error_for_all() {
+    let address = unix();
+    let jobs: Vec<Job> = (0..3).map(|rank| job(rank, 3, &address, 30)).collect();
+    let outcomes = run(&jobs, |job| {
+        let len = if job.rank() == Rank(1) { (1 << 20) + 1 } else { 1 };
+        job.join()?.all_gather(&vec![0; len])
+    });
+    assert_eq!(outcomes[1], Err("rank 1 gave 1048577 bytes, more than 1048576".to_owned()));
+    assert_eq!(outcomes[0], Err("rank 1 left".to_owned()));
+    assert_eq!(outcomes[2], Err("rank 1 left".to_owned()));
+}
+
+#[test]
+fn a_place_where_rank_0_cannot_listen_is_named() {
+    let path = PathBuf::from("/nonexistent/socket");
+    let error = join(&job(0, 2, &Address::Unix(path), 1)).unwrap_err().to_string();
+    assert!(error.starts_with("rank 0 cannot listen at unix:/nonexistent/socket: "), "{error}");
+}

@@ -1,0 +1,77 @@
+//! Ranks as threads of one process, for tests on a device.
+
+#![allow(dead_code, reason = "each test uses a part of it")]
+
+use std::sync::{Arc, Barrier, Mutex};
+use std::thread;
+use verbcast::bootstrap::{Bootstrap, BootstrapError};
+use verbcast::rank::Rank;
+
+/// The devices that the environment promises, or a visible skip.
+///
+/// # Panics
+/// If the environment promised a device and names none.
+pub fn devices() -> Option<Vec<String>> {
+    match std::env::var("VERBCAST_TEST_DEVICES") {
+        Ok(names) => Some(names.split(',').map(str::to_owned).collect()),
+        Err(_) => {
+            let promised = std::env::var_os("VERBCAST_SOFTROCE_PROMISED").is_some();
+            assert!(!promised, "SoftRoCE was promised, but VERBCAST_TEST_DEVICES is not set");
+            println!("SKIPPED: no RDMA device (VERBCAST_TEST_DEVICES is not set)");
+            None
+        }
+    }
+}
+
+struct Table {
+    blobs: Mutex<Vec<Vec<u8>>>,
+    barrier: Barrier,
+}
+
+/// A bootstrap among threads.
+pub struct Threads {
+    rank: Rank,
+    size: u32,
+    table: Arc<Table>,
+}
+
+impl Bootstrap for Threads {
+    fn rank(&self) -> Rank {
+        self.rank
+    }
+
+    fn size(&self) -> u32 {
+        self.size
+    }
+
+    fn all_gather(&mut self, blob: &[u8]) -> Result<Vec<Vec<u8>>, BootstrapError> {
+        self.table.blobs.lock().unwrap()[self.rank.index()] = blob.to_vec();
+        self.table.barrier.wait();
+        let all = self.table.blobs.lock().unwrap().clone();
+        self.table.barrier.wait();
+        Ok(all)
+    }
+}
+
+/// Runs `body` as every rank of `size` at once, and returns what they return, by rank.
+pub fn run<R: Send>(size: u32, body: impl Fn(&mut Threads) -> R + Sync) -> Vec<R> {
+    let table = Arc::new(Table {
+        blobs: Mutex::new(vec![Vec::new(); size as usize]),
+        barrier: Barrier::new(size as usize),
+    });
+    thread::scope(|scope| {
+        let ranks: Vec<_> = (0..size)
+            .map(|rank| {
+                let mut bootstrap = Threads { rank: Rank(rank), size, table: Arc::clone(&table) };
+                let body = &body;
+                scope.spawn(move || body(&mut bootstrap))
+            })
+            .collect();
+        ranks.into_iter().map(|rank| rank.join().unwrap()).collect()
+    })
+}
+
+/// Bytes that differ from one broadcast to the next.
+pub fn message(op: usize, len: usize) -> Vec<u8> {
+    (0..len).map(|at| (at * 31 + at / 251 + op * 17) as u8).collect()
+}
