@@ -1,25 +1,45 @@
-//! Links libibverbs and librdmacm.
+//! Links libibverbs and librdmacm: where pkg-config says they are, or in the
+//! linker's own path if there is no pkg-config.
 
-use std::process::Command;
+use std::env;
+use std::process::{Command, exit};
+
+const LIBRARIES: [&str; 2] = ["libibverbs", "librdmacm"];
+
+const INSTALL: &str = "If it is missing, install the development packages of rdma-core: `apt \
+                       install libibverbs-dev librdmacm-dev` on Debian and Ubuntu, `dnf install \
+                       rdma-core-devel` on RHEL and Fedora.";
 
 fn main() {
-    println!("cargo:rerun-if-env-changed=PKG_CONFIG_PATH");
-    // pkg-config only tells about unusual places; without it the linker's own path serves.
-    if let Ok(output) =
-        Command::new("pkg-config").args(["--libs-only-L", "libibverbs", "librdmacm"]).output()
-    {
-        for word in String::from_utf8_lossy(&output.stdout).split_whitespace() {
-            if let Some(path) = word.strip_prefix("-L") {
-                println!("cargo:rustc-link-search=native={path}");
-            }
-        }
-        if !output.status.success() {
-            println!(
-                "cargo:warning=pkg-config does not know libibverbs and librdmacm; if linking fails, \
-                 install libibverbs-dev and librdmacm-dev (Debian) or rdma-core-devel (RHEL, SUSE)"
-            );
+    println!("cargo::rerun-if-changed=build.rs");
+    for name in ["PKG_CONFIG", "PKG_CONFIG_PATH", "PKG_CONFIG_LIBDIR", "PKG_CONFIG_SYSROOT_DIR"] {
+        println!("cargo::rerun-if-env-changed={name}");
+    }
+    if env::var_os("DOCS_RS").is_some() {
+        return; // documentation links nothing, and the libraries are not there
+    }
+    let program = env::var("PKG_CONFIG").unwrap_or_else(|_| "pkg-config".into());
+    for library in LIBRARIES {
+        link(&program, library);
+    }
+}
+
+fn link(program: &str, library: &str) {
+    let Ok(output) = Command::new(program).args(["--libs", library]).output() else {
+        println!("cargo::warning={program} does not run; linking {library} unseen. {INSTALL}");
+        println!("cargo::rustc-link-lib={}", &library[3..]);
+        return;
+    };
+    if !output.status.success() {
+        println!("cargo::error={library} was not found by `{program} --libs {library}`. {INSTALL}");
+        eprintln!("{}", String::from_utf8_lossy(&output.stderr));
+        exit(1);
+    }
+    for word in String::from_utf8_lossy(&output.stdout).split_whitespace() {
+        if let Some(directory) = word.strip_prefix("-L") {
+            println!("cargo::rustc-link-search=native={directory}");
+        } else if let Some(name) = word.strip_prefix("-l") {
+            println!("cargo::rustc-link-lib={name}");
         }
     }
-    println!("cargo:rustc-link-lib=ibverbs");
-    println!("cargo:rustc-link-lib=rdmacm");
 }

@@ -1,7 +1,13 @@
 //! Raw bindings to libibverbs and librdmacm, as far as verbcast needs them.
 //!
-//! `bindings` is generated (see `regenerate` beside this crate's manifest); [`inline`] holds what
-//! the C headers define as inline functions, which no library exports. The names are C's.
+//! Structures, constants and the libraries' symbols are generated from
+//! rdma-core's headers and committed. The calls that the headers define as
+//! inline functions or macros have no symbol to bind; [`inline`] has them, and
+//! they are also at the top.
+//!
+//! Names, arguments and results are those of the C manual pages
+//! (`man ibv_post_send`, `man rdma_join_multicast`, ...). Numbers that C calls
+//! `__be16`, `__be32` and `__be64` are in network byte order.
 
 #![no_std]
 
@@ -12,9 +18,11 @@
     non_upper_case_globals,
     unsafe_op_in_unsafe_fn,
     clippy::all,
-    clippy::undocumented_unsafe_blocks
+    clippy::undocumented_unsafe_blocks,
+    reason = "generated"
 )]
 mod bindings;
 pub mod inline;
 
 pub use bindings::*;
+pub use inline::*;
