@@ -18,6 +18,7 @@ fn plan(size: u32, steps: Vec<Step>) -> Plan {
         fragment_len: FRAGMENT,
         run_ahead: 4,
         in_flight: 8,
+        absorbed: cluster::ABSORBED,
         synchronisation: Synchronisation::None,
         multicast: true,
     };

@@ -20,7 +20,7 @@ pub enum Error {
     Call(StartError),
     /// A rank failed; every rank gets the same.
     Failed(Failure),
-    /// What this rank owes others was not taken in.
+    /// What this rank owes its neighbours, or they owe it, was not exchanged.
     Timeout {
         /// This rank.
         rank: Rank,
@@ -37,7 +37,10 @@ impl fmt::Display for Error {
             Error::Call(error) => error.fmt(f),
             Error::Failed(failure) => failure.fmt(f),
             Error::Timeout { rank, after } => {
-                write!(f, "{rank}: its successor takes in no messages for {after:?}")
+                write!(
+                    f,
+                    "{rank}: its neighbours on the ring are alive, but do not take part for {after:?}"
+                )
             }
         }
     }

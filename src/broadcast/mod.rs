@@ -103,6 +103,7 @@ impl Broadcaster {
             fragment_len,
             run_ahead: config.run_ahead(),
             in_flight: config.in_flight,
+            absorbed: config.settings.reliable_receive_depth - NOTICES,
             synchronisation: config.synchronisation.with_seed(seed),
             multicast,
         };
@@ -192,19 +193,23 @@ impl Broadcaster {
         Ok(())
     }
 
-    /// Returns when nothing is owed to other ranks for the broadcasts so far.
+    /// Returns when nothing is owed, by this rank or to it, for the broadcasts so far. A neighbour
+    /// that computes is waited for, as in a broadcast.
     ///
     /// # Errors
-    /// If a rank failed, or a successor takes in nothing for longer than the configured timeout.
+    /// If a rank failed.
     pub fn flush(&mut self) -> Result<(), Error> {
-        let until = self.clock.now() + self.timeout;
+        self.flush_until(None)
+    }
+
+    fn flush_until(&mut self, until: Option<Instant>) -> Result<(), Error> {
         let mut idle = Idle::default();
         loop {
             let worked = self.turn(None)?;
             if self.driver.is_quiescent() {
                 return Ok(());
             }
-            if self.clock.now() >= until {
+            if until.is_some_and(|until| self.clock.now() >= until) {
                 return Err(Error::Timeout { rank: self.rank, after: self.timeout });
             }
             self.rest(worked, &mut idle)?;
@@ -220,7 +225,8 @@ impl Broadcaster {
     /// Leaves in good order.
     ///
     /// # Errors
-    /// As [`flush`](Self::flush); the resources are freed all the same.
+    /// If a rank failed, or something is owed for longer than the configured timeout; the resources
+    /// are freed all the same.
     pub fn close(mut self) -> Result<(), Error> {
         self.leave()
     }
@@ -229,7 +235,7 @@ impl Broadcaster {
         if self.is_silent {
             return Ok(());
         }
-        let flushed = self.flush();
+        let flushed = self.flush_until(Some(self.clock.now() + self.timeout));
         let departed = flushed.and_then(|()| self.driver.depart().map_err(Error::Failed));
         self.linger(self.timeout.min(LINGER));
         departed
@@ -310,6 +316,9 @@ impl Idle {
         now - *self.since.get_or_insert(now)
     }
 }
+
+/// Receives that are left to announcements, aborts and farewells.
+const NOTICES: u32 = 8;
 
 /// Makes sure that all ranks have the settings that must be the same.
 fn agree(bootstrap: &mut dyn Bootstrap, config: &Config) -> Result<(), Error> {

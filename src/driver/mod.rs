@@ -141,9 +141,9 @@ impl<C: Core, T: Transport> Driver<C, T> {
         self.messages.remove(op)
     }
 
-    /// Whether nothing is owed for any operation begun here.
+    /// Whether nothing is owed, by this rank or to it, for any operation begun here.
     pub fn is_quiescent(&self) -> bool {
-        self.in_flight == 0
+        self.in_flight == 0 && self.core.is_drained()
     }
 
     /// Whether an abort or farewell is on its way.

@@ -195,6 +195,10 @@ pub trait Core {
     /// while an operation is in flight.
     fn peers(&self) -> &[Rank];
 
+    /// Whether everything has come that other ranks send this one by design for the operations begun
+    /// here, needed or not.
+    fn is_drained(&self) -> bool;
+
     /// The operation that [`start`](Core::start) will begin next.
     fn next_op(&self) -> OpId;
 }

@@ -116,7 +116,7 @@ impl Settings {
         let depths = [
             ("receive depth", self.receive_depth, 4),
             ("send depth", self.send_depth, RESERVED_SLOTS + 2),
-            ("depth of reliable receives", self.reliable_receive_depth, 4),
+            ("depth of reliable receives", self.reliable_receive_depth, 12),
             ("depth of reliable sends", self.reliable_send_depth, RESERVED_SLOTS + 2),
         ];
         for (name, depth, least) in depths {

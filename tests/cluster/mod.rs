@@ -19,6 +19,8 @@ use verbcast::wire::{HEADER_LEN, Key};
 
 /// Receives posted at a rank, for datagrams and for reliable messages each.
 const DEPTH: usize = 8;
+/// Reliable messages that are taken while nobody polls; the rest is for announcements.
+pub const ABSORBED: u32 = 4;
 /// Reliable messages that a rank may have on their way.
 const SENDS: usize = 6;
 
@@ -205,14 +207,21 @@ pub fn run(plan: &Plan) -> Vec<Statistics> {
     let mut members: Vec<_> =
         (0..plan.size).map(|rank| member(plan, Rank(rank), &network)).collect();
     let mut now = Instant::ZERO;
-    let done = |member: &Member| {
-        member.next == plan.steps.len() && member.flying.is_empty() && member.driver.is_quiescent()
-    };
-    while !members.iter().all(done) {
-        let rank = draw.next_u32() % plan.size;
-        now = now + Duration::from_micros(u64::from(draw.next_u32() % 20));
-        assert!(now < Instant::ZERO + Duration::from_secs(200), "no end in sight: {plan:?}");
-        turn(plan, &mut members[rank as usize], Rank(rank), now, &mut draw);
+    // First every rank gets everything, and polls no more once it has: nobody may need it then.
+    // After that all poll again, until nothing is owed.
+    for is_last in [false, true] {
+        let done = |member: &Member| {
+            let complete = member.next == plan.steps.len() && member.flying.is_empty();
+            complete && (!is_last || member.driver.is_quiescent())
+        };
+        while !members.iter().all(done) {
+            let rank = draw.next_u32() % plan.size;
+            now = now + Duration::from_micros(u64::from(draw.next_u32() % 20));
+            assert!(now < Instant::ZERO + Duration::from_secs(200), "no end in sight: {plan:?}");
+            if !done(&members[rank as usize]) {
+                turn(plan, &mut members[rank as usize], Rank(rank), now, &mut draw);
+            }
+        }
     }
     members.iter().map(|member| member.driver.statistics()).collect()
 }

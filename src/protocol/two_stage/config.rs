@@ -30,6 +30,8 @@ pub struct Config {
     pub run_ahead: u32,
     /// Most operations in flight at a rank.
     pub in_flight: u32,
+    /// Reliable messages that a rank's receive queue takes while nobody polls it.
+    pub absorbed: u32,
     /// How the root is kept from running ahead of the receivers.
     pub synchronisation: Synchronisation,
     /// Whether there is a stage 1. Without it the chain carries everything.

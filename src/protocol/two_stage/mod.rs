@@ -11,6 +11,12 @@
 //! anything of the next. A rank that keeps packets of operations it has not begun can therefore
 //! never lack buffers for the operation that it waits for.
 //!
+//! # Leaving
+//! A rank that has everything still gets its predecessor's copies, and while it is outside a call
+//! nobody takes them from its receive queue. It therefore leaves only when the copies to come are no
+//! more than that queue [absorbs](Config::absorbed): its predecessor never depends on a rank that
+//! went on to something else, such as a barrier. Short messages are not held up by this.
+//!
 //! # Pacing
 //! The root's multicast stays at most [`Config::run_ahead`] fragments ahead of what its successor's
 //! adapter has acknowledged in stage 2. That clocks a long message to the speed of the receivers,
@@ -55,6 +61,8 @@ pub struct TwoStage {
     first: OpId,
     /// Fragments that this rank multicast and whose forwarding is not acknowledged.
     ahead: u32,
+    /// Fragments that the predecessor will forward to this rank, for operations begun here.
+    expected: u64,
     /// Roots to be told that this rank has joined their operation.
     to_announce: VecDeque<(OpId, Rank)>,
     /// Announcements for operations that have not begun here.
@@ -80,6 +88,7 @@ impl TwoStage {
             operations: VecDeque::new(),
             first,
             ahead: 0,
+            expected: 0,
             to_announce: VecDeque::new(),
             early: Vec::new(),
             departed: Vec::new(),
@@ -89,6 +98,16 @@ impl TwoStage {
 
     fn successor(&self) -> Rank {
         self.me.successor(self.size)
+    }
+
+    fn predecessor(&self) -> Rank {
+        self.me.predecessor(self.size)
+    }
+
+    /// The operations in flight now.
+    fn in_flight(&self) -> impl Iterator<Item = OpId> + use<> {
+        let first = self.first;
+        (0..self.operations.len() as u32).map(move |index| first.plus(index))
     }
 
     fn operation(&mut self, op: OpId) -> Option<&mut Operation> {
@@ -109,8 +128,9 @@ impl TwoStage {
 
     /// Emits the events that an operation's state calls for, and lets ended operations go.
     fn settle(&mut self, op: OpId) {
+        let may_leave = self.expected <= u64::from(self.config.absorbed);
         let Some(operation) = self.operation(op) else { return };
-        let complete = operation.take_complete();
+        let complete = if may_leave { operation.take_complete() } else { None };
         let quiescent = operation.take_quiescent();
         self.events.extend(complete.map(|lost| Event::Complete { op, lost }));
         self.events.extend(quiescent.then_some(Event::Quiescent(op)));
@@ -120,7 +140,23 @@ impl TwoStage {
         }
     }
 
+    /// Counts a fragment of the predecessor for an operation that has begun here.
+    fn count_expected(&mut self, packet: &Incoming) {
+        let begun = packet.op.after(self.next_op()) < 0;
+        let forwarded = packet.via == Via::Reliable && packet.source == self.predecessor();
+        if !begun || !forwarded {
+            return;
+        }
+        self.expected = self.expected.saturating_sub(1);
+        if self.expected == u64::from(self.config.absorbed) {
+            for op in self.in_flight() {
+                self.settle(op);
+            }
+        }
+    }
+
     fn handle_fragment(&mut self, packet: &Incoming) -> Disposition {
+        self.count_expected(packet);
         if packet.op.after(self.first) < 0 {
             return Disposition::Late;
         }
@@ -268,6 +304,9 @@ impl Core for TwoStage {
             *early != op
         });
         self.operations.push_back(operation);
+        if !is_root {
+            self.expected += u64::from(cut.count());
+        }
         self.settle(op);
         for (rank, next) in self.departed.clone() {
             self.apply_departure(op, rank, next);
@@ -302,12 +341,13 @@ impl Core for TwoStage {
             return;
         }
         self.departed.push((rank, next));
-        let end = self.next_op();
-        let mut op = self.first;
-        while op != end {
-            let after = op.next();
+        if rank == self.predecessor() {
+            // What it had to forward came before its farewell.
+            self.expected = 0;
+        }
+        for op in self.in_flight() {
             self.apply_departure(op, rank, next);
-            op = after;
+            self.settle(op);
         }
     }
 
@@ -332,6 +372,10 @@ impl Core for TwoStage {
 
     fn peers(&self) -> &[Rank] {
         &self.peers
+    }
+
+    fn is_drained(&self) -> bool {
+        self.expected == 0
     }
 
     fn next_op(&self) -> OpId {

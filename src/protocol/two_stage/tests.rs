@@ -23,6 +23,7 @@ fn config() -> Config {
         fragment_len: 10,
         run_ahead: 8,
         in_flight: 4,
+        absorbed: 100,
         synchronisation: Synchronisation::None,
         multicast: true,
     }
@@ -273,6 +274,23 @@ fn a_successor_that_left_with_everything_is_owed_nothing() {
         events(&mut rank).as_slice(),
         [Event::Disagreement { op: OpId(1), rank: Rank(2), .. }]
     ));
+}
+
+#[test]
+fn a_rank_stays_until_its_receive_queue_takes_what_is_still_to_come() {
+    let mut last = core(3, Config { absorbed: 1, ..config() });
+    last.start(NOW, Rank(0), LEN).unwrap();
+    for index in 0..3 {
+        last.handle_packet(NOW, &fragment(Via::Multicast, 0, 0, index));
+    }
+    last.handle_packet(NOW, &fragment(Via::Reliable, 2, 0, 0));
+    assert_eq!(events(&mut last), []);
+    last.handle_packet(NOW, &fragment(Via::Reliable, 2, 0, 1));
+    let op = OpId(0);
+    assert_eq!(events(&mut last), [Event::Complete { op, lost: 0 }, Event::Quiescent(op)]);
+    assert!(!last.is_drained());
+    last.handle_packet(NOW, &fragment(Via::Reliable, 2, 0, 2));
+    assert!(last.is_drained());
 }
 
 #[test]
