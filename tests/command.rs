@@ -1,5 +1,7 @@
 //! The command without a device: what it refuses, how it says so, and that it leaves nothing.
 
+#![cfg(feature = "cli")]
+
 mod command_support;
 
 use command_support::{Folder, HANG, names, run, spawn, text, verbcast};

@@ -1,5 +1,7 @@
 //! The feature `rdma-sys`: a program that uses that crate compiles against the library.
 
+#![cfg(feature = "verbs")]
+
 use std::path::Path;
 use std::process::Command;
 

@@ -1,5 +1,7 @@
 //! `verbcast copy` over real verbs. Needs RDMA devices, named in `VERBCAST_TEST_DEVICES`.
 
+#![cfg(feature = "cli")]
+
 mod command_support;
 
 use command_support::{Folder, HANG, Running, names, run, signal, spawn, text, verbcast};
