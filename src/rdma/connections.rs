@@ -1,7 +1,12 @@
 //! RC connections, made when a rank is first sent to.
+//!
+//! A connection is two QPs. Messages go over one, with as many retries as the device knows: its
+//! receiver may be busy (RNR), and on a wire that reorders, a go-back-N adapter may need many. Probes
+//! of liveness go over the other, one at a time and with few retries, so that only an adapter that
+//! answers nothing counts as gone.
 
 use super::datagrams::fill;
-use super::handshake::{Handshake, Message, Reaction, Step};
+use super::handshake::{Ends, Handshake, Message, Reaction, Step};
 use super::settings::{RESERVED_SLOTS, Settings};
 use super::work::Work;
 use crate::rank::Rank;
@@ -24,8 +29,9 @@ pub(super) struct Fabric<'a> {
 
 #[derive(Debug)]
 struct Connection {
-    qp: QueuePair,
-    own: Endpoint,
+    messages: QueuePair,
+    probes: QueuePair,
+    own: Ends,
     handshake: Handshake,
     /// Messages that wait for the handshake, with their lengths.
     queue: VecDeque<(Slot, usize)>,
@@ -95,15 +101,19 @@ impl Connections {
         if self.by_rank.contains_key(&rank) {
             return Ok(());
         }
-        // One more for a probe beside a full set of messages.
-        let depth = self.send_depth + 1;
-        let mut qp =
-            QueuePair::connection(fabric.domain, fabric.cq, &self.sends, depth, &self.srq)?;
-        qp.bind(fabric.port)?;
-        let own = Endpoint { qpn: qp.number(), psn: random_psn() };
+        let make = |depth| {
+            let Fabric { domain, cq, port, .. } = fabric;
+            let mut qp = QueuePair::connection(domain, cq, &self.sends, depth, &self.srq)?;
+            qp.bind(*port)?;
+            let end = Endpoint { qpn: qp.number(), psn: random_psn() };
+            Ok((qp, end))
+        };
+        let (messages, messages_end) = make(self.send_depth)?;
+        let (probes, probes_end) = make(1)?;
         let connection = Connection {
-            qp,
-            own,
+            messages,
+            probes,
+            own: Ends { messages: messages_end, probes: probes_end },
             handshake: Handshake::new(now),
             queue: VecDeque::new(),
             to_probe: false,
@@ -121,7 +131,7 @@ impl Connections {
         self.opening.retain(|rank| {
             let Some(connection) = self.by_rank.get_mut(rank) else { return false };
             if let Some(step) = connection.handshake.poll(now) {
-                due.push((*rank, Message { step, endpoint: connection.own }));
+                due.push((*rank, Message { step, ends: connection.own }));
             }
             !connection.handshake.is_connected()
         });
@@ -145,10 +155,13 @@ impl Connections {
         let Some(connection) = self.by_rank.get_mut(&rank) else { return Ok(None) };
         let Reaction { connect, answer } = connection.handshake.handle(now, message);
         if let Some(other) = connect {
-            connection.qp.connect(path, fabric.mtu, connection.own.psn, other, patience)?;
+            let Ends { messages, probes } = connection.own;
+            let most = patience.with_most_retries();
+            connection.messages.connect(path, fabric.mtu, messages.psn, other.messages, most)?;
+            connection.probes.connect(path, fabric.mtu, probes.psn, other.probes, patience)?;
         }
         connection.start(rank)?;
-        Ok(answer.map(|step| Message { step, endpoint: connection.own }))
+        Ok(answer.map(|step| Message { step, ends: connection.own }))
     }
 
     /// A message came over the connection with `rank`.
@@ -256,11 +269,11 @@ impl Connection {
         }
         for (slot, len) in self.queue.drain(..) {
             let id = Work::Send(rank, slot.index()).id();
-            self.qp.send(slot, len, id)?;
+            self.messages.send(slot, len, id)?;
         }
         if std::mem::take(&mut self.to_probe) {
             self.is_probing = true;
-            self.qp.write_nothing(Work::Probe(rank).id())?;
+            self.probes.write_nothing(Work::Probe(rank).id())?;
         }
         Ok(())
     }

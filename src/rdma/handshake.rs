@@ -1,4 +1,4 @@
-//! The three-way handshake that connects two RC QPs, over unreliable datagrams.
+//! The three-way handshake that connects two ranks' RC QPs, over unreliable datagrams.
 //!
 //! ```text
 //!   opener                         accepter
@@ -28,24 +28,34 @@ pub(super) enum Step {
     Confirm,
 }
 
+/// A rank's ends of a connection: one QP for messages, one for probes of liveness.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Ends {
+    pub messages: Endpoint,
+    pub probes: Endpoint,
+}
+
 /// A message of the handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Message {
     pub step: Step,
-    pub endpoint: Endpoint,
+    pub ends: Ends,
 }
 
 impl Message {
-    pub fn emit(&self) -> [u8; 12] {
-        let mut bytes = [0; 12];
+    pub fn emit(&self) -> [u8; 20] {
+        let Ends { messages, probes } = self.ends;
+        let mut bytes = [0; 20];
         bytes[0] = self.step as u8;
-        bytes[4..8].copy_from_slice(&self.endpoint.qpn.to_be_bytes());
-        bytes[8..].copy_from_slice(&self.endpoint.psn.to_be_bytes());
+        let numbers = [messages.qpn, messages.psn, probes.qpn, probes.psn];
+        for (field, number) in bytes[4..].chunks_exact_mut(4).zip(numbers) {
+            field.copy_from_slice(&number.to_be_bytes());
+        }
         bytes
     }
 
     pub fn parse(bytes: &[u8]) -> Option<Message> {
-        let bytes: &[u8; 12] = bytes.try_into().ok()?;
+        let bytes: &[u8; 20] = bytes.try_into().ok()?;
         let step = match bytes[0] {
             0 => Step::Open,
             1 => Step::Accept,
@@ -55,7 +65,9 @@ impl Message {
         let u32_at = |at: usize| {
             u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
         };
-        Some(Message { step, endpoint: Endpoint { qpn: u32_at(4), psn: u32_at(8) } })
+        let messages = Endpoint { qpn: u32_at(4), psn: u32_at(8) };
+        let probes = Endpoint { qpn: u32_at(12), psn: u32_at(16) };
+        Some(Message { step, ends: Ends { messages, probes } })
     }
 }
 
@@ -72,8 +84,8 @@ enum State {
 /// What a received message asks for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Reaction {
-    /// Connect the own QP to this endpoint, before anything is sent.
-    pub connect: Option<Endpoint>,
+    /// Connect the own QPs to these ends, before anything is sent.
+    pub connect: Option<Ends>,
     /// Answer with this step.
     pub answer: Option<Step>,
 }
@@ -82,7 +94,7 @@ pub(super) struct Reaction {
 #[derive(Debug)]
 pub(super) struct Handshake {
     state: State,
-    theirs: Option<Endpoint>,
+    theirs: Option<Ends>,
     repeat_at: Instant,
     pause: Duration,
 }
@@ -121,12 +133,12 @@ impl Handshake {
 
     pub fn handle(&mut self, now: Instant, message: &Message) -> Reaction {
         let mut reaction = Reaction::default();
-        if *self.theirs.get_or_insert(message.endpoint) != message.endpoint {
+        if *self.theirs.get_or_insert(message.ends) != message.ends {
             // Of a former life of the other side.
             return reaction;
         }
         if self.state == State::Opening && message.step != Step::Confirm {
-            reaction.connect = Some(message.endpoint);
+            reaction.connect = Some(message.ends);
             self.state = State::Accepting;
             self.pause = FIRST_PAUSE;
             self.repeat_at = now + FIRST_PAUSE;
@@ -149,7 +161,12 @@ mod tests {
     use rand_chacha::ChaCha8Rng;
     use rand_chacha::rand_core::{Rng, SeedableRng};
 
-    const ENDS: [Endpoint; 2] = [Endpoint { qpn: 17, psn: 1 }, Endpoint { qpn: 34, psn: 2 }];
+    const fn ends(qpn: u32) -> Ends {
+        let messages = Endpoint { qpn, psn: 1 };
+        Ends { messages, probes: Endpoint { qpn: qpn + 1, psn: 2 } }
+    }
+
+    const ENDS: [Ends; 2] = [ends(17), ends(34)];
 
     /// Two sides over a lossy, doubling, reordering wire; returns after how long both may send.
     fn meet(seed: u64, loss: u32, both_open: bool) -> Duration {
@@ -162,7 +179,7 @@ mod tests {
             for me in 0..2 {
                 let Some(side) = &mut sides[me] else { continue };
                 if let Some(step) = side.poll(now) {
-                    wire.push((1 - me, Message { step, endpoint: ENDS[me] }));
+                    wire.push((1 - me, Message { step, ends: ENDS[me] }));
                 }
             }
             if !wire.is_empty() {
@@ -179,7 +196,7 @@ mod tests {
                         connected[to] = true;
                     }
                     if let Some(step) = answer {
-                        wire.push((1 - to, Message { step, endpoint: ENDS[to] }));
+                        wire.push((1 - to, Message { step, ends: ENDS[to] }));
                     }
                 }
             }
@@ -208,10 +225,10 @@ mod tests {
     #[test]
     fn messages_survive_the_wire() {
         for step in [Step::Open, Step::Accept, Step::Confirm] {
-            let message = Message { step, endpoint: ENDS[0] };
+            let message = Message { step, ends: ENDS[0] };
             assert_eq!(Message::parse(&message.emit()), Some(message));
         }
-        assert_eq!(Message::parse(&[3; 12]), None);
-        assert_eq!(Message::parse(&[0; 11]), None);
+        assert_eq!(Message::parse(&[3; 20]), None);
+        assert_eq!(Message::parse(&[0; 19]), None);
     }
 }

@@ -2,8 +2,9 @@
 //!
 //! # What is on the device
 //! Per communicator and process: one UD QP, attached to the communicator's group, with
-//! [`Settings::receive_depth`] receives posted before the first message; one RC QP for each rank
-//! that the protocol talks to, all of which receive through one shared queue; one completion queue.
+//! [`Settings::receive_depth`] receives posted before the first message; two RC QPs for each
+//! rank that the protocol talks to (messages, and probes of liveness), all of which receive through one
+//! shared queue; one completion queue.
 //!
 //! # Life of a communicator
 //! [`establish`] is collective: open a device, exchange addresses, join the group, prove that it

@@ -16,8 +16,10 @@ use verbcast_sys as sys;
 const MIN_RNR_TIMER: u8 = 14;
 /// Seven means for ever: a busy peer is not a dead one.
 const RNR_RETRY: u8 = 7;
-/// The most that ends: SoftRoCE (`rdma_rxe`) takes seven, the most that the field holds, for ever.
-const RETRY_COUNT: u8 = 6;
+/// The most that the field holds. SoftRoCE (`rdma_rxe`) takes it for ever.
+const MOST_RETRIES: u8 = 7;
+/// The most that ends everywhere.
+const LIMITED_RETRIES: u8 = 6;
 
 #[derive(Debug)]
 pub(super) struct Inner {
@@ -63,16 +65,22 @@ pub struct Endpoint {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Patience {
     exponent: u8,
+    retries: u8,
 }
 
 impl Patience {
     /// The least patience that is at least about `total` over all seven attempts: an attempt takes
     /// 4.096 µs · 2ⁿ.
     pub fn at_least(total: Duration) -> Self {
-        let attempts = u128::from(RETRY_COUNT) + 1;
+        let attempts = u128::from(LIMITED_RETRIES) + 1;
         let attempt = total.as_nanos() / attempts;
         let exponent = (1..31).find(|n| 4096_u128 << n >= attempt).unwrap_or(31);
-        Patience { exponent }
+        Patience { exponent, retries: LIMITED_RETRIES }
+    }
+
+    /// The same pause between attempts, and as many of them as the device knows.
+    pub fn with_most_retries(self) -> Self {
+        Patience { retries: MOST_RETRIES, ..self }
     }
 }
 
@@ -228,7 +236,7 @@ impl QueuePair {
         attr.qp_state = sys::IBV_QPS_RTS;
         attr.sq_psn = own_psn;
         attr.timeout = patience.exponent;
-        attr.retry_cnt = RETRY_COUNT;
+        attr.retry_cnt = patience.retries;
         attr.rnr_retry = RNR_RETRY;
         let mask = sys::IBV_QP_STATE
             | sys::IBV_QP_SQ_PSN
