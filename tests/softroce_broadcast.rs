@@ -41,7 +41,7 @@ fn lens(config_fragment: usize) -> Vec<usize> {
     vec![0, 1, fragment - 1, fragment, fragment + 1, 3 * fragment, 300_000, 8, 8, 8, 1, 0]
 }
 
-const FRAGMENT: usize = 4096 - 40;
+const FRAGMENT: usize = 4096 - 48;
 
 #[test]
 fn every_rank_gets_every_message_whatever_the_root() {

@@ -1,42 +1,75 @@
-//! Packets of operations that have not begun here.
+//! Packets of operations that have not begun here (the queue of Liu 2004, section 5.2).
 
 use crate::protocol::Via;
 use crate::rank::OpId;
-use crate::transport::Buffer;
+use crate::transport::{Buffer, Transport};
+
+/// A received packet: in the transport's buffer, or copied out of it.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Parcel {
+    Buffer(Buffer),
+    Copy(Box<[u8]>),
+}
+
+impl Parcel {
+    pub fn bytes<'a>(&'a self, transport: &'a impl Transport) -> &'a [u8] {
+        match self {
+            Parcel::Buffer(buffer) => transport.bytes(buffer),
+            Parcel::Copy(bytes) => bytes,
+        }
+    }
+}
 
 /// Kept packets, in the order of their arrival. Datagrams are kept up to a limit, since they take
-/// buffers from the current operation's; reliable messages always, since their sender is held back
-/// once the receive queue is empty.
+/// buffers from the current operation's. Reliable messages are always kept: up to a limit as
+/// copies, so that their buffers serve the current operation; beyond it in their buffers, so that
+/// their senders are held back once the receive queue is empty.
 #[derive(Debug)]
 pub(super) struct Held {
-    packets: Vec<(OpId, Via, Buffer)>,
+    packets: Vec<(OpId, Via, Parcel)>,
     datagrams: usize,
     most_datagrams: usize,
+    copies: usize,
+    most_copies: usize,
 }
 
 impl Held {
-    pub fn new(most_datagrams: usize) -> Self {
-        Held { packets: Vec::new(), datagrams: 0, most_datagrams }
+    pub fn new(most_datagrams: usize, most_copies: usize) -> Self {
+        Held { packets: Vec::new(), datagrams: 0, most_datagrams, copies: 0, most_copies }
     }
 
-    /// Keeps a packet, or gives its buffer back where there are too many.
-    pub fn keep(&mut self, op: OpId, via: Via, buffer: Buffer) -> Result<(), Buffer> {
+    /// Keeps a packet, by copying its `bytes` or as it is; returns what is to be given back to the
+    /// transport.
+    pub fn keep(
+        &mut self,
+        op: OpId,
+        via: Via,
+        parcel: Parcel,
+        bytes: impl FnOnce(&Buffer) -> Box<[u8]>,
+    ) -> Option<Parcel> {
         if via == Via::Multicast {
             if self.datagrams == self.most_datagrams {
-                return Err(buffer);
+                return Some(parcel);
             }
             self.datagrams += 1;
+        } else if let Parcel::Buffer(buffer) = &parcel
+            && self.copies < self.most_copies
+        {
+            self.copies += 1;
+            self.packets.push((op, via, Parcel::Copy(bytes(buffer))));
+            return Some(parcel);
         }
-        self.packets.push((op, via, buffer));
-        Ok(())
+        self.packets.push((op, via, parcel));
+        None
     }
 
     /// The next kept packet of an operation before `next`.
-    pub fn take_begun(&mut self, next: OpId) -> Option<(Via, Buffer)> {
+    pub fn take_begun(&mut self, next: OpId) -> Option<(Via, Parcel)> {
         let at = self.packets.iter().position(|(op, ..)| op.after(next) < 0)?;
-        let (_, via, buffer) = self.packets.remove(at);
+        let (_, via, parcel) = self.packets.remove(at);
         self.datagrams -= usize::from(via == Via::Multicast);
-        Some((via, buffer))
+        self.copies -= usize::from(matches!(parcel, Parcel::Copy(_)));
+        Some((via, parcel))
     }
 }
 
@@ -46,13 +79,19 @@ mod tests {
 
     #[test]
     fn datagrams_are_limited_and_reliable_messages_are_not() {
-        let mut held = Held::new(1);
-        let buffer = |index| Buffer { index };
-        assert_eq!(held.keep(OpId(5), Via::Multicast, buffer(0)), Ok(()));
-        assert_eq!(held.keep(OpId(6), Via::Multicast, buffer(1)), Err(buffer(1)));
-        assert_eq!(held.keep(OpId(6), Via::Reliable, buffer(2)), Ok(()));
+        let mut held = Held::new(1, 1);
+        let bytes = |_: &Buffer| Box::from(*b"copied");
+        let buffer = |index| Parcel::Buffer(Buffer { index });
+        let keep = |held: &mut Held, op, via, index| held.keep(OpId(op), via, buffer(index), bytes);
+        assert_eq!(keep(&mut held, 5, Via::Multicast, 0), None);
+        assert_eq!(keep(&mut held, 6, Via::Multicast, 1), Some(buffer(1)));
+        assert_eq!(keep(&mut held, 6, Via::Reliable, 2), Some(buffer(2)));
+        assert_eq!(keep(&mut held, 6, Via::Reliable, 3), None);
         assert_eq!(held.take_begun(OpId(5)), None);
         assert_eq!(held.take_begun(OpId(6)), Some((Via::Multicast, buffer(0))));
-        assert_eq!(held.keep(OpId(6), Via::Multicast, buffer(1)), Ok(()));
+        assert_eq!(keep(&mut held, 7, Via::Multicast, 1), None);
+        let copy = Parcel::Copy(Box::from(*b"copied"));
+        assert_eq!(held.take_begun(OpId(7)), Some((Via::Reliable, copy)));
+        assert_eq!(held.take_begun(OpId(7)), Some((Via::Reliable, buffer(3))));
     }
 }

@@ -8,25 +8,25 @@
 mod failure;
 mod held;
 mod messages;
+mod notices;
+mod receive;
 mod statistics;
+mod transmit;
 mod watch;
 
 pub use failure::Failure;
 pub use messages::Lent;
 pub use statistics::Statistics;
 
-use crate::protocol::{Core, Disposition, Event, Incoming, StartError, Target, Transmit, Via};
-use crate::rank::{Fragment, OpId, Rank};
+use crate::protocol::{Core, Event, StartError};
+use crate::rank::{OpId, Rank};
 use crate::time::Instant;
-use crate::transport::{Arrival, Buffer, Token, Transport, TransportError};
-use crate::wire::{Header, Key, Kind, Malformed, Notice, Packet};
+use crate::transport::{Arrival, Transport, TransportError};
+use crate::wire::{Key, Kind};
 use held::Held;
 use messages::Messages;
 use std::collections::HashSet;
 use watch::Watch;
-
-/// Reports taken from the transport in one turn, so that a flood cannot keep a turn from ending.
-const ARRIVALS_PER_TURN: usize = 256;
 
 /// What a driver needs to know besides its core and transport.
 #[derive(Clone, Copy, Debug)]
@@ -39,6 +39,9 @@ pub struct Identity {
     pub payload_crc: bool,
     /// Most datagrams of operations to come that are kept.
     pub most_held: usize,
+    /// Most reliable messages of operations to come whose receive buffers are freed by a copy, so
+    /// that what is needed now can come; further ones keep their buffers, and hold back their senders.
+    pub most_copied: usize,
 }
 
 /// A core and a transport, and the messages in flight between them.
@@ -70,7 +73,7 @@ impl<C: Core, T: Transport> Driver<C, T> {
             transport,
             identity,
             messages: Messages::default(),
-            held: Held::new(identity.most_held),
+            held: Held::new(identity.most_held, identity.most_copied),
             watch: Watch::default(),
             completed: HashSet::new(),
             in_flight: 0,
@@ -189,12 +192,12 @@ impl<C: Core, T: Transport> Driver<C, T> {
             match arrival {
                 Arrival::Delivered { to, token } => self.paid(to, token.kind),
                 Arrival::Broken { peer, .. } => self.owed.retain(|(rank, _)| *rank != peer),
-                Arrival::Packet { buffer, .. } => {
+                Arrival::Packet { buffer, .. } | Arrival::Fetched { buffer, .. } => {
                     if self.transport.recycle(buffer).is_err() {
                         break;
                     }
                 }
-                Arrival::Alive { .. } => {}
+                Arrival::Alive { .. } | Arrival::Reported { .. } | Arrival::Told { .. } => {}
             }
         }
         any
@@ -221,152 +224,6 @@ impl<C: Core, T: Transport> Driver<C, T> {
             (_, Some(failure)) => Err(failure.clone()),
             (Ok(value), None) => Ok(value),
             (Err(error), None) => Err(self.abort(&error.what)),
-        }
-    }
-
-    fn receive(
-        &mut self,
-        now: Instant,
-        lent: &mut Option<Lent<'_>>,
-    ) -> Result<bool, TransportError> {
-        let mut worked = false;
-        while let Some((via, buffer)) = self.held.take_begun(self.core.next_op()) {
-            worked = true;
-            self.receive_packet(now, via, buffer, lent)?;
-        }
-        for _ in 0..ARRIVALS_PER_TURN {
-            let Some(arrival) = self.transport.poll(now)? else { break };
-            match arrival {
-                Arrival::Packet { via, buffer } => {
-                    self.receive_packet(now, via, buffer, lent)?;
-                }
-                Arrival::Delivered { to, token } => {
-                    self.paid(to, token.kind);
-                    self.core.handle_delivered(now, to, token.kind, token.op);
-                }
-                Arrival::Broken { peer, reason } => self.broke(peer, reason),
-                // An answer is no progress of the operation.
-                Arrival::Alive { .. } => continue,
-            }
-            worked = true;
-        }
-        Ok(worked)
-    }
-
-    fn receive_packet(
-        &mut self,
-        now: Instant,
-        via: Via,
-        buffer: Buffer,
-        lent: &mut Option<Lent<'_>>,
-    ) -> Result<(), TransportError> {
-        let bytes = self.transport.bytes(&buffer);
-        let packet = match Packet::parse(bytes, self.identity.key) {
-            Ok(packet) => packet,
-            Err(malformed) => {
-                match malformed {
-                    Malformed::Foreign => self.statistics.foreign += 1,
-                    Malformed::Damaged => self.statistics.damaged += 1,
-                }
-                return self.transport.recycle(buffer);
-            }
-        };
-        let header = *packet.header();
-        if header.source == self.identity.rank {
-            // Multicast comes back to its sender.
-            return self.transport.recycle(buffer);
-        }
-        match header.kind {
-            Kind::Abort => {
-                let notice = Notice::parse(packet.payload());
-                self.transport.recycle(buffer)?;
-                if let Some(Notice { rank, reason }) = notice {
-                    self.fail(Failure { rank, reason });
-                }
-                return Ok(());
-            }
-            Kind::Bye => {
-                self.departed.insert(header.source);
-                self.core.handle_departed(now, header.source, header.op);
-                return self.transport.recycle(buffer);
-            }
-            _ => {}
-        }
-        let incoming = Incoming {
-            via,
-            source: header.source,
-            kind: header.kind,
-            op: header.op,
-            fragment: header.fragment,
-            message_len: header.message_len,
-            payload_len: packet.payload().len(),
-        };
-        let disposition = self.core.handle_packet(now, &incoming);
-        if let Disposition::Place(range) = &disposition
-            && let Some(message) = self.messages.get_mut(lent, header.op)
-        {
-            message[range.clone()].copy_from_slice(packet.payload());
-        }
-        if disposition == Disposition::Hold {
-            let Err(buffer) = self.held.keep(header.op, via, buffer) else { return Ok(()) };
-            self.statistics.overflowed += 1;
-            return self.transport.recycle(buffer);
-        }
-        self.count(via, &disposition);
-        self.transport.recycle(buffer)
-    }
-
-    fn count(&mut self, via: Via, disposition: &Disposition) {
-        let statistics = &mut self.statistics;
-        match via {
-            Via::Multicast => statistics.multicast_received += 1,
-            Via::Reliable => statistics.reliable_received += 1,
-        }
-        match disposition {
-            Disposition::Place(_) => statistics.repaired += u64::from(via == Via::Reliable),
-            Disposition::Redundant => statistics.redundant += 1,
-            Disposition::Duplicate => statistics.duplicates += 1,
-            Disposition::Late => statistics.late += 1,
-            Disposition::Reject => statistics.rejected += 1,
-            Disposition::Consumed | Disposition::Hold => {}
-        }
-    }
-
-    fn transmit(&mut self, lent: &mut Option<Lent<'_>>) -> Result<bool, TransportError> {
-        let mut worked = false;
-        while let Some(transmit) = self.core.poll_transmit(&self.transport) {
-            worked = true;
-            self.send(&transmit, lent)?;
-        }
-        Ok(worked)
-    }
-
-    fn send(
-        &mut self,
-        transmit: &Transmit,
-        lent: &mut Option<Lent<'_>>,
-    ) -> Result<(), TransportError> {
-        let Transmit { target, kind, op, fragment, message_len, range } = transmit.clone();
-        let payload = match self.messages.get_mut(lent, op) {
-            Some(message) => &message[range],
-            None if range.is_empty() => &[],
-            None => {
-                let what = format!("{op} is in flight, but its message was not lent");
-                return Err(TransportError { what });
-            }
-        };
-        let Identity { rank: source, key, payload_crc, .. } = self.identity;
-        let header = Header { kind, source, key, op, fragment, message_len };
-        let header = header.emit(payload, payload_crc);
-        match target {
-            Target::Group => {
-                self.statistics.multicast_sent += 1;
-                self.transport.multicast(&header, payload)
-            }
-            Target::Rank(to) => {
-                self.statistics.reliable_sent += 1;
-                self.transport.reliable(to, &header, payload, Token { kind, op })
-            }
         }
     }
 
@@ -412,45 +269,6 @@ impl<C: Core, T: Transport> Driver<C, T> {
         if !self.departed.contains(&peer) {
             let reason = format!("does not answer: {reason}");
             self.broken.get_or_insert(Failure { rank: peer, reason });
-        }
-    }
-
-    /// Takes note of the first failure and tells the peers, who pass it on.
-    fn fail(&mut self, failure: Failure) -> Failure {
-        if let Some(first) = &self.failure {
-            return first.clone();
-        }
-        self.failure = Some(failure.clone());
-        let Failure { rank, reason } = failure.clone();
-        let notice = Notice { rank, reason }.emit();
-        // A device that fails here leaves the peers to find out by themselves.
-        let _ = self.notify(Kind::Abort, &notice);
-        failure
-    }
-
-    /// Sends a notice to every peer that can be reached; an abort goes to the group too, which is
-    /// faster where it arrives.
-    fn notify(&mut self, kind: Kind, payload: &[u8]) -> Result<(), TransportError> {
-        let op = self.core.next_op();
-        let Identity { rank: source, key, payload_crc, .. } = self.identity;
-        let header = Header { kind, source, key, op, fragment: Fragment(0), message_len: 0 };
-        let header = header.emit(payload, payload_crc);
-        let broken = self.broken.as_ref().map(|failure| failure.rank);
-        for peer in self.core.peers() {
-            if !self.departed.contains(peer) && broken != Some(*peer) {
-                self.transport.reliable(*peer, &header, payload, Token { kind, op })?;
-                self.owed.push((*peer, kind));
-            }
-        }
-        if kind == Kind::Abort && self.transport.multicast_room() > 0 {
-            self.transport.multicast(&header, payload)?;
-        }
-        Ok(())
-    }
-
-    fn paid(&mut self, to: Rank, kind: Kind) {
-        if let Some(at) = self.owed.iter().position(|owed| *owed == (to, kind)) {
-            self.owed.swap_remove(at);
         }
     }
 }

@@ -13,9 +13,17 @@ pub struct Statistics {
     pub reliable_sent: u64,
     /// Messages received over reliable connections.
     pub reliable_received: u64,
+    /// Reports written into other ranks' memory.
+    pub reports_written: u64,
+    /// Packets asked for in other ranks' rings.
+    pub fetches: u64,
+    /// Packets that fetches found there.
+    pub fetched: u64,
+    /// Fetches that found another packet, or none yet.
+    pub missed: u64,
     /// Fragments whose multicast had not come when their operation completed here.
     pub lost: u64,
-    /// Fragments that came first over a reliable connection.
+    /// Fragments that came first over a reliable connection, sent or fetched.
     pub repaired: u64,
     /// Copies of a fragment that had come by the same way before.
     pub duplicates: u64,

@@ -10,42 +10,18 @@
 
 mod bitmap;
 mod fragments;
+mod transmit;
 pub mod two_stage;
 
 pub use bitmap::Bitmap;
 pub use fragments::Fragments;
+pub use transmit::{Counter, Piece, Room, Target, Token, Transmit};
 
 use crate::rank::{Fragment, OpId, Rank};
 use crate::time::Instant;
 use crate::wire::Kind;
 use std::fmt;
 use std::ops::Range;
-
-/// Where a core's packet goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Target {
-    /// To every rank of the group, once, unreliably.
-    Group,
-    /// To one rank, reliably and in order.
-    Rank(Rank),
-}
-
-/// A packet that a core wants sent. Its payload is `range` of the operation's message.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Transmit {
-    /// Where it goes.
-    pub target: Target,
-    /// Its purpose.
-    pub kind: Kind,
-    /// The operation it belongs to.
-    pub op: OpId,
-    /// The fragment it carries.
-    pub fragment: Fragment,
-    /// Length of the whole message in bytes.
-    pub message_len: u64,
-    /// The bytes of the message that it carries.
-    pub range: Range<usize>,
-}
 
 /// How a packet came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,6 +30,8 @@ pub enum Via {
     Multicast,
     /// Over the reliable connection with its sender.
     Reliable,
+    /// Read from the ring of the rank that retains it.
+    Fetched,
 }
 
 /// A received packet as a core sees it: everything but its payload.
@@ -73,6 +51,8 @@ pub struct Incoming {
     pub message_len: u64,
     /// Length of its payload in bytes.
     pub payload_len: usize,
+    /// What its sender reports of itself; zero says nothing.
+    pub report: u64,
 }
 
 /// What a core wants done with a received packet.
@@ -122,6 +102,10 @@ pub enum Event {
 pub enum Timer {
     /// The root's delay before the multicast ends.
     RootDelay,
+    /// A fragment is missing, or its acknowledgement is.
+    Repair,
+    /// An acknowledgement that found nothing to go along with is due.
+    Acknowledgement,
 }
 
 /// Why an operation cannot begin.
@@ -156,14 +140,6 @@ impl fmt::Display for StartError {
 
 impl std::error::Error for StartError {}
 
-/// How many packets a transport takes right now.
-pub trait Room {
-    /// Datagrams to the group.
-    fn multicast_room(&self) -> usize;
-    /// Reliable messages to `to`.
-    fn reliable_room(&self, to: Rank) -> usize;
-}
-
 /// A protocol core. The module's documentation has the calling contract.
 pub trait Core {
     /// Joins the next broadcast: `len` bytes from `root`. Every rank calls it in the same order with
@@ -174,7 +150,22 @@ pub trait Core {
     fn handle_packet(&mut self, now: Instant, packet: &Incoming) -> Disposition;
 
     /// Learns that the adapter of `to` has acknowledged a reliable message.
-    fn handle_delivered(&mut self, now: Instant, to: Rank, kind: Kind, op: OpId);
+    fn handle_delivered(&mut self, now: Instant, to: Rank, token: Token);
+
+    /// Learns that `from` has written a number into this rank's memory. Values may be skipped.
+    fn handle_report(&mut self, now: Instant, from: Rank, counter: Counter, value: u64) {
+        let _ = (now, from, counter, value);
+    }
+
+    /// Learns that the adapter of `to` has acknowledged the last report.
+    fn handle_told(&mut self, now: Instant, to: Rank, counter: Counter) {
+        let _ = (now, to, counter);
+    }
+
+    /// Learns that a fetch found another packet, or none, in the slot.
+    fn handle_missed(&mut self, now: Instant, from: Rank, token: Token) {
+        let _ = (now, from, token);
+    }
 
     /// Learns that `rank` left in good order, having ended all operations before `next`.
     fn handle_departed(&mut self, now: Instant, rank: Rank, next: OpId);

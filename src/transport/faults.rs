@@ -3,8 +3,8 @@
 //! Only datagrams of the group suffer; a reliable connection stays one. Each rank draws its own
 //! faults from the seed, so that losses are independent, as they are on a fabric.
 
-use super::{Arrival, Buffer, Park, Token, Transport, TransportError};
-use crate::protocol::{Room, Via};
+use super::{Arrival, Buffer, Park, Transport, TransportError};
+use crate::protocol::{Counter, Room, Token, Via};
 use crate::rank::Rank;
 use crate::time::Instant;
 use crate::wire::HEADER_LEN;
@@ -155,6 +155,18 @@ impl<T: Room> Room for Faulty<T> {
     fn reliable_room(&self, to: Rank) -> usize {
         self.inner.reliable_room(to)
     }
+
+    fn report_room(&self, to: Rank) -> usize {
+        self.inner.report_room(to)
+    }
+
+    fn fetch_room(&self, from: Rank) -> usize {
+        self.inner.fetch_room(from)
+    }
+
+    fn is_idle(&self, slot: u32) -> bool {
+        self.inner.is_idle(slot)
+    }
 }
 
 impl<T: Transport> Transport for Faulty<T> {
@@ -178,6 +190,40 @@ impl<T: Transport> Transport for Faulty<T> {
         token: Token,
     ) -> Result<(), TransportError> {
         self.inner.reliable(to, header, payload, token)
+    }
+
+    fn ring_len(&self) -> u32 {
+        self.inner.ring_len()
+    }
+
+    fn retain(
+        &mut self,
+        slot: u32,
+        header: &[u8; HEADER_LEN],
+        payload: &[u8],
+    ) -> Result<(), TransportError> {
+        self.inner.retain(slot, header, payload)
+    }
+
+    fn multicast_retained(&mut self, slot: u32) -> Result<(), TransportError> {
+        self.inner.multicast_retained(slot)
+    }
+
+    fn reliable_retained(
+        &mut self,
+        to: Rank,
+        slot: u32,
+        token: Token,
+    ) -> Result<(), TransportError> {
+        self.inner.reliable_retained(to, slot, token)
+    }
+
+    fn report(&mut self, to: Rank, counter: Counter, value: u64) -> Result<(), TransportError> {
+        self.inner.report(to, counter, value)
+    }
+
+    fn fetch(&mut self, from: Rank, slot: u32, token: Token) -> Result<(), TransportError> {
+        self.inner.fetch(from, slot, token)
     }
 
     fn probe(&mut self, peer: Rank) -> Result<(), TransportError> {

@@ -8,10 +8,10 @@ mod faults;
 
 pub use faults::{FaultError, Faults, Faulty};
 
-use crate::protocol::{Room, Via};
-use crate::rank::{OpId, Rank};
+use crate::protocol::{Counter, Room, Token, Via};
+use crate::rank::Rank;
 use crate::time::Instant;
-use crate::wire::{HEADER_LEN, Kind};
+use crate::wire::HEADER_LEN;
 use std::fmt;
 use std::time::Duration;
 
@@ -20,15 +20,6 @@ use std::time::Duration;
 pub struct Buffer {
     /// The transport's own number for it.
     pub index: u32,
-}
-
-/// What the sender of a reliable message wants to be told when it is delivered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Token {
-    /// The message's purpose.
-    pub kind: Kind,
-    /// The operation that it belongs to.
-    pub op: OpId,
 }
 
 /// What a transport reports.
@@ -48,6 +39,31 @@ pub enum Arrival {
         to: Rank,
         /// What the sender gave along.
         token: Token,
+    },
+    /// `from` has written a number into this rank's memory. Only the latest value is reported.
+    Reported {
+        /// The rank that wrote.
+        from: Rank,
+        /// Which number.
+        counter: Counter,
+        /// Its value.
+        value: u64,
+    },
+    /// The adapter of `to` has acknowledged a [report](Transport::report).
+    Told {
+        /// The rank that was told.
+        to: Rank,
+        /// Which number.
+        counter: Counter,
+    },
+    /// A [fetch](Transport::fetch) has read what the slot held, whatever it was.
+    Fetched {
+        /// Whose ring was read.
+        from: Rank,
+        /// What the fetcher gave along.
+        token: Token,
+        /// Where the bytes are.
+        buffer: Buffer,
     },
     /// The adapter of `peer` has answered a [`Transport::probe`].
     Alive {
@@ -111,6 +127,65 @@ pub trait Transport: Room {
         payload: &[u8],
         token: Token,
     ) -> Result<(), TransportError>;
+
+    /// Slots of this rank's ring of retained packets, a power of two; every rank has as many.
+    fn ring_len(&self) -> u32;
+
+    /// Writes a packet into a slot of the ring.
+    ///
+    /// # Errors
+    /// If the device fails.
+    ///
+    /// # Panics
+    /// May panic unless the slot [is idle](Room::is_idle), or if the packet is too long.
+    fn retain(
+        &mut self,
+        slot: u32,
+        header: &[u8; HEADER_LEN],
+        payload: &[u8],
+    ) -> Result<(), TransportError>;
+
+    /// Sends the packet in a slot of the ring to the group, without a copy.
+    ///
+    /// # Errors
+    /// If the device fails.
+    ///
+    /// # Panics
+    /// May panic without [`Room`] for it, or if nothing was retained there.
+    fn multicast_retained(&mut self, slot: u32) -> Result<(), TransportError>;
+
+    /// Sends the packet in a slot of the ring to `to`, reliably and without a copy.
+    ///
+    /// # Errors
+    /// As [`reliable`](Transport::reliable).
+    ///
+    /// # Panics
+    /// May panic without [`Room`] for it, or if nothing was retained there.
+    fn reliable_retained(
+        &mut self,
+        to: Rank,
+        slot: u32,
+        token: Token,
+    ) -> Result<(), TransportError>;
+
+    /// Writes a number into the memory of `to`, connecting first where there is no connection. Later
+    /// values replace earlier ones.
+    ///
+    /// # Errors
+    /// As [`reliable`](Transport::reliable).
+    ///
+    /// # Panics
+    /// May panic without [`Room`] for it.
+    fn report(&mut self, to: Rank, counter: Counter, value: u64) -> Result<(), TransportError>;
+
+    /// Reads a slot of the ring of `from`, connecting first where there is no connection.
+    ///
+    /// # Errors
+    /// As [`reliable`](Transport::reliable).
+    ///
+    /// # Panics
+    /// May panic without [`Room`] for it, or if the ring has no such slot.
+    fn fetch(&mut self, from: Rank, slot: u32, token: Token) -> Result<(), TransportError>;
 
     /// Asks the adapter of `peer`, not its CPU, whether it is there. The answer is
     /// [`Arrival::Alive`] or [`Arrival::Broken`]; while one is due, asking again does nothing.

@@ -21,34 +21,40 @@
 //! |                    length of the message                      | 24
 //! |                       (64 bits, bytes)                        |
 //! +---------------------------------------------------------------+
-//! |                 length of the payload (bytes)                 | 32
+//! |                       report of the sender                    | 32
+//! |                           (64 bits)                           |
 //! +---------------------------------------------------------------+
-//! |                            CRC-32                             | 36
+//! |                 length of the payload (bytes)                 | 40
 //! +---------------------------------------------------------------+
-//! |                            payload …                          | 40
+//! |                            CRC-32                             | 44
+//! +---------------------------------------------------------------+
+//! |                            payload …                          | 48
 //! ```
 //!
 //! Hoefler 2007, section 3.2 has the sequence number, the BID and the CRC. The communicator key
 //! tells packets of jobs that drew the same group apart, and the message's length lets a rank that
-//! called with another size be named. The CRC covers the header, and the payload where flag bit 0
+//! called with another size be named. The report is what the sender's protocol piggybacks on any
+//! packet that goes the right way: acknowledgements and credits (Liu 2004, sections 4.4 and 5.4);
+//! zero says nothing. The CRC covers the header, and the payload where flag bit 0
 //! is set.
 
 use crate::rank::{Fragment, OpId, Rank};
 use std::fmt;
 
 /// Length of the header in bytes.
-pub const HEADER_LEN: usize = 40;
+pub const HEADER_LEN: usize = 48;
 
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 const FLAG_PAYLOAD_CRC: u16 = 1;
-const CRC_AT: usize = 36;
+const LENGTH_AT: usize = 40;
+const CRC_AT: usize = 44;
 
 /// The random number that all ranks of a communicator share and put into every header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Key(pub u64);
 
 /// What a packet is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Kind {
     /// A fragment of a message.
@@ -63,12 +69,16 @@ pub enum Kind {
     Probe = 5,
     /// One side of a reliable connection introduces itself.
     Connect = 6,
+    /// The report alone, where nothing else goes that way.
+    Acknowledge = 7,
 }
 
 impl Kind {
     fn from_wire(byte: u8) -> Option<Kind> {
         use Kind::*;
-        [Fragment, Ready, Abort, Bye, Probe, Connect].into_iter().find(|kind| *kind as u8 == byte)
+        [Fragment, Ready, Abort, Bye, Probe, Connect, Acknowledge]
+            .into_iter()
+            .find(|kind| *kind as u8 == byte)
     }
 }
 
@@ -105,6 +115,8 @@ pub struct Header {
     pub fragment: Fragment,
     /// Length of the whole message in bytes.
     pub message_len: u64,
+    /// What the sender's protocol reports of itself; zero says nothing.
+    pub report: u64,
 }
 
 impl Header {
@@ -124,7 +136,8 @@ impl Header {
         bytes[16..20].copy_from_slice(&self.op.0.to_be_bytes());
         bytes[20..24].copy_from_slice(&self.fragment.0.to_be_bytes());
         bytes[24..32].copy_from_slice(&self.message_len.to_be_bytes());
-        bytes[32..36].copy_from_slice(&payload_len.to_be_bytes());
+        bytes[32..40].copy_from_slice(&self.report.to_be_bytes());
+        bytes[LENGTH_AT..CRC_AT].copy_from_slice(&payload_len.to_be_bytes());
         let crc = crc(&bytes[..CRC_AT], payload_crc.then_some(payload));
         bytes[CRC_AT..].copy_from_slice(&crc.to_be_bytes());
         bytes
@@ -153,21 +166,22 @@ impl<'a> Packet<'a> {
         }
         let u32_at =
             |at: usize| u32::from_be_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
-        let payload = rest.get(..u32_at(32) as usize).ok_or(Malformed::Damaged)?;
+        let payload = rest.get(..u32_at(LENGTH_AT) as usize).ok_or(Malformed::Damaged)?;
         let flags = u16::from_be_bytes([head[2], head[3]]);
         let covered = (flags & FLAG_PAYLOAD_CRC != 0).then_some(payload);
         if u32_at(CRC_AT) != crc(&head[..CRC_AT], covered) {
             return Err(Malformed::Damaged);
         }
         let kind = Kind::from_wire(head[1]).ok_or(Malformed::Damaged)?;
-        let message_len = u64::from(u32_at(24)) << 32 | u64::from(u32_at(28));
+        let u64_at = |at: usize| u64::from(u32_at(at)) << 32 | u64::from(u32_at(at + 4));
         let header = Header {
             kind,
             source: Rank(u32_at(4)),
             key,
             op: OpId(u32_at(16)),
             fragment: Fragment(u32_at(20)),
-            message_len,
+            message_len: u64_at(24),
+            report: u64_at(32),
         };
         Ok(Packet { header, payload })
     }
@@ -201,6 +215,7 @@ mod tests {
         op: OpId(0xffff_fffe),
         fragment: Fragment(9),
         message_len: 0x1_0000_0002,
+        report: 0x3_0000_0004,
     };
 
     fn packet(payload: &[u8], payload_crc: bool) -> Vec<u8> {
@@ -238,7 +253,7 @@ mod tests {
     fn strangers_are_told_from_damage() {
         let bytes = packet(b"payload", true);
         assert_eq!(Packet::parse(&bytes, Key(1)).unwrap_err(), Malformed::Foreign);
-        assert_eq!(Packet::parse(&bytes[..39], HEADER.key).unwrap_err(), Malformed::Foreign);
-        assert_eq!(Packet::parse(&bytes[..42], HEADER.key).unwrap_err(), Malformed::Damaged);
+        assert_eq!(Packet::parse(&bytes[..47], HEADER.key).unwrap_err(), Malformed::Foreign);
+        assert_eq!(Packet::parse(&bytes[..50], HEADER.key).unwrap_err(), Malformed::Damaged);
     }
 }

@@ -11,10 +11,10 @@ use std::rc::Rc;
 use std::time::Duration;
 use verbcast::driver::{Driver, Identity, Statistics};
 use verbcast::protocol::two_stage::{Config, TwoStage};
-use verbcast::protocol::{Room, Via};
+use verbcast::protocol::{Counter, Room, Token, Via};
 use verbcast::rank::{OpId, Rank};
 use verbcast::time::Instant;
-use verbcast::transport::{Arrival, Buffer, Faults, Faulty, Token, Transport, TransportError};
+use verbcast::transport::{Arrival, Buffer, Faults, Faulty, Transport, TransportError};
 use verbcast::wire::{HEADER_LEN, Key};
 
 /// Receives posted at a rank, for datagrams and for reliable messages each.
@@ -65,6 +65,18 @@ impl Room for Memory {
     fn reliable_room(&self, _to: Rank) -> usize {
         SENDS - self.network.borrow().ports[self.me.index()].on_their_way.min(SENDS)
     }
+
+    fn report_room(&self, _to: Rank) -> usize {
+        0
+    }
+
+    fn fetch_room(&self, _from: Rank) -> usize {
+        0
+    }
+
+    fn is_idle(&self, _slot: u32) -> bool {
+        false
+    }
 }
 
 impl Transport for Memory {
@@ -101,6 +113,30 @@ impl Transport for Memory {
         Ok(())
     }
 
+    fn ring_len(&self) -> u32 {
+        0
+    }
+
+    fn retain(&mut self, _: u32, _: &[u8; HEADER_LEN], _: &[u8]) -> Result<(), TransportError> {
+        unreachable!()
+    }
+
+    fn multicast_retained(&mut self, _: u32) -> Result<(), TransportError> {
+        unreachable!()
+    }
+
+    fn reliable_retained(&mut self, _: Rank, _: u32, _: Token) -> Result<(), TransportError> {
+        unreachable!()
+    }
+
+    fn report(&mut self, _: Rank, _: Counter, _: u64) -> Result<(), TransportError> {
+        unreachable!()
+    }
+
+    fn fetch(&mut self, _: Rank, _: u32, _: Token) -> Result<(), TransportError> {
+        unreachable!()
+    }
+
     fn probe(&mut self, peer: Rank) -> Result<(), TransportError> {
         let alive = Arrival::Alive { peer };
         self.network.borrow_mut().ports[self.me.index()].acknowledged.push_back(alive);
@@ -123,7 +159,7 @@ impl Transport for Memory {
         };
         match via {
             Via::Multicast => port.datagrams_out += 1,
-            Via::Reliable => port.reliable_out += 1,
+            Via::Reliable | Via::Fetched => port.reliable_out += 1,
         }
         let index = port.out.iter().position(Option::is_none).unwrap_or(port.out.len());
         if index == port.out.len() {
@@ -144,7 +180,7 @@ impl Transport for Memory {
         let port = &mut network.ports[self.me.index()];
         match port.out[buffer.index as usize].take() {
             Some((Via::Multicast, _)) => port.datagrams_out -= 1,
-            Some((Via::Reliable, _)) => port.reliable_out -= 1,
+            Some(_) => port.reliable_out -= 1,
             None => panic!("{}: buffer {} recycled twice", self.me, buffer.index),
         }
         Ok(())
@@ -228,7 +264,8 @@ pub fn run(plan: &Plan) -> Vec<Statistics> {
 
 fn member(plan: &Plan, rank: Rank, network: &Rc<RefCell<Network>>) -> Member {
     let memory = Memory { me: rank, network: Rc::clone(network), held: Vec::new() };
-    let identity = Identity { rank, key: Key(7), payload_crc: true, most_held: DEPTH / 2 };
+    let identity =
+        Identity { rank, key: Key(7), payload_crc: true, most_held: DEPTH / 2, most_copied: 0 };
     let core = TwoStage::new(rank, plan.size, plan.first_op, plan.protocol).unwrap();
     let driver = Driver::new(core, Faulty::new(memory, plan.faults, rank), identity);
     Member { driver, next: 0, flying: VecDeque::new(), computes_until: Instant::ZERO }

@@ -32,7 +32,8 @@ mod tests;
 pub use config::{Config, ConfigError, Synchronisation};
 
 use super::{
-    Core, Disposition, Event, Fragments, Incoming, Room, StartError, Target, Timer, Transmit, Via,
+    Core, Disposition, Event, Fragments, Incoming, Piece, Room, StartError, Target, Timer, Token,
+    Transmit, Via,
 };
 use crate::rank::{Fragment, OpId, Rank};
 use crate::time::Instant;
@@ -220,14 +221,9 @@ impl TwoStage {
         self.to_announce.pop_front();
         let target = Target::Rank(root);
         let message_len = self.operation(op).map_or(0, |operation| operation.cut.message_len());
-        Some(Transmit {
-            target,
-            kind: Kind::Ready,
-            op,
-            fragment: Fragment(0),
-            message_len: message_len as u64,
-            range: 0..0,
-        })
+        let (fragment, message_len) = (Fragment(0), message_len as u64);
+        let piece = Piece { kind: Kind::Ready, op, fragment, message_len, report: 0 };
+        Some(Transmit::Send { target, piece, range: 0..0 })
     }
 
     fn multicast(&mut self, room: &dyn Room) -> Option<Transmit> {
@@ -321,11 +317,14 @@ impl Core for TwoStage {
         match packet.kind {
             Kind::Fragment => self.handle_fragment(packet),
             Kind::Ready => self.handle_ready(packet),
-            Kind::Abort | Kind::Bye | Kind::Probe | Kind::Connect => Disposition::Reject,
+            Kind::Abort | Kind::Bye | Kind::Probe | Kind::Connect | Kind::Acknowledge => {
+                Disposition::Reject
+            }
         }
     }
 
-    fn handle_delivered(&mut self, _now: Instant, to: Rank, kind: Kind, op: OpId) {
+    fn handle_delivered(&mut self, _now: Instant, to: Rank, token: Token) {
+        let Token { kind, op, .. } = token;
         if kind != Kind::Fragment || to != self.successor() {
             return;
         }

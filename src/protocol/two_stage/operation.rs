@@ -2,7 +2,7 @@
 
 use super::chain_stage::ChainStage;
 use super::multicast_stage::{Gate, MulticastStage};
-use crate::protocol::{Bitmap, Fragments, Target, Transmit, Via};
+use crate::protocol::{Bitmap, Fragments, Piece, Target, Transmit, Via};
 use crate::rank::{Fragment, OpId, Rank};
 use crate::time::Instant;
 use crate::wire::Kind;
@@ -69,7 +69,7 @@ impl Operation {
     pub fn own(&mut self, fragment: Fragment, via: Via) -> Owned {
         let this_way = match via {
             Via::Multicast => self.by_multicast.insert(fragment.0),
-            Via::Reliable => self.by_chain.insert(fragment.0),
+            Via::Reliable | Via::Fetched => self.by_chain.insert(fragment.0),
         };
         if self.owned.insert(fragment.0) {
             if let Some(chain) = &mut self.chain {
@@ -157,13 +157,9 @@ impl Operation {
 
     /// The packet that carries a fragment of this operation.
     pub fn transmit(&self, target: Target, op: OpId, fragment: Fragment) -> Transmit {
-        Transmit {
-            target,
-            kind: Kind::Fragment,
-            op,
-            fragment,
-            message_len: self.cut.message_len() as u64,
-            range: self.cut.range(fragment).unwrap_or_default(),
-        }
+        let message_len = self.cut.message_len() as u64;
+        let piece = Piece { kind: Kind::Fragment, op, fragment, message_len, report: 0 };
+        let range = self.cut.range(fragment).unwrap_or_default();
+        Transmit::Send { target, piece, range }
     }
 }

@@ -13,10 +13,23 @@ impl Room for Plenty {
     fn reliable_room(&self, _to: Rank) -> usize {
         100
     }
+
+    fn report_room(&self, _to: Rank) -> usize {
+        100
+    }
+
+    fn fetch_room(&self, _from: Rank) -> usize {
+        100
+    }
+
+    fn is_idle(&self, _slot: u32) -> bool {
+        true
+    }
 }
 
 const NOW: Instant = Instant::ZERO;
 const LEN: u64 = 25;
+const TOKEN: Token = Token { kind: Kind::Fragment, op: OpId(0), fragment: Fragment(0) };
 
 fn config() -> Config {
     Config {
@@ -37,8 +50,9 @@ fn core(me: u32, config: Config) -> TwoStage {
 fn sent(core: &mut TwoStage) -> Vec<(Target, u32)> {
     std::iter::from_fn(|| core.poll_transmit(&Plenty))
         .map(|transmit| {
-            assert_eq!(transmit.kind, Kind::Fragment);
-            (transmit.target, transmit.fragment.0)
+            let Transmit::Send { target, piece, .. } = transmit else { panic!("{transmit:?}") };
+            assert_eq!(piece.kind, Kind::Fragment);
+            (target, piece.fragment.0)
         })
         .collect()
 }
@@ -56,6 +70,7 @@ fn fragment(via: Via, source: u32, op: u32, fragment: u32) -> Incoming {
         fragment: Fragment(fragment),
         message_len: LEN,
         payload_len: if fragment == 2 { 5 } else { 10 },
+        report: 0,
     }
 }
 
@@ -131,7 +146,7 @@ fn a_rank_leaves_when_it_has_all_and_has_forwarded_all() {
     assert_eq!(events(&mut rank), [Event::Complete { op: OpId(0), lost: 1 }]);
     for _ in 0..3 {
         assert_eq!(events(&mut rank), []);
-        rank.handle_delivered(NOW, Rank(2), Kind::Fragment, OpId(0));
+        rank.handle_delivered(NOW, Rank(2), TOKEN);
     }
     assert_eq!(events(&mut rank), [Event::Quiescent(OpId(0))]);
 }
@@ -148,7 +163,7 @@ fn the_multicast_runs_no_further_ahead_than_allowed() {
     let mut root = core(0, Config { run_ahead: 2, ..config() });
     root.start(NOW, Rank(0), LEN).unwrap();
     assert_eq!(sent(&mut root), [(TO_GROUP, 0), (TO_GROUP, 1), (to(1), 0), (to(1), 1)]);
-    root.handle_delivered(NOW, Rank(1), Kind::Fragment, OpId(0));
+    root.handle_delivered(NOW, Rank(1), TOKEN);
     assert_eq!(sent(&mut root), [(TO_GROUP, 2), (to(1), 2)]);
 }
 
@@ -179,8 +194,10 @@ fn a_synchronised_root_waits_for_the_rank_that_all_know() {
 
     let mut joined = core(awaited.0, config);
     joined.start(NOW, Rank(0), LEN).unwrap();
-    let announcement = joined.poll_transmit(&Plenty).unwrap();
-    assert_eq!((announcement.target, announcement.kind), (to(0), Kind::Ready));
+    let Some(Transmit::Send { target, piece, .. }) = joined.poll_transmit(&Plenty) else {
+        panic!("no announcement")
+    };
+    assert_eq!((target, piece.kind), (to(0), Kind::Ready));
     assert_eq!(joined.poll_transmit(&Plenty), None);
 }
 

@@ -1,0 +1,170 @@
+//! Takes what the transport reports, and hands it to the core.
+
+use super::held::Parcel;
+use super::{Driver, Failure, Lent};
+use crate::protocol::{Core, Disposition, Incoming, Token, Via};
+use crate::rank::Rank;
+use crate::time::Instant;
+use crate::transport::{Arrival, Buffer, Transport, TransportError};
+use crate::wire::{Header, Kind, Malformed, Notice, Packet};
+
+/// Reports taken from the transport in one turn, so that a flood cannot keep a turn from ending.
+const ARRIVALS_PER_TURN: usize = 256;
+
+impl<C: Core, T: Transport> Driver<C, T> {
+    pub(super) fn receive(
+        &mut self,
+        now: Instant,
+        lent: &mut Option<Lent<'_>>,
+    ) -> Result<bool, TransportError> {
+        let mut worked = false;
+        while let Some((via, parcel)) = self.held.take_begun(self.core.next_op()) {
+            worked = true;
+            self.receive_packet(now, via, parcel, lent)?;
+        }
+        for _ in 0..ARRIVALS_PER_TURN {
+            let Some(arrival) = self.transport.poll(now)? else { break };
+            match arrival {
+                Arrival::Packet { via, buffer } => {
+                    self.receive_packet(now, via, Parcel::Buffer(buffer), lent)?;
+                }
+                Arrival::Delivered { to, token } => {
+                    self.paid(to, token.kind);
+                    self.core.handle_delivered(now, to, token);
+                }
+                Arrival::Reported { from, counter, value } => {
+                    self.core.handle_report(now, from, counter, value);
+                }
+                Arrival::Told { to, counter } => self.core.handle_told(now, to, counter),
+                Arrival::Fetched { from, token, buffer } => {
+                    self.receive_fetched(now, from, token, buffer, lent)?;
+                }
+                Arrival::Broken { peer, reason } => self.broke(peer, reason),
+                // An answer is no progress of the operation.
+                Arrival::Alive { .. } => continue,
+            }
+            worked = true;
+        }
+        Ok(worked)
+    }
+
+    fn receive_packet(
+        &mut self,
+        now: Instant,
+        via: Via,
+        parcel: Parcel,
+        lent: &mut Option<Lent<'_>>,
+    ) -> Result<(), TransportError> {
+        let bytes = parcel.bytes(&self.transport);
+        let packet = match Packet::parse(bytes, self.identity.key) {
+            Ok(packet) => packet,
+            Err(malformed) => {
+                match malformed {
+                    Malformed::Foreign => self.statistics.foreign += 1,
+                    Malformed::Damaged => self.statistics.damaged += 1,
+                }
+                return self.give_back(parcel);
+            }
+        };
+        let header = *packet.header();
+        if header.source == self.identity.rank {
+            // Multicast comes back to its sender.
+            return self.give_back(parcel);
+        }
+        match header.kind {
+            Kind::Abort => {
+                let notice = Notice::parse(packet.payload());
+                self.give_back(parcel)?;
+                if let Some(Notice { rank, reason }) = notice {
+                    self.fail(Failure { rank, reason });
+                }
+                return Ok(());
+            }
+            Kind::Bye => {
+                self.departed.insert(header.source);
+                self.core.handle_departed(now, header.source, header.op);
+                return self.give_back(parcel);
+            }
+            _ => {}
+        }
+        let incoming = incoming(via, &header, packet.payload().len());
+        let disposition = self.core.handle_packet(now, &incoming);
+        if let Disposition::Place(range) = &disposition
+            && let Some(message) = self.messages.get_mut(lent, header.op)
+        {
+            message[range.clone()].copy_from_slice(packet.payload());
+        }
+        if disposition == Disposition::Hold {
+            let transport = &self.transport;
+            let copy = |buffer: &Buffer| transport.bytes(buffer).into();
+            let Some(parcel) = self.held.keep(header.op, via, parcel, copy) else { return Ok(()) };
+            self.statistics.overflowed += u64::from(via == Via::Multicast);
+            return self.give_back(parcel);
+        }
+        self.count(via, &disposition);
+        self.give_back(parcel)
+    }
+
+    /// A fetch has read a slot, which may hold anything: what is hoped for, what was there before or
+    /// comes after it, or a mixture, which its CRC gives away.
+    fn receive_fetched(
+        &mut self,
+        now: Instant,
+        from: Rank,
+        token: Token,
+        buffer: Buffer,
+        lent: &mut Option<Lent<'_>>,
+    ) -> Result<(), TransportError> {
+        let found = Packet::parse(self.transport.bytes(&buffer), self.identity.key).ok();
+        let wanted = found.filter(|packet| {
+            let Header { kind, op, fragment, source, .. } = *packet.header();
+            (Token { kind, op, fragment }) == token && source == from
+        });
+        match wanted {
+            Some(packet) => {
+                let incoming = incoming(Via::Fetched, packet.header(), packet.payload().len());
+                let disposition = self.core.handle_packet(now, &incoming);
+                if let Disposition::Place(range) = &disposition
+                    && let Some(message) = self.messages.get_mut(lent, token.op)
+                {
+                    message[range.clone()].copy_from_slice(packet.payload());
+                }
+                self.count(Via::Fetched, &disposition);
+            }
+            None => {
+                self.statistics.missed += 1;
+                self.core.handle_missed(now, from, token);
+            }
+        }
+        self.transport.recycle(buffer)
+    }
+
+    fn give_back(&mut self, parcel: Parcel) -> Result<(), TransportError> {
+        match parcel {
+            Parcel::Buffer(buffer) => self.transport.recycle(buffer),
+            Parcel::Copy(_) => Ok(()),
+        }
+    }
+
+    fn count(&mut self, via: Via, disposition: &Disposition) {
+        let statistics = &mut self.statistics;
+        match via {
+            Via::Multicast => statistics.multicast_received += 1,
+            Via::Reliable => statistics.reliable_received += 1,
+            Via::Fetched => statistics.fetched += 1,
+        }
+        match disposition {
+            Disposition::Place(_) => statistics.repaired += u64::from(via != Via::Multicast),
+            Disposition::Redundant => statistics.redundant += 1,
+            Disposition::Duplicate => statistics.duplicates += 1,
+            Disposition::Late => statistics.late += 1,
+            Disposition::Reject => statistics.rejected += 1,
+            Disposition::Consumed | Disposition::Hold => {}
+        }
+    }
+}
+
+fn incoming(via: Via, header: &Header, payload_len: usize) -> Incoming {
+    let Header { kind, source, op, fragment, message_len, report, .. } = *header;
+    Incoming { via, source, kind, op, fragment, message_len, payload_len, report }
+}

@@ -1,0 +1,86 @@
+//! Does what the core asks for.
+
+use super::{Driver, Identity, Lent, Messages};
+use crate::protocol::{Core, Piece, Target, Transmit};
+use crate::transport::{Transport, TransportError};
+use crate::wire::{HEADER_LEN, Header};
+use std::ops::Range;
+
+impl<C: Core, T: Transport> Driver<C, T> {
+    pub(super) fn transmit(&mut self, lent: &mut Option<Lent<'_>>) -> Result<bool, TransportError> {
+        let mut worked = false;
+        while let Some(transmit) = self.core.poll_transmit(&self.transport) {
+            worked = true;
+            self.carry_out(transmit, lent)?;
+        }
+        Ok(worked)
+    }
+
+    fn carry_out(
+        &mut self,
+        transmit: Transmit,
+        lent: &mut Option<Lent<'_>>,
+    ) -> Result<(), TransportError> {
+        let (statistics, transport) = (&mut self.statistics, &mut self.transport);
+        match transmit {
+            Transmit::Send { target, piece, range } => {
+                let payload = payload(&mut self.messages, lent, &piece, range)?;
+                let header = header(&self.identity, &piece, payload);
+                match target {
+                    Target::Group => {
+                        statistics.multicast_sent += 1;
+                        transport.multicast(&header, payload)
+                    }
+                    Target::Rank(to) => {
+                        statistics.reliable_sent += 1;
+                        transport.reliable(to, &header, payload, piece.token())
+                    }
+                }
+            }
+            Transmit::Retain { slot, piece, range } => {
+                let payload = payload(&mut self.messages, lent, &piece, range)?;
+                let header = header(&self.identity, &piece, payload);
+                transport.retain(slot, &header, payload)
+            }
+            Transmit::Resend { target: Target::Group, slot, .. } => {
+                statistics.multicast_sent += 1;
+                transport.multicast_retained(slot)
+            }
+            Transmit::Resend { target: Target::Rank(to), slot, token } => {
+                statistics.reliable_sent += 1;
+                transport.reliable_retained(to, slot, token)
+            }
+            Transmit::Report { to, counter, value } => {
+                statistics.reports_written += 1;
+                transport.report(to, counter, value)
+            }
+            Transmit::Fetch { from, slot, token } => {
+                statistics.fetches += 1;
+                transport.fetch(from, slot, token)
+            }
+        }
+    }
+}
+
+/// The bytes of a message that a packet carries.
+fn payload<'a>(
+    messages: &'a mut Messages,
+    lent: &'a mut Option<Lent<'_>>,
+    piece: &Piece,
+    range: Range<usize>,
+) -> Result<&'a [u8], TransportError> {
+    match messages.get_mut(lent, piece.op) {
+        Some(message) => Ok(&message[range]),
+        None if range.is_empty() => Ok(&[]),
+        None => {
+            let what = format!("{} is in flight, but its message was not lent", piece.op);
+            Err(TransportError { what })
+        }
+    }
+}
+
+fn header(identity: &Identity, piece: &Piece, payload: &[u8]) -> [u8; HEADER_LEN] {
+    let Identity { rank: source, key, payload_crc, .. } = *identity;
+    let Piece { kind, op, fragment, message_len, report } = *piece;
+    Header { kind, source, key, op, fragment, message_len, report }.emit(payload, payload_crc)
+}
