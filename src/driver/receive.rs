@@ -39,7 +39,10 @@ impl<C: Core, T: Transport> Driver<C, T> {
                 Arrival::Fetched { from, token, buffer } => {
                     self.receive_fetched(now, from, token, buffer, lent)?;
                 }
-                Arrival::Broken { peer, reason } => self.broke(peer, reason),
+                Arrival::Broken { peer, reason } => {
+                    self.core.handle_broken(now, peer);
+                    self.broke(peer, reason);
+                }
                 // An answer is no progress of the operation.
                 Arrival::Alive { .. } => continue,
             }

@@ -12,6 +12,7 @@ mod bitmap;
 mod fragments;
 mod transmit;
 pub mod two_stage;
+pub mod window;
 
 pub use bitmap::Bitmap;
 pub use fragments::Fragments;
@@ -165,6 +166,12 @@ pub trait Core {
     /// Learns that a fetch found another packet, or none, in the slot.
     fn handle_missed(&mut self, now: Instant, from: Rank, token: Token) {
         let _ = (now, from, token);
+    }
+
+    /// Learns that nothing can be sent to `rank` or read from it any more. If it left in good order
+    /// it needs nothing; if it died, the driver says so wherever it is needed.
+    fn handle_broken(&mut self, now: Instant, rank: Rank) {
+        let _ = (now, rank);
     }
 
     /// Learns that `rank` left in good order, having ended all operations before `next`.

@@ -1,0 +1,184 @@
+//! Parameters of the window family.
+
+use super::groups::Repairers;
+use super::patience::Bounds;
+use crate::rank::{OpId, Rank};
+use std::fmt;
+use std::time::Duration;
+
+/// When a rank acknowledges (Liu 2004, section 4.4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Acknowledge {
+    /// Every broadcast.
+    Each,
+    /// Every M-th broadcast, all ranks the same one.
+    Every(u32),
+    /// Every M-th broadcast, rank i those with B mod M = i mod M, so that acknowledgements are spread.
+    Skewed(u32),
+}
+
+/// By what a rank acknowledges.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum By {
+    /// An RDMA write into the repairer's memory (Liu 2004, section 5.5).
+    Counter,
+    /// A reliable message.
+    Message,
+}
+
+/// Who acts when a fragment is lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Repair {
+    /// The repairer sends it again, reliably, when its acknowledgement does not come in time (Liu
+    /// 2004, section 5.3).
+    Push,
+    /// The receiver reads it from the repairer's ring, which needs no CPU there; the repairer sends
+    /// it only when its ring has to advance.
+    Pull,
+}
+
+/// Parameters of the window family, the same at every rank.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// Bytes of the message in a fragment.
+    pub fragment_len: usize,
+    /// Slots of the ring in which a rank keeps fragments for others, a power of two (the window of
+    /// Liu 2004, section 5.1).
+    pub window: u32,
+    /// Most operations in flight at a rank.
+    pub in_flight: u32,
+    /// Whether the root waits for all acknowledgements of a broadcast before it goes on: the basic
+    /// design (Liu 2004, section 4.1), instead of the sliding window (4.2).
+    pub blocking: bool,
+    /// Who keeps a message for whom.
+    pub repairers: Repairers,
+    /// Which broadcasts are acknowledged.
+    pub acknowledge: Acknowledge,
+    /// Whether an acknowledgement waits for something to go along with.
+    pub piggyback: bool,
+    /// By what is acknowledged where nothing goes along.
+    pub by: By,
+    /// How long an acknowledgement may be owed.
+    pub acknowledge_after: Duration,
+    /// Who acts when a fragment is lost.
+    pub repair: Repair,
+    /// Receives that every rank has posted for datagrams: the root sends no more than any rank can
+    /// take (Liu 2004, section 5.4). None: what overflows is lost and repaired.
+    pub credits: Option<u32>,
+    /// Bounds of the timeouts, which follow measured round trips.
+    pub patience: Bounds,
+}
+
+/// A parameter that makes no sense.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ConfigError {
+    what: &'static str,
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.what)
+    }
+}
+
+impl std::error::Error for ConfigError {}
+
+impl Config {
+    /// The sliding window of Liu 2004, section 4.2, with every acknowledgement by an RDMA write, and
+    /// repair by the receiver.
+    pub fn new(fragment_len: usize, window: u32) -> Self {
+        Config {
+            fragment_len,
+            window,
+            in_flight: 64,
+            blocking: false,
+            repairers: Repairers::Root,
+            acknowledge: Acknowledge::Each,
+            piggyback: false,
+            by: By::Counter,
+            acknowledge_after: Duration::from_millis(1),
+            repair: Repair::Pull,
+            credits: None,
+            patience: Bounds::default(),
+        }
+    }
+
+    /// Checks the parameters against each other.
+    ///
+    /// # Errors
+    /// If one makes no sense; the error says which.
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        let Bounds { initial, least, most } = self.patience;
+        let what = match self {
+            Config { fragment_len: 0, .. } => "a fragment needs at least one byte",
+            Config { window, .. } if !window.is_power_of_two() => {
+                "the window must be a power of two"
+            }
+            Config { window: 0x0100_0000.., .. } => "the window is too large to number",
+            Config { in_flight: 0, .. } => "at least one operation must be allowed in flight",
+            Config { in_flight: 0x1000_0000.., .. } => "too many operations in flight to number",
+            Config { acknowledge: Acknowledge::Every(0) | Acknowledge::Skewed(0), .. } => {
+                "every 0th broadcast cannot be acknowledged"
+            }
+            Config { credits: Some(0), .. } => "a root without any credit could not send",
+            Config { credits: Some(0x4000_0000..), .. } => "too many credits to number",
+            _ if least.is_zero() || initial < least || most < initial => {
+                "the timeouts must be above zero, and least, initial and most in this order"
+            }
+            _ if self.acknowledge_after.is_zero() => {
+                "an acknowledgement cannot be owed for no time at all"
+            }
+            _ => return Ok(()),
+        };
+        Err(ConfigError { what })
+    }
+
+    /// Whether `me` acknowledges the broadcast `op` (Liu 2004, section 4.4).
+    pub(super) fn acknowledges(&self, op: OpId, me: Rank) -> bool {
+        match self.acknowledge {
+            Acknowledge::Each => true,
+            Acknowledge::Every(m) => op.0 % m == m - 1,
+            Acknowledge::Skewed(m) => op.0 % m == me.0 % m,
+        }
+    }
+
+    /// By how many fragments a report may be behind before it is due whatever the policy: often enough
+    /// that neither the window nor the credits run out for want of news.
+    pub(super) fn chunk(&self) -> u32 {
+        // Credits pass through two ranks on their way to the root.
+        (self.window / 2).min(self.credits.unwrap_or(u32::MAX) / 4).max(1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn skewed_acknowledgements_are_spread_over_the_ranks() {
+        let config = Config { acknowledge: Acknowledge::Skewed(4), ..Config::new(10, 8) };
+        for op in 0..8 {
+            let ranks: Vec<_> =
+                (0..8).filter(|rank| config.acknowledges(OpId(op), Rank(*rank))).collect();
+            assert_eq!(ranks, [op % 4, op % 4 + 4]);
+        }
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused() {
+        let good = Config::new(10, 8);
+        good.validate().unwrap();
+        for bad in [
+            Config { fragment_len: 0, ..good },
+            Config { window: 6, ..good },
+            Config { window: 0, ..good },
+            Config { in_flight: 0, ..good },
+            Config { acknowledge: Acknowledge::Skewed(0), ..good },
+            Config { credits: Some(0), ..good },
+            Config { patience: Bounds { most: Duration::ZERO, ..good.patience }, ..good },
+            Config { acknowledge_after: Duration::ZERO, ..good },
+        ] {
+            assert!(bad.validate().is_err(), "{bad:?}");
+        }
+    }
+}

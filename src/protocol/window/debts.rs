@@ -1,0 +1,103 @@
+//! What a rank owes of reports, to whom and by when (Liu 2004, section 4.4).
+
+use super::groups::Groups;
+use super::report::Report;
+use super::seq::Seq;
+use crate::rank::Rank;
+use crate::time::Instant;
+use std::collections::{BTreeMap, HashMap};
+
+/// A report that is owed.
+#[derive(Clone, Copy, Debug)]
+struct Debt {
+    /// When the timer sends it.
+    by: Instant,
+    /// It is to be sent now.
+    is_due: bool,
+    /// The root of the broadcast for which it is owed, and who repairs whom in it.
+    context: (Rank, Groups),
+}
+
+/// A rank's debts.
+#[derive(Debug)]
+pub(super) struct Debts {
+    first: Seq,
+    owed: BTreeMap<Rank, Debt>,
+    /// What was reported last.
+    told: HashMap<Rank, Report>,
+    /// What was reported last to everybody, by datagrams that may have been lost.
+    said: Report,
+    /// Ranks to whom a report is under way.
+    under_way: Vec<Rank>,
+}
+
+impl Debts {
+    pub fn new(first: Seq) -> Self {
+        let (owed, told) = (BTreeMap::new(), HashMap::new());
+        Debts { first, owed, told, said: Report::initial(first), under_way: Vec::new() }
+    }
+
+    /// What `to` should know by now.
+    pub fn told(&self, to: Rank) -> Report {
+        let mut told = self.told.get(&to).copied().unwrap_or(Report::initial(self.first));
+        told.advance(self.said);
+        told
+    }
+
+    /// A report is owed to a rank for a broadcast, by a point in time or at once.
+    pub fn owe(&mut self, to: Rank, context: (Rank, Groups), now: Instant, by: Instant) {
+        let debt = self.owed.entry(to).or_insert(Debt { by, is_due: false, context });
+        debt.context = context;
+        debt.by = debt.by.min(by);
+        debt.is_due |= debt.by <= now;
+    }
+
+    /// A datagram to everybody carries the report. It may be lost, so debts are only put off.
+    pub fn put_off(&mut self, by: Instant, report: Report) {
+        self.said.advance(report);
+        for debt in self.owed.values_mut().filter(|debt| !debt.is_due) {
+            debt.by = debt.by.max(by);
+        }
+    }
+
+    /// Lets debts whose time has come fall due.
+    pub fn fall_due(&mut self, now: Instant) {
+        for debt in self.owed.values_mut() {
+            debt.is_due |= debt.by <= now;
+        }
+    }
+
+    pub fn due_at(&self) -> Option<Instant> {
+        self.owed.values().filter(|debt| !debt.is_due).map(|debt| debt.by).min()
+    }
+
+    /// A rank that is to be told now, for whom there is room, and of which broadcast.
+    pub fn next_due(&self, room: impl Fn(Rank) -> usize) -> Option<(Rank, (Rank, Groups))> {
+        let mut due = self.owed.iter().filter(|(_, debt)| debt.is_due);
+        due.find(|(to, _)| room(**to) > 0).map(|(to, debt)| (*to, debt.context))
+    }
+
+    /// A rank is being told.
+    pub fn pay(&mut self, to: Rank, report: Report) {
+        self.owed.remove(&to);
+        self.told.insert(to, report);
+        self.under_way.push(to);
+    }
+
+    /// A report has arrived.
+    pub fn arrived(&mut self, to: Rank) {
+        if let Some(at) = self.under_way.iter().position(|rank| *rank == to) {
+            self.under_way.swap_remove(at);
+        }
+    }
+
+    /// Nothing more can be told to a rank.
+    pub fn forget(&mut self, rank: Rank) {
+        self.owed.remove(&rank);
+        self.under_way.retain(|to| *to != rank);
+    }
+
+    pub fn is_clear(&self) -> bool {
+        self.owed.is_empty() && self.under_way.is_empty()
+    }
+}

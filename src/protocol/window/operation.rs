@@ -1,0 +1,128 @@
+//! One broadcast in flight at one rank.
+
+use super::groups::Groups;
+use super::seq::Seq;
+use crate::protocol::{Bitmap, Fragments};
+use crate::rank::{Fragment, Rank};
+
+/// A broadcast in flight.
+#[derive(Debug)]
+pub(super) struct Operation {
+    pub root: Rank,
+    /// Who repairs whom in it.
+    pub groups: Groups,
+    pub cut: Fragments,
+    /// Where its first fragment is among all.
+    pub first: Seq,
+    /// Whether this rank keeps its fragments for others.
+    pub keeps: bool,
+    owned: Bitmap,
+    by_multicast: u32,
+    kept: Bitmap,
+    /// No fragment before this one is missing.
+    prefix: u32,
+    /// Every fragment before this one is kept.
+    kept_prefix: u32,
+    pub is_complete: bool,
+}
+
+impl Operation {
+    /// The broadcast of `root` at rank `me`.
+    pub fn new(me: Rank, root: Rank, groups: Groups, cut: Fragments, first: Seq) -> Self {
+        let owns = root == me;
+        let mut below = groups.leaves(me, root).chain(groups.heads_below(me, root));
+        let keeps = below.next().is_some();
+        let count = cut.count();
+        Operation {
+            root,
+            groups,
+            cut,
+            first,
+            keeps,
+            owned: if owns { Bitmap::full(count) } else { Bitmap::new(count) },
+            by_multicast: if owns { count } else { 0 },
+            kept: Bitmap::new(if keeps { count } else { 0 }),
+            prefix: if owns { count } else { 0 },
+            kept_prefix: 0,
+            is_complete: false,
+        }
+    }
+
+    /// Its root, and who repairs whom.
+    pub fn context(&self) -> (Rank, Groups) {
+        (self.root, self.groups)
+    }
+
+    /// The rank that repairs `me`, if one does.
+    pub fn repairer(&self, me: Rank) -> Option<Rank> {
+        self.groups.repairer(me, self.root)
+    }
+
+    /// Where the fragment after its last is.
+    pub fn end(&self) -> Seq {
+        self.first.plus(self.cut.count())
+    }
+
+    pub fn seq(&self, fragment: Fragment) -> Seq {
+        self.first.plus(fragment.0)
+    }
+
+    /// Takes note of a fragment; whether it is new.
+    pub fn own(&mut self, fragment: Fragment, by_multicast: bool) -> bool {
+        let new = self.owned.insert(fragment.0);
+        self.by_multicast += u32::from(new && by_multicast);
+        while self.owned.contains(self.prefix) {
+            self.prefix += 1;
+        }
+        new
+    }
+
+    /// The position up to which nothing is missing.
+    pub fn have(&self) -> Seq {
+        self.first.plus(self.prefix)
+    }
+
+    pub fn has_all(&self) -> bool {
+        self.owned.is_full()
+    }
+
+    /// Fragments that came first by another way than multicast.
+    pub fn lost(&self) -> u64 {
+        u64::from(self.owned.set() - self.by_multicast)
+    }
+
+    pub fn keeps_all(&self) -> bool {
+        !self.keeps || self.kept.is_full()
+    }
+
+    /// The next fragment to keep among the `window` that can be kept at once, if `may` allows it.
+    pub fn next_to_keep(&self, window: u32, may: impl Fn(Seq) -> bool) -> Option<Fragment> {
+        if self.keeps_all() {
+            return None;
+        }
+        let end = self.cut.count().min(self.kept_prefix.saturating_add(window));
+        (self.kept_prefix..end)
+            .filter(|index| self.owned.contains(*index) && !self.kept.contains(*index))
+            .find(|index| may(self.first.plus(*index)))
+            .map(Fragment)
+    }
+
+    /// The first fragment that is here and not kept.
+    pub fn first_unkept(&self) -> Option<Fragment> {
+        let unkept = self.keeps && self.owned.contains(self.kept_prefix);
+        unkept.then_some(Fragment(self.kept_prefix))
+    }
+
+    pub fn keep(&mut self, fragment: Fragment) {
+        self.kept.insert(fragment.0);
+        while self.kept.contains(self.kept_prefix) {
+            self.kept_prefix += 1;
+        }
+    }
+
+    /// The fragments that are missing, in order, of the first `count` from the first missing one.
+    pub fn missing(&self, count: u32) -> impl Iterator<Item = Fragment> + '_ {
+        let end = self.cut.count().min(self.prefix.saturating_add(count));
+        (self.prefix..end).filter(|index| !self.owned.contains(*index)).map(Fragment)
+    }
+}

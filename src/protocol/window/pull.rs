@@ -1,0 +1,137 @@
+//! When a receiver reads what it misses from its repairer's ring, and how much at once.
+//!
+//! The ring says nothing of what is to come, so a receiver learns of a loss from a later fragment (a
+//! gap), or from silence. In a gap it reads everything that is missing; into silence it reads one
+//! fragment, and on from there only if that was there. A root that is late costs its receivers
+//! a read now and then, with doubling pauses, and itself nothing.
+
+use super::patience::{Bounds, Patience};
+use crate::rank::{Fragment, OpId};
+use crate::time::Instant;
+use std::time::Duration;
+
+/// Reads under way at most.
+const AT_ONCE: usize = 4;
+
+/// A fragment that is read.
+pub(super) type Wanted = (OpId, Fragment);
+
+/// A receiver's reading.
+#[derive(Debug)]
+pub(super) struct Pull {
+    under_way: Vec<(Wanted, Instant)>,
+    /// Fragments beyond what is known to have been sent that may be read.
+    reach: u32,
+    is_active: bool,
+    due_at: Option<Instant>,
+    trips: Patience,
+    pause: Duration,
+    bounds: Bounds,
+}
+
+impl Pull {
+    pub fn new(bounds: Bounds) -> Self {
+        Pull {
+            under_way: Vec::new(),
+            reach: 1,
+            is_active: false,
+            due_at: None,
+            trips: Patience::new(bounds),
+            pause: Duration::ZERO,
+            bounds,
+        }
+    }
+
+    /// Something is missing from now on.
+    pub fn begin(&mut self, now: Instant) {
+        if self.due_at.is_none() && !self.is_active {
+            self.pause = self.trips.timeout();
+            self.due_at = Some(now + self.pause);
+        }
+    }
+
+    /// A fragment came by itself. Behind a gap, what is missing stays due when it was.
+    pub fn heard(&mut self, now: Instant, is_gap: bool) {
+        self.pause = self.trips.timeout();
+        let due = now + self.pause;
+        if !self.is_active {
+            self.due_at =
+                Some(if is_gap { self.due_at.map_or(due, |at| at.min(due)) } else { due });
+        }
+    }
+
+    /// A fragment is here, whatever a read of it will find.
+    pub fn came(&mut self, wanted: Wanted) {
+        self.under_way.retain(|(known, _)| *known != wanted);
+    }
+
+    /// Nothing is missing any more.
+    pub fn rest(&mut self) {
+        self.is_active = false;
+        self.due_at = None;
+        self.reach = 1;
+    }
+
+    pub fn due_at(&self) -> Option<Instant> {
+        self.due_at
+    }
+
+    pub fn handle_timeout(&mut self, now: Instant) {
+        if self.due_at.is_some_and(|at| at <= now) {
+            self.due_at = None;
+            self.is_active = true;
+        }
+    }
+
+    /// How many fragments may be read now beyond what is known to have been sent; `None` where nothing
+    /// may be read.
+    pub fn reach(&self) -> Option<u32> {
+        (self.is_active && self.under_way.len() < AT_ONCE).then_some(self.reach)
+    }
+
+    pub fn is_under_way(&self, wanted: Wanted) -> bool {
+        self.under_way.iter().any(|(known, _)| *known == wanted)
+    }
+
+    pub fn started(&mut self, now: Instant, wanted: Wanted) {
+        self.under_way.push((wanted, now));
+    }
+
+    /// Nothing that may be read now is missing: wait for more.
+    pub fn pause(&mut self, now: Instant) {
+        if self.is_active && self.under_way.is_empty() {
+            self.is_active = false;
+            self.due_at = Some(now + self.pause.max(self.bounds.least));
+        }
+    }
+
+    /// A read found its fragment, so what follows it may be there too.
+    pub fn found(&mut self, now: Instant, wanted: Wanted) {
+        if let Some(trip) = self.ended(now, wanted) {
+            self.trips.measured(trip);
+        }
+        self.reach = AT_ONCE as u32;
+    }
+
+    /// A read found nothing yet.
+    pub fn missed(&mut self, now: Instant, wanted: Wanted) {
+        self.ended(now, wanted);
+        self.reach = 1;
+        if self.is_active {
+            self.is_active = false;
+            self.pause = (self.pause * 2).clamp(self.bounds.least, self.bounds.most);
+            self.due_at = Some(now + self.pause);
+        }
+    }
+
+    /// The repairer cannot be read any more.
+    pub fn forget(&mut self) {
+        self.under_way.clear();
+    }
+
+    fn ended(&mut self, now: Instant, wanted: Wanted) -> Option<Duration> {
+        let at = self.under_way.iter().position(|(known, _)| *known == wanted)?;
+        let (_, since) = self.under_way.swap_remove(at);
+        Some(now - since)
+    }
+}
