@@ -36,6 +36,7 @@ mod seq;
 pub use config::{Acknowledge, By, Config, ConfigError, Repair};
 pub use groups::{Groups, Repairers};
 pub use patience::Bounds;
+pub use report::Report;
 pub use seq::Seq;
 
 use super::{
@@ -50,7 +51,6 @@ use debts::Debts;
 use operation::Operation;
 use patience::Patience;
 use pull::Pull;
-use report::Report;
 use ring::Ring;
 use std::collections::{HashMap, VecDeque};
 
@@ -162,7 +162,7 @@ impl Window {
         self.next_seq = operation.end();
         self.operations.push_back(operation);
         self.advance();
-        if self.config.repair == Repair::Pull && is_repaired {
+        if is_repaired && self.config.repair == Repair::Pull {
             self.pull.begin(now);
         }
         self.settle();
@@ -212,7 +212,7 @@ impl Window {
             self.whole += 1;
         }
         self.owe_what_lags();
-        if self.whole == self.operations.len() {
+        if !self.reads() {
             self.pull.rest();
         }
     }
@@ -304,7 +304,7 @@ impl Window {
         if is_new {
             self.pull.came((packet.op, packet.fragment));
             self.advance();
-            if packet.via != Via::Fetched && self.whole < self.operations.len() {
+            if self.reads() && packet.via != Via::Fetched {
                 let is_gap = self.have.after(self.seen) < 0;
                 self.pull.heard(self.now, is_gap);
             }
@@ -333,6 +333,13 @@ impl Window {
             }
             self.settle();
         }
+    }
+
+    /// Whether this rank misses something that it may read.
+    fn reads(&self) -> bool {
+        let mut missing = self.operations.range(self.whole..);
+        self.config.repair == Repair::Pull
+            && missing.any(|operation| operation.repairer(self.me).is_some())
     }
 
     /// Whether the credits known let this rank multicast a fragment (Liu 2004, section 5.4).
@@ -550,7 +557,7 @@ impl Core for Window {
         self.now = now;
         self.debts.fall_due(now);
         self.ring.push_overdue(now, self.wanted);
-        if self.whole < self.operations.len() {
+        if self.reads() {
             self.pull.handle_timeout(now);
         }
         self.settle();

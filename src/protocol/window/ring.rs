@@ -190,7 +190,10 @@ impl Ring {
             return;
         }
         retained.unacknowledged -= 1;
-        self.patience.measured(now - retained.since);
+        if retained.unacknowledged == 0 {
+            // The slowest leaf is who must be waited for.
+            self.patience.measured(now - retained.since);
+        }
         self.release(slot);
     }
 
