@@ -32,6 +32,8 @@ pub mod broadcast;
 #[forbid(unsafe_code)]
 pub mod driver;
 #[forbid(unsafe_code)]
+pub mod model;
+#[forbid(unsafe_code)]
 pub mod protocol;
 #[forbid(unsafe_code)]
 pub mod rank;

@@ -9,13 +9,19 @@
 //! A core is made per communicator and holds all operations in flight.
 
 mod bitmap;
+pub mod choice;
 mod fragments;
+pub mod options;
+mod ring_peers;
+pub mod suite;
 mod transmit;
 pub mod two_stage;
+pub mod unicast;
 pub mod window;
 
 pub use bitmap::Bitmap;
 pub use fragments::Fragments;
+pub use ring_peers::ring_peers;
 pub use transmit::{Counter, Piece, Room, Target, Token, Transmit};
 
 use crate::rank::{Fragment, OpId, Rank};

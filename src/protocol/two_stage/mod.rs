@@ -33,7 +33,7 @@ pub use config::{Config, ConfigError, Synchronisation};
 
 use super::{
     Core, Disposition, Event, Fragments, Incoming, Piece, Room, StartError, Target, Timer, Token,
-    Transmit, Via,
+    Transmit, Via, ring_peers,
 };
 use crate::rank::{Fragment, OpId, Rank};
 use crate::time::Instant;
@@ -41,14 +41,6 @@ use crate::wire::Kind;
 use multicast_stage::Gate;
 use operation::{Operation, Owned};
 use std::collections::VecDeque;
-
-/// The neighbours of `me` on the virtual ring of `size` ranks: whom it receives from and sends to.
-pub fn ring_peers(me: Rank, size: u32) -> Vec<Rank> {
-    let mut peers = vec![me.predecessor(size), me.successor(size)];
-    peers.dedup();
-    peers.retain(|peer| *peer != me);
-    peers
-}
 
 /// The two-stage protocol at one rank.
 #[derive(Debug)]

@@ -41,9 +41,8 @@ pub use seq::Seq;
 
 use super::{
     Core, Counter, Disposition, Event, Fragments, Incoming, Piece, Room, StartError, Target, Timer,
-    Token, Transmit, Via,
+    Token, Transmit, Via, ring_peers,
 };
-use crate::protocol::two_stage::ring_peers;
 use crate::rank::{Fragment, OpId, Rank};
 use crate::time::Instant;
 use crate::wire::Kind;

@@ -1,0 +1,253 @@
+//! Which protocol a broadcast takes: a table over ranks and bytes, the same at every rank.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// A protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Algorithm {
+    /// Multicast, then the eager chain (Hoefler 2007).
+    TwoStage,
+    /// Multicast, then the chain where something is missing.
+    TwoStageOnDemand,
+    /// Multicast with a window of buffers and acknowledgements (Liu 2004).
+    Window,
+    /// Reliable sends along a binomial tree (the "Original" of Liu 2004).
+    Binomial,
+    /// Reliable sends along a chain, fragment by fragment.
+    Chain,
+    /// Reliable sends: a scatter, then a ring in which all gather all.
+    ScatterAllgather,
+}
+
+impl Algorithm {
+    /// All protocols and their names.
+    pub const NAMES: [(&'static str, Algorithm); 6] = [
+        ("two-stage", Algorithm::TwoStage),
+        ("two-stage-on-demand", Algorithm::TwoStageOnDemand),
+        ("window", Algorithm::Window),
+        ("binomial", Algorithm::Binomial),
+        ("chain", Algorithm::Chain),
+        ("scatter-allgather", Algorithm::ScatterAllgather),
+    ];
+}
+
+impl fmt::Display for Algorithm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = Algorithm::NAMES.iter().find(|(_, algorithm)| algorithm == self);
+        f.pad(name.map_or("", |(name, _)| name))
+    }
+}
+
+impl FromStr for Algorithm {
+    type Err = TableError;
+
+    fn from_str(text: &str) -> Result<Self, TableError> {
+        let found = Algorithm::NAMES.iter().find(|(name, _)| *name == text);
+        found.map(|(_, algorithm)| *algorithm).ok_or_else(|| {
+            let names: Vec<_> = Algorithm::NAMES.iter().map(|(name, _)| *name).collect();
+            TableError(format!("there is no algorithm {text:?}; there are {}", names.join(", ")))
+        })
+    }
+}
+
+/// A table that cannot be read or used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TableError(String);
+
+impl fmt::Display for TableError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for TableError {}
+
+/// Up to so many ranks and bytes, this algorithm. None: any number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Row {
+    ranks: Option<u32>,
+    bytes: Option<u64>,
+    algorithm: Algorithm,
+}
+
+impl Row {
+    fn covers(&self, bytes: u64, ranks: u32) -> bool {
+        self.ranks.is_none_or(|most| ranks <= most) && self.bytes.is_none_or(|most| bytes <= most)
+    }
+
+    /// Whether it covers everything that another row covers.
+    fn shadows(&self, other: &Row) -> bool {
+        let ranks = self.ranks.is_none_or(|most| other.ranks.is_some_and(|its| its <= most));
+        let bytes = self.bytes.is_none_or(|most| other.bytes.is_some_and(|its| its <= most));
+        ranks && bytes
+    }
+}
+
+/// Rows of which the first that covers a broadcast counts.
+///
+/// As text, a row is a line, and `#` begins a comment:
+///
+/// ```text
+/// # up to 2 ranks there is nobody to share a multicast
+/// ranks <= 2  bytes any     binomial
+/// ranks any   bytes <= 2Ki  window
+/// ranks any   bytes any     two-stage
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Table {
+    rows: Vec<Row>,
+}
+
+impl Default for Table {
+    /// Two ranks have no use for a multicast: one send is one send. From three on, the two-stage
+    /// protocol, whose time hardly depends on the number of ranks. Hoefler 2007, section 4.3 sets the
+    /// bound at 20 ranks for one system, to be tuned; [`Table`] can be loaded for that.
+    fn default() -> Self {
+        let any = Row { ranks: None, bytes: None, algorithm: Algorithm::TwoStage };
+        Table { rows: vec![Row { ranks: Some(2), algorithm: Algorithm::Binomial, ..any }, any] }
+    }
+}
+
+impl Table {
+    /// One algorithm for everything.
+    pub fn uniform(algorithm: Algorithm) -> Self {
+        Table { rows: vec![Row { ranks: None, bytes: None, algorithm }] }
+    }
+
+    /// For where there is no multicast: a tree for short messages, a pipeline for long ones, where the
+    /// bandwidth counts and not the number of hops.
+    pub fn unicast() -> Self {
+        let any = Row { ranks: None, bytes: None, algorithm: Algorithm::Chain };
+        let short = Row { bytes: Some(16 << 10), algorithm: Algorithm::Binomial, ..any };
+        Table { rows: vec![short, any] }
+    }
+
+    /// The algorithm for a broadcast of `bytes` among `ranks`.
+    pub fn choose(&self, bytes: u64, ranks: u32) -> Algorithm {
+        let row = self.rows.iter().find(|row| row.covers(bytes, ranks));
+        row.or(self.rows.last()).map_or(Algorithm::TwoStage, |row| row.algorithm)
+    }
+
+    /// A number by which ranks notice that they have different tables.
+    pub fn digest(&self) -> u32 {
+        crc32fast::hash(self.to_string().as_bytes())
+    }
+}
+
+impl fmt::Display for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for Row { ranks, bytes, algorithm } in &self.rows {
+            let ranks = ranks.map_or("any".to_owned(), |most| format!("<= {most}"));
+            let bytes = bytes.map_or("any".to_owned(), |most| format!("<= {most}"));
+            writeln!(f, "ranks {ranks}  bytes {bytes}  {algorithm}")?;
+        }
+        Ok(())
+    }
+}
+
+impl FromStr for Table {
+    type Err = TableError;
+
+    fn from_str(text: &str) -> Result<Self, TableError> {
+        let mut rows: Vec<Row> = Vec::new();
+        for (number, line) in (1..).zip(text.lines()) {
+            let line = line.split('#').next().unwrap_or_default();
+            let words: Vec<_> = line.split_whitespace().collect();
+            if words.is_empty() {
+                continue;
+            }
+            let row = row(&words).map_err(|error| TableError(format!("line {number}: {error}")))?;
+            if rows.iter().any(|earlier| earlier.shadows(&row)) {
+                let what = format!("line {number}: earlier lines leave nothing to this one");
+                return Err(TableError(what));
+            }
+            rows.push(row);
+        }
+        match rows.last() {
+            Some(Row { ranks: None, bytes: None, .. }) => Ok(Table { rows }),
+            _ => Err(TableError(
+                "the last line must be for any ranks and any bytes, so that nothing is left out"
+                    .to_owned(),
+            )),
+        }
+    }
+}
+
+fn row(words: &[&str]) -> Result<Row, TableError> {
+    let expected =
+        || TableError("expected `ranks <= N  bytes <= N  ALGORITHM`, or `any` for `<= N`".into());
+    let rest = words.strip_prefix(&["ranks"]).ok_or_else(expected)?;
+    let (ranks, rest) = bound(rest).ok_or_else(expected)?;
+    let rest = rest.strip_prefix(&["bytes"]).ok_or_else(expected)?;
+    let (bytes, rest) = bound(rest).ok_or_else(expected)?;
+    let [name] = rest else { return Err(expected()) };
+    let ranks = ranks.map(|most| u32::try_from(most).unwrap_or(u32::MAX));
+    Ok(Row { ranks, bytes, algorithm: name.parse()? })
+}
+
+/// `any` or `<= N`, and the words after it.
+fn bound<'a, 'b>(words: &'a [&'b str]) -> Option<(Option<u64>, &'a [&'b str])> {
+    match words {
+        ["any", rest @ ..] => Some((None, rest)),
+        ["<=", number, rest @ ..] => Some((Some(size(number)?), rest)),
+        _ => None,
+    }
+}
+
+/// A number with `K`, `Ki`, `M`, `Mi`, `G` or `Gi` behind it, or without.
+fn size(text: &str) -> Option<u64> {
+    let at = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (digits, unit) = text.split_at(at);
+    let factor = match unit.trim_end_matches('B') {
+        "" => 1,
+        "K" => 1000,
+        "Ki" => 1 << 10,
+        "M" => 1_000_000,
+        "Mi" => 1 << 20,
+        "G" => 1_000_000_000,
+        "Gi" => 1 << 30,
+        _ => return None,
+    };
+    digits.parse::<u64>().ok()?.checked_mul(factor)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "# measured\nranks <= 2  bytes any  binomial\n\nranks any bytes <= 2KiB window\n\
+                        ranks any bytes any two-stage # the rest\n";
+
+    #[test]
+    fn the_first_row_that_covers_counts() {
+        let table: Table = TEXT.parse().unwrap();
+        assert_eq!(table.choose(5000, 2), Algorithm::Binomial);
+        assert_eq!(table.choose(2048, 3), Algorithm::Window);
+        assert_eq!(table.choose(2049, 3), Algorithm::TwoStage);
+        assert_eq!(table.choose(u64::MAX, u32::MAX), Algorithm::TwoStage);
+    }
+
+    #[test]
+    fn a_table_is_written_as_it_is_read() {
+        for table in [TEXT.parse().unwrap(), Table::default(), Table::unicast()] {
+            assert_eq!(table.to_string().parse::<Table>().unwrap(), table);
+        }
+        assert_ne!(Table::default().digest(), Table::unicast().digest());
+    }
+
+    #[test]
+    fn a_bad_table_is_refused_with_its_line() {
+        for (text, named) in [
+            ("ranks any bytes any quick", "line 1: there is no algorithm \"quick\""),
+            ("\nranks < 3 bytes any chain", "line 2: expected"),
+            ("ranks any bytes <= 3Q chain", "line 1: expected"),
+            ("ranks any bytes any chain\nranks any bytes <= 5 window", "line 2: earlier lines"),
+            ("ranks <= 7 bytes any chain", "the last line must be"),
+            ("", "the last line must be"),
+        ] {
+            let error = text.parse::<Table>().unwrap_err().to_string();
+            assert!(error.contains(named), "{error}");
+        }
+    }
+}

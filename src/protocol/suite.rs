@@ -1,0 +1,301 @@
+//! All protocols behind one core: which one an operation takes is looked up in a [`Table`].
+//!
+//! The choice depends only on what all ranks know alike, the length and the number of ranks, so
+//! every rank hands an operation to the same protocol. Each protocol counts its own operations; on
+//! the wire and to the caller they have one count.
+
+use super::choice::{Algorithm, Table};
+use super::two_stage::TwoStage;
+use super::unicast::{self, Unicast};
+use super::window::{Repairers, Window};
+use super::{
+    Core, Counter, Disposition, Event, Incoming, Room, StartError, Timer, Token, Transmit,
+    ring_peers,
+};
+use crate::rank::{OpId, Rank};
+use crate::time::Instant;
+use crate::wire::Kind;
+use std::collections::VecDeque;
+
+/// Which protocol an operation went to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Lane {
+    TwoStage,
+    Window,
+    Unicast,
+}
+
+const LANES: [Lane; 3] = [Lane::TwoStage, Lane::Window, Lane::Unicast];
+
+/// An operation, and what its protocol calls it.
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    lane: Lane,
+    inner: OpId,
+    is_quiescent: bool,
+}
+
+/// The cores behind a suite, all of the same rank and size.
+#[derive(Debug)]
+pub struct Parts {
+    /// For [`Algorithm::TwoStage`].
+    pub two_stage: TwoStage,
+    /// For [`Algorithm::Window`], with its own repairers, and [`Algorithm::TwoStageOnDemand`], with each
+    /// rank's predecessor.
+    pub window: Window,
+    /// For [`Algorithm::Binomial`], [`Algorithm::Chain`] and [`Algorithm::ScatterAllgather`].
+    pub unicast: Unicast,
+    /// Which operation takes which.
+    pub table: Table,
+}
+
+/// All protocols at one rank.
+#[derive(Debug)]
+pub struct Suite {
+    parts: Parts,
+    size: u32,
+    peers: Vec<Rank>,
+    /// Operations from `first` on, without gaps; quiescent ones leave from the front.
+    entries: VecDeque<Entry>,
+    first: OpId,
+    departed: Vec<(Rank, OpId)>,
+    events: VecDeque<Event>,
+}
+
+impl Suite {
+    /// The suite of rank `me` of `size`. `first` is the id of the first operation, the same at every rank.
+    pub fn new(me: Rank, size: u32, first: OpId, parts: Parts) -> Self {
+        Suite {
+            parts,
+            size,
+            peers: ring_peers(me, size),
+            entries: VecDeque::new(),
+            first,
+            departed: Vec::new(),
+            events: VecDeque::new(),
+        }
+    }
+
+    fn lane(&mut self, lane: Lane) -> &mut dyn Core {
+        match lane {
+            Lane::TwoStage => &mut self.parts.two_stage,
+            Lane::Window => &mut self.parts.window,
+            Lane::Unicast => &mut self.parts.unicast,
+        }
+    }
+
+    fn lanes(&self) -> [&dyn Core; 3] {
+        [&self.parts.two_stage, &self.parts.window, &self.parts.unicast]
+    }
+
+    fn entry(&self, op: OpId) -> Option<Entry> {
+        let index = usize::try_from(op.after(self.first)).ok()?;
+        self.entries.get(index).copied()
+    }
+
+    /// The operation that a protocol calls `inner`. One that is not begun, or over, stands for the next.
+    fn outer(&self, lane: Lane, inner: OpId) -> OpId {
+        let is_it = |entry: &Entry| entry.lane == lane && entry.inner == inner;
+        match self.entries.iter().position(is_it) {
+            Some(index) => self.first.plus(index as u32),
+            None => self.next_op(),
+        }
+    }
+
+    fn outer_token(&self, lane: Lane, token: Token) -> Token {
+        Token { op: self.outer(lane, token.op), ..token }
+    }
+
+    fn translate(&self, lane: Lane, transmit: Transmit) -> Transmit {
+        match transmit {
+            Transmit::Send { target, mut piece, range } => {
+                piece.op = self.outer(lane, piece.op);
+                Transmit::Send { target, piece, range }
+            }
+            Transmit::Retain { slot, mut piece, range } => {
+                piece.op = self.outer(lane, piece.op);
+                Transmit::Retain { slot, piece, range }
+            }
+            Transmit::Resend { target, slot, token } => {
+                Transmit::Resend { target, slot, token: self.outer_token(lane, token) }
+            }
+            Transmit::Fetch { from, slot, token } => {
+                Transmit::Fetch { from, slot, token: self.outer_token(lane, token) }
+            }
+            report @ Transmit::Report { .. } => report,
+        }
+    }
+
+    fn collect_events(&mut self, lane: Lane) {
+        while let Some(event) = self.lane(lane).poll_event() {
+            let event = match event {
+                Event::Complete { op, lost } => Event::Complete { op: self.outer(lane, op), lost },
+                Event::Quiescent(inner) => {
+                    let op = self.outer(lane, inner);
+                    if let Ok(index) = usize::try_from(op.after(self.first))
+                        && let Some(entry) = self.entries.get_mut(index)
+                    {
+                        entry.is_quiescent = true;
+                    }
+                    Event::Quiescent(op)
+                }
+                Event::Disagreement { op, rank, what } => {
+                    Event::Disagreement { op: self.outer(lane, op), rank, what }
+                }
+            };
+            self.events.push_back(event);
+        }
+    }
+
+    fn settle(&mut self) {
+        for lane in LANES {
+            self.collect_events(lane);
+        }
+        while self.entries.front().is_some_and(|entry| entry.is_quiescent) {
+            self.entries.pop_front();
+            self.first = self.first.next();
+        }
+    }
+
+    fn left_before(&mut self, op: OpId, rank: Rank) {
+        let what = format!("it left before {op}");
+        self.events.push_back(Event::Disagreement { op, rank, what });
+    }
+}
+
+impl Core for Suite {
+    fn start(&mut self, now: Instant, root: Rank, len: u64) -> Result<OpId, StartError> {
+        let op = self.next_op();
+        let Parts { two_stage, window, unicast, table } = &mut self.parts;
+        let (lane, inner) = match table.choose(len, self.size) {
+            Algorithm::TwoStage => (Lane::TwoStage, two_stage.start(now, root, len)?),
+            Algorithm::Window => (Lane::Window, window.start(now, root, len)?),
+            Algorithm::TwoStageOnDemand => {
+                (Lane::Window, window.start_with(now, root, len, Repairers::Predecessor)?)
+            }
+            Algorithm::Binomial => {
+                let route = unicast::Algorithm::Binomial;
+                (Lane::Unicast, unicast.start_with(now, root, len, route)?)
+            }
+            Algorithm::Chain => {
+                let route = unicast::Algorithm::Chain;
+                (Lane::Unicast, unicast.start_with(now, root, len, route)?)
+            }
+            Algorithm::ScatterAllgather => {
+                let route = unicast::Algorithm::ScatterAllgather;
+                (Lane::Unicast, unicast.start_with(now, root, len, route)?)
+            }
+        };
+        self.entries.push_back(Entry { lane, inner, is_quiescent: false });
+        for (rank, next) in self.departed.clone() {
+            if op.after(next) >= 0 {
+                self.left_before(op, rank);
+            }
+        }
+        self.settle();
+        Ok(op)
+    }
+
+    fn handle_packet(&mut self, now: Instant, packet: &Incoming) -> Disposition {
+        let disposition = match (packet.kind, self.entry(packet.op)) {
+            (Kind::Acknowledge, _) => self.parts.window.handle_packet(now, packet),
+            (_, Some(Entry { lane, inner, .. })) => {
+                let packet = Incoming { op: inner, ..*packet };
+                self.lane(lane).handle_packet(now, &packet)
+            }
+            (_, None) if packet.op.after(self.first) < 0 => Disposition::Late,
+            (_, None) => Disposition::Hold,
+        };
+        self.settle();
+        disposition
+    }
+
+    fn handle_delivered(&mut self, now: Instant, to: Rank, token: Token) {
+        if token.kind == Kind::Acknowledge {
+            self.parts.window.handle_delivered(now, to, token);
+        } else if let Some(Entry { lane, inner, .. }) = self.entry(token.op) {
+            self.lane(lane).handle_delivered(now, to, Token { op: inner, ..token });
+        }
+        self.settle();
+    }
+
+    fn handle_report(&mut self, now: Instant, from: Rank, counter: Counter, value: u64) {
+        for lane in LANES {
+            self.lane(lane).handle_report(now, from, counter, value);
+        }
+        self.settle();
+    }
+
+    fn handle_told(&mut self, now: Instant, to: Rank, counter: Counter) {
+        for lane in LANES {
+            self.lane(lane).handle_told(now, to, counter);
+        }
+        self.settle();
+    }
+
+    fn handle_missed(&mut self, now: Instant, from: Rank, token: Token) {
+        if let Some(Entry { lane, inner, .. }) = self.entry(token.op) {
+            self.lane(lane).handle_missed(now, from, Token { op: inner, ..token });
+        }
+        self.settle();
+    }
+
+    fn handle_broken(&mut self, now: Instant, rank: Rank) {
+        for lane in LANES {
+            self.lane(lane).handle_broken(now, rank);
+        }
+        self.settle();
+    }
+
+    fn handle_departed(&mut self, now: Instant, rank: Rank, next: OpId) {
+        self.departed.push((rank, next));
+        let missed = (0..self.entries.len() as u32).map(|index| self.first.plus(index));
+        for op in missed.filter(|op| op.after(next) >= 0).collect::<Vec<_>>() {
+            self.left_before(op, rank);
+        }
+        for lane in LANES {
+            // What it left out is told above; to the protocols it took part in everything.
+            let inner = self.lane(lane).next_op().plus(i32::MAX as u32 / 2);
+            self.lane(lane).handle_departed(now, rank, inner);
+        }
+        self.settle();
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        for lane in LANES {
+            self.lane(lane).handle_timeout(now);
+        }
+        self.settle();
+    }
+
+    fn poll_transmit(&mut self, room: &dyn Room) -> Option<Transmit> {
+        for lane in LANES {
+            if let Some(transmit) = self.lane(lane).poll_transmit(room) {
+                let transmit = self.translate(lane, transmit);
+                self.settle();
+                return Some(transmit);
+            }
+        }
+        None
+    }
+
+    fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    fn poll_timeout(&self) -> Option<(Timer, Instant)> {
+        self.lanes().into_iter().filter_map(Core::poll_timeout).min_by_key(|(_, at)| *at)
+    }
+
+    fn peers(&self) -> &[Rank] {
+        &self.peers
+    }
+
+    fn is_drained(&self) -> bool {
+        self.lanes().into_iter().all(Core::is_drained)
+    }
+
+    fn next_op(&self) -> OpId {
+        self.first.plus(self.entries.len() as u32)
+    }
+}

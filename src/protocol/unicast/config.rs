@@ -1,0 +1,44 @@
+//! Parameters of the unicast family.
+
+use super::routes::Algorithm;
+use std::fmt;
+
+/// Parameters of the unicast family, the same at every rank.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// How messages are spread, unless an operation says otherwise.
+    pub algorithm: Algorithm,
+    /// Bytes of the message in a fragment.
+    pub fragment_len: usize,
+    /// Most operations in flight at a rank.
+    pub in_flight: u32,
+    /// Most packets that a rank has at another which has not taken them.
+    pub eager: u32,
+}
+
+/// A parameter that makes no sense.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ConfigError {
+    what: &'static str,
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.what)
+    }
+}
+
+impl std::error::Error for ConfigError {}
+
+impl Config {
+    pub(super) fn validate(&self) -> Result<(), ConfigError> {
+        let what = match self {
+            Config { fragment_len: 0, .. } => "a fragment needs at least one byte",
+            Config { in_flight: 0, .. } => "at least one operation must be allowed in flight",
+            Config { in_flight: 0x1000_0000.., .. } => "too many operations in flight to number",
+            Config { eager: 0, .. } => "a rank must be allowed one packet at another",
+            _ => return Ok(()),
+        };
+        Err(ConfigError { what })
+    }
+}

@@ -1,0 +1,314 @@
+//! Broadcasts by reliable sends alone: what the multicast protocols are compared with, and what
+//! remains where there is no multicast.
+//!
+//! Each fragment goes along a tree over all ranks (`routes`); a rank passes a fragment on as soon
+//! as it has it. Every rank gets every fragment once, so nothing is redundant and nothing is lost.
+//! A rank that is behind keeps what comes for later operations; `credits` bound how much that is.
+
+mod config;
+mod credits;
+mod outbox;
+mod routes;
+
+pub use config::{Config, ConfigError};
+pub use routes::Algorithm;
+
+use super::{
+    Bitmap, Core, Counter, Disposition, Event, Fragments, Incoming, Piece, Room, StartError,
+    Target, Timer, Token, Transmit, Via, ring_peers,
+};
+use crate::rank::{Fragment, OpId, Rank};
+use crate::time::Instant;
+use crate::wire::Kind;
+use credits::Credits;
+use outbox::Outbox;
+use routes::Route;
+use std::collections::{BTreeMap, VecDeque};
+
+/// A broadcast in flight.
+#[derive(Debug)]
+struct Operation {
+    algorithm: Algorithm,
+    root: Rank,
+    cut: Fragments,
+    owned: Bitmap,
+    /// Sends that are not handed to the transport.
+    unsent: u32,
+    /// Sends whose delivery is not acknowledged, by receiver.
+    undelivered: BTreeMap<Rank, u32>,
+    is_complete: bool,
+    has_ended: bool,
+}
+
+/// The unicast family at one rank.
+#[derive(Debug)]
+pub struct Unicast {
+    me: Rank,
+    size: u32,
+    config: Config,
+    peers: Vec<Rank>,
+    /// Operations from `first` on, without gaps; ended ones leave from the front.
+    operations: VecDeque<Operation>,
+    first: OpId,
+    outbox: Outbox,
+    credits: Credits,
+    departed: Vec<(Rank, OpId)>,
+    events: VecDeque<Event>,
+}
+
+impl Unicast {
+    /// A core for rank `me` of `size`. `first` is the id of the first operation, the same at every
+    /// rank.
+    ///
+    /// # Errors
+    /// If the configuration contradicts itself.
+    pub fn new(me: Rank, size: u32, first: OpId, config: Config) -> Result<Self, ConfigError> {
+        config.validate()?;
+        Ok(Unicast {
+            me,
+            size,
+            config,
+            peers: ring_peers(me, size),
+            operations: VecDeque::new(),
+            first,
+            outbox: Outbox::default(),
+            credits: Credits::new(config.eager),
+            departed: Vec::new(),
+            events: VecDeque::new(),
+        })
+    }
+
+    /// As [`start`](Core::start), with another algorithm for this operation, the same at every rank.
+    ///
+    /// # Errors
+    /// As [`start`](Core::start).
+    pub fn start_with(
+        &mut self,
+        _now: Instant,
+        root: Rank,
+        len: u64,
+        algorithm: Algorithm,
+    ) -> Result<OpId, StartError> {
+        if root.0 >= self.size {
+            return Err(StartError::NoSuchRoot { root, size: self.size });
+        }
+        if self.operations.len() as u32 >= self.config.in_flight {
+            return Err(StartError::TooManyInFlight(self.config.in_flight));
+        }
+        let cut = Fragments::new(len, self.config.fragment_len).ok_or(StartError::TooLong(len))?;
+        let op = self.next_op();
+        let count = cut.count();
+        let is_root = root == self.me;
+        self.operations.push_back(Operation {
+            algorithm,
+            root,
+            cut,
+            owned: if is_root { Bitmap::full(count) } else { Bitmap::new(count) },
+            unsent: 0,
+            undelivered: BTreeMap::new(),
+            is_complete: false,
+            has_ended: false,
+        });
+        if is_root {
+            (0..count).for_each(|fragment| self.pass_on(op, Fragment(fragment)));
+        }
+        self.settle();
+        for (rank, next) in self.departed.clone() {
+            self.apply_departure(op, rank, next);
+        }
+        Ok(op)
+    }
+
+    fn operation(&mut self, op: OpId) -> Option<&mut Operation> {
+        let index = usize::try_from(op.after(self.first)).ok()?;
+        self.operations.get_mut(index)
+    }
+
+    /// Queues a fragment for those who get it from this rank.
+    fn pass_on(&mut self, op: OpId, fragment: Fragment) {
+        let (me, size) = (self.me, self.size);
+        let Some(operation) = self.operation(op) else { return };
+        let Operation { algorithm, root, cut, .. } = *operation;
+        let route = Route::new(algorithm, root, size, (fragment.0, cut.count()));
+        let children = route.children(me);
+        operation.unsent += children.len() as u32;
+        children.into_iter().for_each(|to| self.outbox.push(to, op, fragment));
+    }
+
+    /// Emits the events that the operations' states call for, and lets ended ones go.
+    fn settle(&mut self) {
+        for (index, operation) in self.operations.iter_mut().enumerate() {
+            let op = self.first.plus(index as u32);
+            if !operation.is_complete && operation.owned.is_full() && operation.unsent == 0 {
+                operation.is_complete = true;
+                self.events.push_back(Event::Complete { op, lost: 0 });
+            }
+            let ends = operation.is_complete && operation.undelivered.is_empty();
+            if ends && !operation.has_ended {
+                operation.has_ended = true;
+                self.events.push_back(Event::Quiescent(op));
+            }
+        }
+        while self.operations.front().is_some_and(|operation| operation.has_ended) {
+            self.operations.pop_front();
+            self.first = self.first.next();
+        }
+    }
+
+    fn handle_fragment(&mut self, packet: &Incoming) -> Disposition {
+        if packet.op.after(self.first) < 0 {
+            return Disposition::Late;
+        }
+        let (me, size) = (self.me, self.size);
+        let Some(operation) = self.operation(packet.op) else { return Disposition::Hold };
+        let Operation { algorithm, root, cut, .. } = *operation;
+        if packet.message_len != cut.message_len() as u64 {
+            let what = format!(
+                "it broadcasts {} bytes where this rank expects {}",
+                packet.message_len,
+                cut.message_len()
+            );
+            return self.disagree(packet.op, packet.source, what);
+        }
+        let Some(range) = cut.range(packet.fragment) else { return Disposition::Reject };
+        if range.len() != packet.payload_len || packet.via != Via::Reliable {
+            return Disposition::Reject;
+        }
+        let route = Route::new(algorithm, root, size, (packet.fragment.0, cut.count()));
+        if !route.children(packet.source).contains(&me) {
+            let what = format!("it sends what comes from another where {root} is root");
+            return self.disagree(packet.op, packet.source, what);
+        }
+        if !operation.owned.insert(packet.fragment.0) {
+            return Disposition::Duplicate;
+        }
+        self.credits.consumed(packet.source);
+        self.pass_on(packet.op, packet.fragment);
+        self.settle();
+        Disposition::Place(range)
+    }
+
+    fn disagree(&mut self, op: OpId, rank: Rank, what: String) -> Disposition {
+        self.events.push_back(Event::Disagreement { op, rank, what });
+        Disposition::Reject
+    }
+
+    /// The next send for which there is room and credit.
+    fn send(&mut self, room: &dyn Room) -> Option<Transmit> {
+        let credits = &self.credits;
+        let may = |to| room.reliable_room(to) > 0 && credits.has_credit(to);
+        let (to, op, fragment) = self.outbox.take(may)?;
+        self.credits.sent(to);
+        let report = self.credits.along(to);
+        let operation = self.operation(op)?;
+        operation.unsent -= 1;
+        *operation.undelivered.entry(to).or_default() += 1;
+        let range = operation.cut.range(fragment).unwrap_or_default();
+        let message_len = operation.cut.message_len() as u64;
+        let piece = Piece { kind: Kind::Fragment, op, fragment, message_len, report };
+        self.settle();
+        Some(Transmit::Send { target: Target::Rank(to), piece, range })
+    }
+
+    fn apply_departure(&mut self, op: OpId, rank: Rank, next: OpId) {
+        if op.after(next) >= 0 {
+            let what = format!("it left before {op}");
+            self.events.push_back(Event::Disagreement { op, rank, what });
+        }
+    }
+
+    /// A rank takes nothing more.
+    fn release(&mut self, rank: Rank) {
+        for op in self.outbox.drop_for(rank) {
+            if let Some(operation) = self.operation(op) {
+                operation.unsent -= 1;
+            }
+        }
+        for operation in &mut self.operations {
+            operation.undelivered.remove(&rank);
+        }
+        self.credits.forget(rank);
+        self.settle();
+    }
+}
+
+impl Core for Unicast {
+    fn start(&mut self, now: Instant, root: Rank, len: u64) -> Result<OpId, StartError> {
+        self.start_with(now, root, len, self.config.algorithm)
+    }
+
+    fn handle_packet(&mut self, _now: Instant, packet: &Incoming) -> Disposition {
+        if packet.source.0 >= self.size || packet.source == self.me {
+            return Disposition::Reject;
+        }
+        self.credits.learn(packet.source, packet.report);
+        match packet.kind {
+            Kind::Fragment => self.handle_fragment(packet),
+            _ => Disposition::Reject,
+        }
+    }
+
+    fn handle_delivered(&mut self, _now: Instant, to: Rank, token: Token) {
+        let Some(operation) = self.operation(token.op) else { return };
+        if let Some(count) = operation.undelivered.get_mut(&to) {
+            *count -= 1;
+            if *count == 0 {
+                operation.undelivered.remove(&to);
+            }
+        }
+        self.settle();
+    }
+
+    fn handle_report(&mut self, _now: Instant, from: Rank, counter: Counter, value: u64) {
+        if counter == Counter::Consumed && from.0 < self.size {
+            self.credits.learn(from, value);
+        }
+    }
+
+    fn handle_told(&mut self, _now: Instant, to: Rank, counter: Counter) {
+        if counter == Counter::Consumed {
+            self.credits.told(to);
+        }
+    }
+
+    fn handle_broken(&mut self, _now: Instant, rank: Rank) {
+        self.credits.forget(rank);
+    }
+
+    fn handle_departed(&mut self, _now: Instant, rank: Rank, next: OpId) {
+        self.departed.push((rank, next));
+        for index in 0..self.operations.len() as u32 {
+            self.apply_departure(self.first.plus(index), rank, next);
+        }
+        self.release(rank);
+    }
+
+    fn handle_timeout(&mut self, _now: Instant) {}
+
+    fn poll_transmit(&mut self, room: &dyn Room) -> Option<Transmit> {
+        if let Some((to, value)) = self.credits.take_report(|to| room.report_room(to)) {
+            return Some(Transmit::Report { to, counter: Counter::Consumed, value });
+        }
+        self.send(room)
+    }
+
+    fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    fn poll_timeout(&self) -> Option<(Timer, Instant)> {
+        None
+    }
+
+    fn peers(&self) -> &[Rank] {
+        &self.peers
+    }
+
+    fn is_drained(&self) -> bool {
+        self.credits.is_clear()
+    }
+
+    fn next_op(&self) -> OpId {
+        self.first.plus(self.operations.len() as u32)
+    }
+}
