@@ -40,6 +40,8 @@ pub mod rank;
 #[cfg(feature = "verbs")]
 pub mod rdma;
 #[forbid(unsafe_code)]
+pub mod sim;
+#[forbid(unsafe_code)]
 pub mod time;
 #[forbid(unsafe_code)]
 pub mod transport;

@@ -12,6 +12,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("protocol", &["rank", "time", "wire", "model"]),
     ("transport", &["rank", "time", "wire", "protocol"]),
     ("driver", &["rank", "time", "wire", "protocol", "transport"]),
+    ("sim", &["rank", "time", "wire", "model", "protocol", "transport", "driver"]),
     ("bootstrap", &["rank"]),
     ("verbs", &[]),
     ("rdma", &["rank", "time", "wire", "protocol", "transport", "bootstrap", "verbs"]),

@@ -31,11 +31,13 @@ pub(super) struct Held {
     most_datagrams: usize,
     copies: usize,
     most_copies: usize,
+    most_kept: usize,
 }
 
 impl Held {
     pub fn new(most_datagrams: usize, most_copies: usize) -> Self {
-        Held { packets: Vec::new(), datagrams: 0, most_datagrams, copies: 0, most_copies }
+        let (packets, datagrams, copies, most_kept) = (Vec::new(), 0, 0, 0);
+        Held { packets, datagrams, most_datagrams, copies, most_copies, most_kept }
     }
 
     /// Keeps a packet, by copying its `bytes` or as it is; returns what is to be given back to the
@@ -47,6 +49,7 @@ impl Held {
         parcel: Parcel,
         bytes: impl FnOnce(&Buffer) -> Box<[u8]>,
     ) -> Option<Parcel> {
+        self.most_kept = self.most_kept.max(self.packets.len() + 1);
         if via == Via::Multicast {
             if self.datagrams == self.most_datagrams {
                 return Some(parcel);
@@ -61,6 +64,11 @@ impl Held {
         }
         self.packets.push((op, via, parcel));
         None
+    }
+
+    /// Packets kept at once, at most.
+    pub fn most_kept(&self) -> usize {
+        self.most_kept
     }
 
     /// The next kept packet of an operation before `next`.

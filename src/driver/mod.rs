@@ -149,6 +149,11 @@ impl<C: Core, T: Transport> Driver<C, T> {
         self.in_flight == 0 && self.core.is_drained()
     }
 
+    /// Packets of operations to come that were kept at once, at most.
+    pub fn most_kept(&self) -> usize {
+        self.held.most_kept()
+    }
+
     /// Whether an abort or farewell is on its way.
     pub fn owes_notices(&self) -> bool {
         !self.owed.is_empty()

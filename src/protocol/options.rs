@@ -297,6 +297,7 @@ impl Options {
             two_stage: two_stage.map_err(|error| refused(&error))?,
             window: window.map_err(|error| refused(&error))?,
             unicast: unicast.map_err(|error| refused(&error))?,
+            history: (self.in_flight + place.reliable_receive_depth) as usize,
             table: if place.multicast { self.table.clone() } else { Table::unicast() },
         };
         Ok(Suite::new(me, size, first, parts))

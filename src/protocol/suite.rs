@@ -47,6 +47,8 @@ pub struct Parts {
     pub unicast: Unicast,
     /// Which operation takes which.
     pub table: Table,
+    /// Operations of which something may come when they are quiescent here.
+    pub history: usize,
 }
 
 /// All protocols at one rank.
@@ -55,8 +57,10 @@ pub struct Suite {
     parts: Parts,
     size: u32,
     peers: Vec<Rank>,
-    /// Operations from `first` on, without gaps; quiescent ones leave from the front.
+    /// Operations from `first` on, without gaps. Quiescent ones leave from the front, but the latest
+    /// `history` stay: their protocol counts copies that come late.
     entries: VecDeque<Entry>,
+    history: usize,
     first: OpId,
     departed: Vec<(Rank, OpId)>,
     events: VecDeque<Event>,
@@ -66,6 +70,7 @@ impl Suite {
     /// The suite of rank `me` of `size`. `first` is the id of the first operation, the same at every rank.
     pub fn new(me: Rank, size: u32, first: OpId, parts: Parts) -> Self {
         Suite {
+            history: parts.history,
             parts,
             size,
             peers: ring_peers(me, size),
@@ -96,7 +101,7 @@ impl Suite {
     /// The operation that a protocol calls `inner`. One that is not begun, or over, stands for the next.
     fn outer(&self, lane: Lane, inner: OpId) -> OpId {
         let is_it = |entry: &Entry| entry.lane == lane && entry.inner == inner;
-        match self.entries.iter().position(is_it) {
+        match self.entries.iter().rposition(is_it) {
             Some(index) => self.first.plus(index as u32),
             None => self.next_op(),
         }
@@ -151,7 +156,9 @@ impl Suite {
         for lane in LANES {
             self.collect_events(lane);
         }
-        while self.entries.front().is_some_and(|entry| entry.is_quiescent) {
+        let history = self.history;
+        let ended = |entry: &Entry| entry.is_quiescent;
+        while self.entries.len() > history && self.entries.front().is_some_and(ended) {
             self.entries.pop_front();
             self.first = self.first.next();
         }
@@ -166,7 +173,7 @@ impl Suite {
 impl Core for Suite {
     fn start(&mut self, now: Instant, root: Rank, len: u64) -> Result<OpId, StartError> {
         let op = self.next_op();
-        let Parts { two_stage, window, unicast, table } = &mut self.parts;
+        let Parts { two_stage, window, unicast, table, .. } = &mut self.parts;
         let (lane, inner) = match table.choose(len, self.size) {
             Algorithm::TwoStage => (Lane::TwoStage, two_stage.start(now, root, len)?),
             Algorithm::Window => (Lane::Window, window.start(now, root, len)?),
@@ -249,8 +256,8 @@ impl Core for Suite {
 
     fn handle_departed(&mut self, now: Instant, rank: Rank, next: OpId) {
         self.departed.push((rank, next));
-        let missed = (0..self.entries.len() as u32).map(|index| self.first.plus(index));
-        for op in missed.filter(|op| op.after(next) >= 0).collect::<Vec<_>>() {
+        let begun = (0..self.entries.len() as u32).map(|index| self.first.plus(index));
+        for op in begun.filter(|op| op.after(next) >= 0).collect::<Vec<_>>() {
             self.left_before(op, rank);
         }
         for lane in LANES {

@@ -37,11 +37,14 @@ impl Debts {
         Debts { first, owed, told, said: Report::initial(first), under_way: Vec::new() }
     }
 
-    /// What `to` should know by now.
+    /// What `to` was told for certain.
     pub fn told(&self, to: Rank) -> Report {
-        let mut told = self.told.get(&to).copied().unwrap_or(Report::initial(self.first));
-        told.advance(self.said);
-        told
+        self.told.get(&to).copied().unwrap_or(Report::initial(self.first))
+    }
+
+    /// What everybody was told, unless it was lost.
+    pub fn said(&self) -> Report {
+        self.said
     }
 
     /// A report is owed to a rank for a broadcast, by a point in time or at once.

@@ -216,18 +216,25 @@ impl Window {
         }
     }
 
-    /// A report that lags too far is due at once.
+    /// A report that lags too far is due at once, or soon where a datagram may have brought it.
     fn owe_what_lags(&mut self) {
         let chunk = self.config.chunk() as i32;
         for index in 0..self.operations.len() {
             let context = self.operations[index].context();
             let Some(to) = self.reports_to(context) else { continue };
-            let (report, told) = (self.report(context), self.debts.told(to));
-            let lag = report.have.after(told.have).max(report.credit.after(told.credit));
-            if lag >= chunk {
-                self.debts.owe(to, context, self.now, self.now);
+            let report = self.report(context);
+            if report.lead(self.debts.told(to)) < chunk {
+                continue;
             }
+            let was_said = report.lead(self.debts.said()) < chunk;
+            let by = if was_said { self.put_off() } else { self.now };
+            self.debts.owe(to, context, self.now, by);
         }
+    }
+
+    /// Until when a report is put off that went along with a multicast.
+    fn put_off(&self) -> Instant {
+        self.now + self.config.acknowledge_after * PUT_OFF
     }
 
     /// Emits the events that the operations' states call for, and lets complete ones go.
@@ -436,8 +443,7 @@ impl Window {
         if context.0 == self.me {
             self.to_multicast = Some(Transmit::Resend { target: Target::Group, slot, token });
             if self.config.piggyback {
-                let by = self.now + self.config.acknowledge_after * PUT_OFF;
-                self.debts.put_off(by, report);
+                self.debts.put_off(self.put_off(), report);
             }
         }
         self.settle();

@@ -33,6 +33,11 @@ impl Report {
         (value & 1 == 1).then(|| Report { have, credit: Seq(have.0.wrapping_sub(lag)) })
     }
 
+    /// By how much another report is behind this one.
+    pub fn lead(self, other: Report) -> i32 {
+        self.have.after(other.have).max(self.credit.after(other.credit))
+    }
+
     /// Takes over what a later report adds; whether it adds anything.
     pub fn advance(&mut self, later: Report) -> bool {
         let before = *self;

@@ -1,0 +1,364 @@
+//! Ranks on the simulated network: each the real driver with a real core.
+
+use super::checkers;
+use super::faults::Faults;
+use super::network::{Event, Network};
+use super::outcome::{Call, Outcome, Violation};
+use super::plan::{MOST_COPIED, Plan};
+use super::transport::SimTransport;
+use crate::driver::{Driver, Failure, Identity};
+use crate::protocol::Core;
+use crate::rank::{OpId, Rank};
+use crate::time::Instant;
+use crate::wire::Key;
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{Rng, SeedableRng};
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+/// Turns that a rank takes at one point in time at most, before it must be doing something wrong.
+const TURNS_ON_END: u32 = 10_000;
+
+/// One rank.
+struct Member<C> {
+    driver: Driver<C, SimTransport>,
+    /// The next broadcast to call, and when.
+    next: usize,
+    calls_at: u64,
+    /// In flight: the broadcast and its operation.
+    flying: VecDeque<(usize, OpId)>,
+    ended: usize,
+    computes_until: u64,
+    failure: Option<Failure>,
+}
+
+impl<C: Core> Member<C> {
+    fn is_done(&self, steps: usize) -> bool {
+        self.ended == steps || self.failure.is_some()
+    }
+}
+
+/// All ranks and the network between them.
+pub struct Cluster<'a, C> {
+    plan: &'a Plan,
+    network: Rc<RefCell<Network>>,
+    members: Vec<Member<C>>,
+    draw: ChaCha8Rng,
+    calls: Vec<Vec<Call>>,
+    done: u32,
+    events: u64,
+    trace: u64,
+    now: u64,
+}
+
+impl<'a, C: Core + std::fmt::Debug> Cluster<'a, C> {
+    /// The ranks of a plan, with the cores that `make` makes.
+    pub fn new(plan: &'a Plan, mut make: impl FnMut(Rank) -> C) -> Self {
+        let Plan { size, costs, depths, faults, seed, .. } = plan;
+        let mut network = Network::new(*size, *costs, *depths, *faults, *seed);
+        for (rank, factor) in &plan.slow {
+            network.port(*rank).slowness = *factor;
+        }
+        if let Some((rank, at)) = plan.crash {
+            network.queue.put(at, Event::Crash(rank));
+        }
+        let network = Rc::new(RefCell::new(network));
+        let members = (0..*size).map(Rank).map(|rank| {
+            let transport = SimTransport::new(rank, Rc::clone(&network), plan.packet_len);
+            let identity = Identity {
+                rank,
+                key: Key(7),
+                payload_crc: true,
+                most_held: (depths.receive / 2) as usize,
+                most_copied: MOST_COPIED.max(*size) as usize,
+            };
+            Member {
+                driver: Driver::new(make(rank), transport, identity),
+                next: 0,
+                calls_at: 0,
+                flying: VecDeque::new(),
+                ended: 0,
+                computes_until: 0,
+                failure: None,
+            }
+        });
+        let mut draw = ChaCha8Rng::seed_from_u64(*seed);
+        draw.set_stream(1);
+        let mut cluster = Cluster {
+            plan,
+            members: members.collect(),
+            network,
+            draw,
+            calls: vec![vec![Call::default(); *size as usize]; plan.steps.len()],
+            done: 0,
+            events: 0,
+            trace: 0xcbf2_9ce4_8422_2325,
+            now: 0,
+        };
+        for rank in (0..*size).map(Rank) {
+            cluster.plan_call(rank);
+            cluster.network.borrow_mut().wake_at(rank, 0);
+        }
+        cluster
+    }
+
+    /// Runs until every rank has ended every broadcast, then until nothing is owed.
+    ///
+    /// # Errors
+    /// If anything does not hold that must.
+    pub fn run(mut self) -> Result<Outcome, Violation> {
+        let size = self.plan.size;
+        self.run_until("a broadcast is open", |cluster| cluster.done >= cluster.expected())?;
+        let outcome = self.outcome();
+        checkers::all_ended(self.plan, &outcome)?;
+        if self.plan.crash.is_none() {
+            self.network.borrow_mut().faults = Faults::default();
+            for rank in (0..size).map(Rank) {
+                let mut network = self.network.borrow_mut();
+                network.port(rank).sleeps = false;
+                network.wake(rank);
+            }
+            self.run_until("something is owed", Self::is_quiet)?;
+        }
+        for (rank, member) in (0..).map(Rank).zip(&self.members) {
+            let (out, kept) = (member.driver.transport().most_out(), member.driver.most_kept());
+            checkers::bounded(self.plan, rank, out, kept)?;
+        }
+        Ok(self.outcome())
+    }
+
+    /// Ranks that are expected to come to an end.
+    fn expected(&self) -> u32 {
+        let network = self.network.borrow();
+        let dead = network.ports.iter().zip(&self.members);
+        let steps = self.plan.steps.len();
+        let dead = dead.filter(|(port, member)| port.is_dead && !member.is_done(steps)).count();
+        self.plan.size - dead as u32
+    }
+
+    fn is_quiet(&self) -> bool {
+        self.network.borrow().in_transit == 0
+            && self.members.iter().all(|member| member.driver.is_quiescent())
+    }
+
+    fn run_until(
+        &mut self,
+        what: &str,
+        mut ends: impl FnMut(&Self) -> bool,
+    ) -> Result<(), Violation> {
+        // Looking at all ranks after each event would take most of the time.
+        let mut look_in = 0_u32;
+        loop {
+            if look_in == 0 {
+                if ends(self) {
+                    return Ok(());
+                }
+                look_in = self.plan.size / 4;
+            } else {
+                look_in -= 1;
+            }
+            let next = self.network.borrow_mut().queue.take();
+            let Some((now, event)) = next else {
+                if ends(self) {
+                    return Ok(());
+                }
+                return Err(self.stuck(what, "nothing happens any more"));
+            };
+            if now > self.plan.limit {
+                return Err(self.stuck(what, "the limit of time has passed"));
+            }
+            self.now = now;
+            self.events += 1;
+            self.note(now, &event);
+            match event {
+                Event::Turn(rank) => self.turn(now, rank)?,
+                event => self.network.borrow_mut().happen(now, event),
+            }
+        }
+    }
+
+    fn stuck(&self, what: &str, why: &str) -> Violation {
+        let steps = self.plan.steps.len();
+        let open = self.members.iter().position(|member| !member.is_done(steps));
+        let owing = self.members.iter().position(|member| !member.driver.is_quiescent());
+        if std::env::var_os("DBG").is_some() {
+            for (i, m) in self.members.iter().enumerate() {
+                let mut n = self.network.borrow_mut();
+                eprintln!(
+                    "{i}: done {} quiet {} computes {} port {:?}\n",
+                    m.ended,
+                    m.driver.is_quiescent(),
+                    m.computes_until,
+                    n.port(Rank(i as u32))
+                );
+                eprintln!("   core {:?}\n", m.driver.core());
+            }
+        }
+        let at = match (open, owing) {
+            (Some(rank), _) => {
+                format!("rank {rank} is in broadcast {}", self.members[rank].ended)
+            }
+            (None, Some(rank)) => format!("rank {rank} is not quiescent"),
+            (None, None) => format!("{} messages are in transit", self.network.borrow().in_transit),
+        };
+        Violation(format!("{what} after {} ns, and {why}: {at}", self.now))
+    }
+
+    /// Mixes an event into the trace (FNV-1a).
+    fn note(&mut self, now: u64, event: &Event) {
+        let (kind, rank, more) = match event {
+            Event::Turn(rank) => (0, *rank, 0),
+            Event::Multicast { from, bytes } => (1, *from, bytes.len() as u64),
+            Event::Datagram { to, bytes } => (2, *to, bytes.len() as u64),
+            Event::Left(rank, _) => (3, *rank, 0),
+            Event::Message(message) => (4, message.to, u64::from(message.token.fragment.0)),
+            Event::Report { to, value, .. } => (5, *to, *value),
+            Event::Read { from, slot, .. } => (6, *from, u64::from(*slot)),
+            Event::Complete(rank, _) => (7, *rank, 0),
+            Event::Crash(rank) => (8, *rank, 0),
+        };
+        for word in [now, kind, u64::from(rank.0), more] {
+            self.trace = (self.trace ^ word).wrapping_mul(0x0100_0000_01b3);
+        }
+    }
+
+    /// Draws when a rank calls its next broadcast.
+    fn plan_call(&mut self, rank: Rank) {
+        let Plan { interval, skew, .. } = self.plan;
+        let late = if *skew > 0 { self.draw.next_u64() % (skew + 1) } else { 0 };
+        let cpu = self.network.borrow_mut().port(rank).cpu;
+        let member = &mut self.members[rank.index()];
+        member.calls_at = cpu.max(member.next as u64 * interval) + late;
+    }
+
+    fn turn(&mut self, now: u64, rank: Rank) -> Result<(), Violation> {
+        {
+            let mut network = self.network.borrow_mut();
+            network.now = now;
+            let port = network.port(rank);
+            if port.is_dead || port.turn_at != Some(now) {
+                return Ok(());
+            }
+            port.turn_at = None;
+            port.cpu = port.cpu.max(now);
+        }
+        for _ in 0..TURNS_ON_END {
+            let at = self.network.borrow_mut().port(rank).cpu;
+            let until = self.members[rank.index()].computes_until;
+            if at < until {
+                self.network.borrow_mut().wake_at(rank, until);
+                return Ok(());
+            }
+            self.call(rank, at)?;
+            if self.members[rank.index()].failure.is_some() {
+                return Ok(());
+            }
+            let turned = self.members[rank.index()].driver.turn(Instant::from_nanos(at), None);
+            let worked = match turned {
+                Ok(worked) => worked,
+                Err(failure) => {
+                    self.fail(rank, failure);
+                    return Ok(());
+                }
+            };
+            let ended = self.end(rank)?;
+            if !worked && !ended {
+                self.rest(rank, at);
+                return Ok(());
+            }
+        }
+        Err(Violation(format!("{rank} finds no rest after {now} ns")))
+    }
+
+    /// Calls the broadcasts whose time has come.
+    fn call(&mut self, rank: Rank, at: u64) -> Result<(), Violation> {
+        loop {
+            let member = &mut self.members[rank.index()];
+            let step = member.next;
+            let is_full = member.flying.len() >= self.plan.at_once;
+            if step >= self.plan.steps.len() || is_full || member.calls_at > at {
+                return Ok(());
+            }
+            let root = self.plan.steps[step].root;
+            let len = self.plan.steps[step].len;
+            let message = if root == rank { self.plan.message(step) } else { vec![0xee; len] };
+            let started = member.driver.start_owned(Instant::from_nanos(at), root, message);
+            let op = started.map_err(|error| Violation(format!("{rank}: {error}")))?;
+            member.flying.push_back((step, op));
+            member.next += 1;
+            self.calls[step][rank.index()].began = at;
+            self.plan_call(rank);
+        }
+    }
+
+    /// Takes the broadcasts that have ended; whether there were any.
+    fn end(&mut self, rank: Rank) -> Result<bool, Violation> {
+        let mut any = false;
+        let cpu = self.network.borrow_mut().port(rank).cpu;
+        while let Some((step, op)) = self.members[rank.index()].flying.front().copied() {
+            let member = &mut self.members[rank.index()];
+            if !member.driver.take_complete(op) {
+                break;
+            }
+            any = true;
+            member.flying.pop_front();
+            checkers::in_order(rank, member.ended, step)?;
+            member.ended += 1;
+            let bytes = member.driver.take_message(op).unwrap_or_default();
+            checkers::same_bytes(self.plan, rank, step, &bytes)?;
+            self.calls[step][rank.index()].ended = cpu.max(1);
+            let elsewhere = self.plan.computing.iter();
+            for computing in elsewhere.filter(|one| one.rank == rank && one.after == step) {
+                member.computes_until = cpu + computing.nanos;
+            }
+            if member.is_done(self.plan.steps.len()) {
+                self.done += 1;
+                self.network.borrow_mut().port(rank).sleeps = self.plan.leaves;
+            } else if self.plan.at_once == 1 {
+                self.plan_call(rank);
+            }
+        }
+        Ok(any)
+    }
+
+    fn fail(&mut self, rank: Rank, failure: Failure) {
+        let member = &mut self.members[rank.index()];
+        if !member.is_done(self.plan.steps.len()) {
+            self.done += 1;
+        }
+        member.failure = Some(failure);
+    }
+
+    /// Puts the next turn, where there is a reason for one.
+    fn rest(&mut self, rank: Rank, at: u64) {
+        let member = &self.members[rank.index()];
+        let timer = member.driver.next_timeout().map(Instant::as_nanos);
+        let is_open = member.next < self.plan.steps.len() && member.calls_at > at;
+        let call = is_open.then_some(member.calls_at);
+        let mut network = self.network.borrow_mut();
+        if let Some(next) = timer.into_iter().chain(call).min() {
+            network.wake_at(rank, next.max(at));
+        }
+        let port = network.port(rank);
+        if !port.completions.is_empty() || !port.reports.is_empty() {
+            network.wake_at(rank, at);
+        }
+    }
+
+    fn outcome(&self) -> Outcome {
+        let failures = self.members.iter().map(|member| {
+            let failure = member.failure.as_ref();
+            failure.map(|failure| (failure.rank, failure.reason.clone()))
+        });
+        Outcome {
+            calls: self.calls.clone(),
+            statistics: self.members.iter().map(|member| member.driver.statistics()).collect(),
+            failures: failures.collect(),
+            overflowed: self.network.borrow().ports.iter().map(|port| port.overflowed).sum(),
+            events: self.events,
+            ended: self.now,
+            trace: self.trace,
+        }
+    }
+}

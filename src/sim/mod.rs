@@ -1,0 +1,59 @@
+//! A deterministic simulator: thousands of ranks in one thread, each the very driver and core that run
+//! on hardware.
+//!
+//! Simulated are the ranks' CPUs (what a call costs, and that one rank's calls come one after
+//! another), their adapters (posted receives and their overflow, rings, counters, one message after
+//! another on the wire) and the wire (latencies, loss, bursts of it, duplication, delay). Not simulated
+//! are switches and contention in the fabric, and what the adapter's memory accesses cost. Time is an
+//! integer of nanoseconds; everything random comes from one seed, so that a run repeats exactly.
+//!
+//! ```
+//! use verbcast::protocol::choice::{Algorithm, Table};
+//! use verbcast::protocol::options::Options;
+//! use verbcast::rank::Rank;
+//! use verbcast::sim::{Plan, Step, simulate};
+//!
+//! let plan = Plan::new(64, vec![Step { root: Rank(0), len: 8 }]);
+//! let options = Options { table: Table::uniform(Algorithm::Window), ..Options::default() };
+//! let outcome = simulate(&plan, &options).unwrap();
+//! assert!(outcome.latency(0, Rank(0)) < 20_000);
+//! ```
+
+mod checkers;
+mod cluster;
+mod costs;
+mod faults;
+mod network;
+mod outcome;
+mod plan;
+mod queue;
+pub mod swarm;
+mod transport;
+
+pub use cluster::Cluster;
+pub use costs::Costs;
+pub use faults::{CERTAIN, Faults};
+pub use network::Depths;
+pub use outcome::{Call, Outcome, Violation};
+pub use plan::{Computing, Plan, Step};
+pub use transport::SimTransport;
+
+use crate::protocol::options::Options;
+
+/// Runs a plan with the protocols and parameters of `options`.
+///
+/// # Errors
+/// If the options contradict the plan, or anything does not hold that must: the bytes and their order,
+/// the bounds of buffers, an end of all waiting, nothing owed in the end.
+pub fn simulate(plan: &Plan, options: &Options) -> Result<Outcome, Violation> {
+    let refused = |error: &dyn std::fmt::Display| Violation(error.to_string());
+    let depths = plan.depths;
+    options.validate(depths.receive, depths.ring).map_err(|error| refused(&error))?;
+    let mut suites = Vec::new();
+    for rank in (0..plan.size).map(crate::rank::Rank) {
+        suites.push(options.suite(&plan.place(rank)).map_err(|error| refused(&error))?);
+    }
+    let mut suites = suites.into_iter();
+    let make = |_| suites.next().expect("there is a suite for each rank");
+    Cluster::new(plan, make).run()
+}

@@ -1,0 +1,435 @@
+//! Adapters and the wire between them.
+
+use super::costs::Costs;
+use super::faults::{Faults, fate};
+use super::queue::Queue;
+use crate::protocol::{Counter, Token, Via};
+use crate::rank::Rank;
+use crate::transport::Arrival;
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{Rng, SeedableRng};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::rc::Rc;
+
+/// A packet's bytes, shared by all who have them.
+pub(super) type Bytes = Rc<[u8]>;
+
+/// How much an adapter holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Depths {
+    /// Receives posted for datagrams.
+    pub receive: u32,
+    /// Datagrams on their way out at most.
+    pub send: u32,
+    /// Receives posted for reliable messages.
+    pub reliable_receive: u32,
+    /// Reliable messages on their way out at most.
+    pub reliable_send: u32,
+    /// Slots of the ring, a power of two.
+    pub ring: u32,
+    /// Fetches under way at most.
+    pub fetch: u32,
+}
+
+impl Default for Depths {
+    /// As the real transport's.
+    fn default() -> Self {
+        Depths {
+            receive: 64,
+            send: 32,
+            reliable_receive: 32,
+            reliable_send: 32,
+            ring: 32,
+            fetch: 8,
+        }
+    }
+}
+
+/// Something that happens at a time.
+#[derive(Debug)]
+pub(super) enum Event {
+    /// A rank's CPU looks at what there is.
+    Turn(Rank),
+    /// A multicast arrives wherever it is not lost.
+    Multicast { from: Rank, bytes: Bytes },
+    /// One receiver's copy of a multicast arrives.
+    Datagram { to: Rank, bytes: Bytes },
+    /// A datagram has left its sender.
+    Left(Rank, Option<u32>),
+    /// A reliable message arrives.
+    Message(Message),
+    /// A report arrives.
+    Report { from: Rank, to: Rank, counter: Counter, value: u64 },
+    /// A read request arrives at the ring's owner.
+    Read { from: Rank, owner: Rank, slot: u32, token: Token },
+    /// Something for the rank's completion queue.
+    Complete(Rank, Completion),
+    /// A rank dies.
+    Crash(Rank),
+}
+
+/// A reliable message.
+#[derive(Debug)]
+pub(super) struct Message {
+    pub from: Rank,
+    pub to: Rank,
+    pub bytes: Bytes,
+    pub token: Token,
+    pub slot: Option<u32>,
+}
+
+/// An entry of a completion queue.
+#[derive(Debug)]
+pub(super) enum Completion {
+    Packet(Via, Bytes),
+    /// A reliable send was acknowledged; it may have been from a slot.
+    Sent(Rank, Token, Option<u32>),
+    Told(Rank, Counter),
+    Fetched(Rank, Token, Bytes),
+    Alive(Rank),
+    Broken(Rank),
+}
+
+/// One rank's adapter, and the time of its CPU.
+#[derive(Debug, Default)]
+pub(super) struct Port {
+    pub completions: VecDeque<Completion>,
+    /// What others have written and this rank has not looked at.
+    pub reports: BTreeMap<(Rank, u8), u64>,
+    /// Receives in use: arrived, or in the driver's hands.
+    pub datagrams_used: u32,
+    pub messages_used: u32,
+    /// Messages that wait for a receive, by connection, and the connections in the order of waiting.
+    stalled: BTreeMap<Rank, VecDeque<Message>>,
+    queue: VecDeque<Rank>,
+    pub datagrams_leaving: u32,
+    pub messages_leaving: u32,
+    pub fetching: u32,
+    pub telling: BTreeSet<(Rank, u8)>,
+    pub ring: BTreeMap<u32, Slot>,
+    /// Connections that were reported broken.
+    broken: BTreeSet<Rank>,
+    is_bad: bool,
+    pub is_dead: bool,
+    /// Up to when the CPU is busy.
+    pub cpu: u64,
+    /// The CPU takes this many times as long.
+    pub slowness: u64,
+    /// Up to when the adapter is sending.
+    wire: u64,
+    /// When a connection delivers next at the earliest, so that its order is kept.
+    order: BTreeMap<Rank, u64>,
+    /// Datagrams that found no receive.
+    pub overflowed: u64,
+    /// The next turn that is put, and whether the rank takes turns at all.
+    pub turn_at: Option<u64>,
+    pub sleeps: bool,
+}
+
+/// A slot of a ring.
+#[derive(Debug)]
+pub(super) struct Slot {
+    pub bytes: Bytes,
+    pub leaving: u32,
+}
+
+/// All adapters.
+#[derive(Debug)]
+pub(super) struct Network {
+    pub ports: Vec<Port>,
+    pub queue: Queue<Event>,
+    pub costs: Costs,
+    pub depths: Depths,
+    pub faults: Faults,
+    pub broken_after: u64,
+    draw: ChaCha8Rng,
+    /// Reliable messages, reports and reads on their way.
+    pub in_transit: u64,
+    pub now: u64,
+}
+
+impl Network {
+    pub fn new(size: u32, costs: Costs, depths: Depths, faults: Faults, seed: u64) -> Self {
+        let mut ports = Vec::new();
+        ports.resize_with(size as usize, || Port { slowness: 1, ..Port::default() });
+        Network {
+            ports,
+            queue: Queue::new(),
+            costs,
+            depths,
+            faults,
+            broken_after: 1_000_000,
+            draw: ChaCha8Rng::seed_from_u64(seed),
+            in_transit: 0,
+            now: 0,
+        }
+    }
+
+    pub fn port(&mut self, rank: Rank) -> &mut Port {
+        &mut self.ports[rank.index()]
+    }
+
+    /// The CPU of a rank is busy for a while.
+    pub fn spend(&mut self, rank: Rank, nanos: u64) {
+        let port = self.port(rank);
+        port.cpu += nanos * port.slowness;
+    }
+
+    /// When `bytes` that a rank posts now have left its adapter.
+    fn departure(&mut self, from: Rank, bytes: usize) -> u64 {
+        let on_the_wire = self.costs.on_the_wire(bytes);
+        let port = self.port(from);
+        port.wire = port.wire.max(port.cpu) + on_the_wire;
+        port.wire
+    }
+
+    fn jitter(&mut self) -> u64 {
+        match self.costs.jitter {
+            0 => 0,
+            most => self.draw.next_u64() % (most + 1),
+        }
+    }
+
+    /// When something that leaves at `left` arrives at `to`, behind everything sent there before.
+    fn in_order(&mut self, from: Rank, to: Rank, left: u64) -> u64 {
+        let at = left + self.costs.unicast_latency + self.jitter();
+        let order = self.port(from).order.entry(to).or_default();
+        *order = at.max(*order);
+        *order
+    }
+
+    pub fn multicast(&mut self, from: Rank, bytes: Bytes, slot: Option<u32>) {
+        self.spend(from, self.costs.post_datagram);
+        let left = self.departure(from, bytes.len());
+        self.port(from).datagrams_leaving += 1;
+        self.queue.put(left, Event::Left(from, slot));
+        let at = left + self.costs.multicast_latency + self.jitter();
+        self.queue.put(at, Event::Multicast { from, bytes });
+    }
+
+    pub fn message(&mut self, message: Message) {
+        let (from, to) = (message.from, message.to);
+        self.spend(from, self.costs.post_reliable);
+        let left = self.departure(from, message.bytes.len());
+        self.port(from).messages_leaving += 1;
+        let at = self.in_order(from, to, left);
+        self.in_transit += 1;
+        self.queue.put(at, Event::Message(message));
+    }
+
+    pub fn report(&mut self, from: Rank, to: Rank, counter: Counter, value: u64) {
+        self.spend(from, self.costs.post_one_sided);
+        let left = self.departure(from, size_of::<u64>());
+        self.port(from).telling.insert((to, counter as u8));
+        let at = self.in_order(from, to, left);
+        self.in_transit += 1;
+        self.queue.put(at, Event::Report { from, to, counter, value });
+    }
+
+    pub fn fetch(&mut self, from: Rank, owner: Rank, slot: u32, token: Token) {
+        self.spend(from, self.costs.post_one_sided);
+        let left = self.departure(from, 0);
+        self.port(from).fetching += 1;
+        let at = self.in_order(from, owner, left);
+        self.in_transit += 1;
+        self.queue.put(at, Event::Read { from, owner, slot, token });
+    }
+
+    pub fn probe(&mut self, from: Rank, to: Rank) {
+        let at = self.port(from).cpu + 2 * self.costs.unicast_latency;
+        match self.ports[to.index()].is_dead {
+            true => self.breaks(at, from, to),
+            false => self.queue.put(at, Event::Complete(from, Completion::Alive(to))),
+        }
+    }
+
+    /// Tells a rank, once, that another does not answer.
+    fn breaks(&mut self, now: u64, at: Rank, peer: Rank) {
+        if self.port(at).broken.insert(peer) {
+            let when = now + self.broken_after;
+            self.queue.put(when, Event::Complete(at, Completion::Broken(peer)));
+        }
+    }
+
+    /// An answer arrives one latency later.
+    fn answer(&mut self, now: u64, to: Rank, completion: Completion) {
+        let at = now + self.costs.unicast_latency;
+        self.queue.put(at, Event::Complete(to, completion));
+    }
+
+    /// Lets an event happen, other than a turn.
+    pub fn happen(&mut self, now: u64, event: Event) {
+        self.now = now;
+        match event {
+            Event::Turn(_) => {}
+            Event::Multicast { from, bytes } => self.spread(now, from, &bytes),
+            Event::Datagram { to, bytes } => self.datagram(to, bytes),
+            Event::Left(from, slot) => {
+                let port = self.port(from);
+                port.datagrams_leaving -= 1;
+                port.left(slot);
+                self.wake(from);
+            }
+            Event::Message(message) => self.arrive(now, message),
+            Event::Report { from, to, counter, value } => {
+                self.in_transit -= 1;
+                if self.port(to).is_dead {
+                    self.port(from).telling.remove(&(to, counter as u8));
+                    return self.breaks(now, from, to);
+                }
+                self.port(to).reports.insert((from, counter as u8), value);
+                self.wake(to);
+                self.answer(now, from, Completion::Told(to, counter));
+            }
+            Event::Read { from, owner, slot, token } => {
+                self.in_transit -= 1;
+                if self.port(owner).is_dead {
+                    self.port(from).fetching -= 1;
+                    return self.breaks(now, from, owner);
+                }
+                let found = self.port(owner).ring.get(&slot).map(|slot| Rc::clone(&slot.bytes));
+                let bytes = found.unwrap_or_default();
+                let on_the_wire = self.costs.on_the_wire(bytes.len());
+                self.answer(now + on_the_wire, from, Completion::Fetched(owner, token, bytes));
+            }
+            Event::Complete(rank, completion) => {
+                if let Completion::Sent(.., slot) = completion {
+                    let port = self.port(rank);
+                    port.messages_leaving -= 1;
+                    port.left(slot);
+                }
+                if let Completion::Told(to, counter) = completion {
+                    self.port(rank).telling.remove(&(to, counter as u8));
+                }
+                self.port(rank).completions.push_back(completion);
+                self.wake(rank);
+            }
+            Event::Crash(rank) => self.crash(now, rank),
+        }
+    }
+
+    fn spread(&mut self, now: u64, from: Rank, bytes: &Bytes) {
+        for to in (0..self.ports.len() as u32).map(Rank).filter(|to| *to != from) {
+            if self.faults == Faults::default() {
+                self.datagram(to, Rc::clone(bytes));
+                continue;
+            }
+            let Network { ports, draw, faults, queue, .. } = self;
+            let delays = fate(faults, &mut ports[to.index()].is_bad, draw);
+            for delay in delays {
+                queue.put(now + delay, Event::Datagram { to, bytes: Rc::clone(bytes) });
+            }
+        }
+    }
+
+    fn datagram(&mut self, to: Rank, bytes: Bytes) {
+        let depth = self.depths.receive;
+        let port = self.port(to);
+        if port.is_dead {
+            return;
+        }
+        if port.datagrams_used == depth {
+            port.overflowed += 1;
+            return;
+        }
+        port.datagrams_used += 1;
+        port.completions.push_back(Completion::Packet(Via::Multicast, bytes));
+        self.wake(to);
+    }
+
+    fn arrive(&mut self, now: u64, message: Message) {
+        let Message { from, to, slot, .. } = message;
+        if self.port(to).is_dead {
+            self.in_transit -= 1;
+            let port = self.port(from);
+            port.messages_leaving -= 1;
+            port.left(slot);
+            return self.breaks(now, from, to);
+        }
+        let port = self.port(to);
+        let queue = port.stalled.entry(from).or_default();
+        if queue.is_empty() {
+            port.queue.push_back(from);
+        }
+        queue.push_back(message);
+        self.admit(now, to);
+    }
+
+    /// Takes messages for which there are receives, connection by connection.
+    pub fn admit(&mut self, now: u64, to: Rank) {
+        let depth = self.depths.reliable_receive;
+        loop {
+            let port = &mut self.ports[to.index()];
+            if port.messages_used >= depth {
+                return;
+            }
+            let Some(from) = port.queue.pop_front() else { return };
+            let Some(queue) = port.stalled.get_mut(&from) else { continue };
+            let Some(message) = queue.pop_front() else { continue };
+            if queue.is_empty() {
+                port.stalled.remove(&from);
+            } else {
+                port.queue.push_back(from);
+            }
+            port.messages_used += 1;
+            let Message { bytes, token, slot, .. } = message;
+            port.completions.push_back(Completion::Packet(Via::Reliable, bytes));
+            self.in_transit -= 1;
+            self.wake(to);
+            self.answer(now, from, Completion::Sent(to, token, slot));
+        }
+    }
+
+    fn crash(&mut self, now: u64, rank: Rank) {
+        let port = self.port(rank);
+        port.is_dead = true;
+        let stalled = std::mem::take(&mut port.stalled);
+        port.queue.clear();
+        for message in stalled.into_values().flatten() {
+            self.in_transit -= 1;
+            let sender = self.port(message.from);
+            sender.messages_leaving -= 1;
+            sender.left(message.slot);
+            self.breaks(now, message.from, rank);
+        }
+    }
+
+    /// Puts a turn of a rank's CPU, as soon as it is free.
+    pub fn wake(&mut self, rank: Rank) {
+        let at = self.now.max(self.port(rank).cpu);
+        self.wake_at(rank, at);
+    }
+
+    /// Puts a turn no later than `at`, unless the rank takes none.
+    pub fn wake_at(&mut self, rank: Rank, at: u64) {
+        let port = self.port(rank);
+        if port.is_dead || port.sleeps || port.turn_at.is_some_and(|before| before <= at) {
+            return;
+        }
+        port.turn_at = Some(at);
+        self.queue.put(at, Event::Turn(rank));
+    }
+}
+
+impl Port {
+    fn left(&mut self, slot: Option<u32>) {
+        if let Some(slot) = slot.and_then(|slot| self.ring.get_mut(&slot)) {
+            slot.leaving -= 1;
+        }
+    }
+}
+
+impl From<Completion> for Option<Arrival> {
+    /// What needs no buffer.
+    fn from(completion: Completion) -> Self {
+        match completion {
+            Completion::Packet(..) | Completion::Fetched(..) => None,
+            Completion::Sent(to, token, _) => Some(Arrival::Delivered { to, token }),
+            Completion::Told(to, counter) => Some(Arrival::Told { to, counter }),
+            Completion::Alive(peer) => Some(Arrival::Alive { peer }),
+            Completion::Broken(peer) => {
+                Some(Arrival::Broken { peer, reason: "its adapter is gone".to_owned() })
+            }
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! What a simulation is of.
+
+use super::costs::Costs;
+use super::faults::Faults;
+use super::network::Depths;
+use crate::protocol::options::Place;
+use crate::rank::{OpId, Rank};
+use crate::wire::HEADER_LEN;
+
+/// A broadcast.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// Its root.
+    pub root: Rank,
+    /// Length of its message in bytes.
+    pub len: usize,
+}
+
+/// A rank that is elsewhere for a while.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Computing {
+    /// Which rank.
+    pub rank: Rank,
+    /// After which broadcast, from 0.
+    pub after: usize,
+    /// For how long, in nanoseconds.
+    pub nanos: u64,
+}
+
+/// What a simulation is of. Times are in nanoseconds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// The number of ranks.
+    pub size: u32,
+    /// The broadcasts.
+    pub steps: Vec<Step>,
+    /// The id of the first.
+    pub first_op: OpId,
+    /// Broadcasts that a rank has in flight at most.
+    pub at_once: usize,
+    /// The n-th broadcast is called no earlier than n times this.
+    pub interval: u64,
+    /// Every rank calls each broadcast up to this much later, drawn anew each time.
+    pub skew: u64,
+    /// Ranks whose CPU takes so many times as long.
+    pub slow: Vec<(Rank, u64)>,
+    /// Ranks that are elsewhere for a while.
+    pub computing: Vec<Computing>,
+    /// A rank that dies, and when.
+    pub crash: Option<(Rank, u64)>,
+    /// Whether a rank that has everything polls no more, until all have.
+    pub leaves: bool,
+    /// What everything takes.
+    pub costs: Costs,
+    /// How much adapters hold.
+    pub depths: Depths,
+    /// What goes wrong.
+    pub faults: Faults,
+    /// Bytes of a packet, header included.
+    pub packet_len: usize,
+    /// Seed of everything that is drawn.
+    pub seed: u64,
+    /// When a simulation that has not ended counts as hanging.
+    pub limit: u64,
+}
+
+/// Reliable messages of operations to come that a rank keeps as copies.
+pub(super) const MOST_COPIED: u32 = 256;
+
+impl Plan {
+    /// Broadcasts of `len` bytes by `root`, one after another, where nothing goes wrong.
+    pub fn new(size: u32, steps: Vec<Step>) -> Self {
+        Plan {
+            size,
+            steps,
+            first_op: OpId(0),
+            at_once: 1,
+            interval: 0,
+            skew: 0,
+            slow: Vec::new(),
+            computing: Vec::new(),
+            crash: None,
+            leaves: false,
+            costs: Costs::default(),
+            depths: Depths::default(),
+            faults: Faults::default(),
+            packet_len: 4096,
+            seed: 1,
+            limit: 600_000_000_000,
+        }
+    }
+
+    /// Bytes of a message in a fragment.
+    pub fn fragment_len(&self) -> usize {
+        self.packet_len - HEADER_LEN
+    }
+
+    /// Where the core of a rank runs.
+    pub fn place(&self, me: Rank) -> Place {
+        Place {
+            me,
+            size: self.size,
+            first: self.first_op,
+            seed: self.seed,
+            fragment_len: self.fragment_len(),
+            multicast: true,
+            receive_depth: self.depths.receive,
+            reliable_receive_depth: self.depths.reliable_receive,
+            most_copied: MOST_COPIED.max(self.size),
+            ring_depth: self.depths.ring,
+        }
+    }
+
+    /// The message of a broadcast: bytes that differ from one to the next.
+    pub fn message(&self, step: usize) -> Vec<u8> {
+        (0..self.steps[step].len).map(|at| (at * 31 + at / 64 + step * 17) as u8).collect()
+    }
+}

@@ -1,0 +1,189 @@
+//! Many small simulations, each drawn from a seed.
+
+use super::faults::Faults;
+use super::network::Depths;
+use super::outcome::Violation;
+use super::plan::{Computing, Plan, Step};
+use super::simulate;
+use crate::protocol::options::Options;
+use crate::protocol::window::Repair;
+use crate::rank::{OpId, Rank};
+use crate::wire::HEADER_LEN;
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{Rng, SeedableRng};
+use std::fmt;
+
+/// Bytes of a message in a fragment.
+const FRAGMENT: u32 = 64;
+
+/// A simulation that a seed has drawn.
+#[derive(Clone, Debug)]
+pub struct Drawn {
+    /// The seed.
+    pub seed: u64,
+    /// What is simulated.
+    pub plan: Plan,
+    /// The protocols' parameters, as text and as they are used.
+    pub settings: Vec<(&'static str, String)>,
+    /// As they are used.
+    pub options: Options,
+}
+
+impl fmt::Display for Drawn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "seed {}:", self.seed)?;
+        for (name, value) in &self.settings {
+            write!(f, " {name}={value}")?;
+        }
+        write!(f, "; {:?}", self.plan)
+    }
+}
+
+/// A seed whose simulation went wrong.
+#[derive(Clone, Debug)]
+pub struct Failed {
+    /// What was drawn.
+    pub drawn: Box<Drawn>,
+    /// What went wrong.
+    pub violation: Violation,
+}
+
+impl fmt::Display for Failed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}", self.violation)?;
+        writeln!(f, "{}", self.drawn)?;
+        write!(f, "to repeat it: verbcast sim --swarm 1 --seed {}", self.drawn.seed)
+    }
+}
+
+impl std::error::Error for Failed {}
+
+struct Draw(ChaCha8Rng);
+
+impl Draw {
+    fn below(&mut self, most: u32) -> u32 {
+        self.0.next_u32() % most
+    }
+
+    fn one_in(&mut self, n: u32) -> bool {
+        self.below(n) == 0
+    }
+
+    fn pick<T: Copy>(&mut self, from: &[T]) -> T {
+        from[self.below(from.len() as u32) as usize]
+    }
+}
+
+/// Draws everything that may vary.
+pub fn draw(seed: u64) -> Drawn {
+    let mut draw = Draw(ChaCha8Rng::seed_from_u64(seed));
+    let size = 1 + draw.below(12);
+    let settings = draw_settings(&mut draw, size);
+    let mut options = Options::default();
+    for (name, value) in &settings {
+        options.set(name, value).expect("a drawn option can be set");
+    }
+    let mut plan = Plan::new(size, draw_steps(&mut draw, size));
+    plan.seed = seed;
+    plan.packet_len = HEADER_LEN + FRAGMENT as usize;
+    plan.first_op = OpId(draw.pick(&[0, 1 << 20, u32::MAX, u32::MAX - 5]));
+    plan.at_once = 1 + draw.below(4) as usize;
+    plan.skew = draw.pick(&[0, 0, 10_000, 1_000_000]);
+    plan.costs.jitter = draw.pick(&[0, 500, 20_000]);
+    plan.depths = Depths {
+        receive: draw.pick(&[8, 16, 64]),
+        send: draw.pick(&[2, 32]),
+        reliable_receive: draw.pick(&[12, 32]),
+        reliable_send: draw.pick(&[2, 32]),
+        ring: draw.pick(&[8, 32]),
+        fetch: draw.pick(&[1, 8]),
+    };
+    if draw.one_in(4) {
+        plan.slow.push((Rank(draw.below(size)), u64::from(2 + draw.below(50))));
+    }
+    for _ in 0..draw.below(3) {
+        let (rank, after) = (Rank(draw.below(size)), draw.below(plan.steps.len() as u32) as usize);
+        plan.computing.push(Computing { rank, after, nanos: u64::from(draw.below(20_000_000)) });
+    }
+    plan.faults = draw_faults(&mut draw);
+    if size > 2 && draw.one_in(10) {
+        plan.crash = Some((Rank(draw.below(size)), u64::from(draw.below(2_000_000))));
+    }
+    // Where repairs are pushed, a rank must stay to push them; the others need nobody's CPU.
+    plan.leaves = plan.crash.is_none() && options.repair == Repair::Pull && !draw.one_in(3);
+    Drawn { seed, plan, settings, options }
+}
+
+fn draw_settings(draw: &mut Draw, size: u32) -> Vec<(&'static str, String)> {
+    let algorithms = [
+        "two-stage",
+        "two-stage-on-demand",
+        "window",
+        "window",
+        "window",
+        "basic",
+        "co-root",
+        "aggregate",
+        "binomial",
+        "chain",
+        "scatter-allgather",
+    ];
+    let mut settings = vec![("algorithm", draw.pick(&algorithms).to_owned())];
+    let mut set = |name, value: &str| settings.push((name, value.to_owned()));
+    set("repair", draw.pick(&["push", "pull", "pull"]));
+    set("sync", draw.pick(&["none", "random", "delay:30"]));
+    set("window", draw.pick(&["1", "2", "4", "8"]));
+    set("piggyback", draw.pick(&["on", "off"]));
+    set("acknowledge-by", draw.pick(&["write", "write", "message"]));
+    set("credits", draw.pick(&["on", "off"]));
+    let m = 1 + draw.below(6);
+    let (every, skewed) = (format!("every:{m}"), format!("skewed:{m}"));
+    set("acknowledge", draw.pick(&["each", &every, &skewed]));
+    let groups = (draw.below(size) + 1).to_string();
+    set("co-roots", draw.pick(&["none", "optimal", &groups]));
+    set("acknowledge-after", draw.pick(&["50", "1000"]));
+    set("repair-after", draw.pick(&["30", "300", "2000"]));
+    set("run-ahead", draw.pick(&["1", "4", "8"]));
+    settings
+}
+
+fn draw_steps(draw: &mut Draw, size: u32) -> Vec<Step> {
+    let rotates = draw.one_in(2);
+    (0..1 + draw.below(10))
+        .map(|index| {
+            let root = Rank(if rotates { index % size } else { draw.below(size) });
+            let edges =
+                [0, 1, FRAGMENT - 1, FRAGMENT, FRAGMENT + 1, 8 * FRAGMENT, 13 * FRAGMENT + 7];
+            let len = if draw.one_in(3) { draw.below(20 * FRAGMENT) } else { draw.pick(&edges) };
+            Step { root, len: len as usize }
+        })
+        .collect()
+}
+
+fn draw_faults(draw: &mut Draw) -> Faults {
+    let mut faults = Faults::default();
+    if draw.one_in(4) {
+        return faults;
+    }
+    faults.loss = draw.pick(&[0, 10_000, 100_000, 500_000, 1_000_000]);
+    if draw.one_in(3) {
+        faults.burst_begins = draw.below(50_000);
+        faults.burst_ends = 20_000 + draw.below(300_000);
+    }
+    faults.duplicate = draw.pick(&[0, 50_000, 300_000]);
+    faults.delay = draw.pick(&[0, 100_000, 500_000]);
+    faults.longest_delay = draw.pick(&[1_000, 50_000, 3_000_000]);
+    faults
+}
+
+/// Runs one seed; how many events happened.
+///
+/// # Errors
+/// If its simulation went wrong.
+pub fn run(seed: u64) -> Result<u64, Failed> {
+    let drawn = draw(seed);
+    match simulate(&drawn.plan, &drawn.options) {
+        Ok(outcome) => Ok(outcome.events),
+        Err(violation) => Err(Failed { drawn: Box::new(drawn), violation }),
+    }
+}

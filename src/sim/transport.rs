@@ -1,0 +1,223 @@
+//! One rank's transport over the simulated network.
+
+use super::network::{Bytes, Completion, Message, Network, Slot};
+use crate::protocol::{Counter, Room, Token, Via};
+use crate::rank::Rank;
+use crate::time::Instant;
+use crate::transport::{Arrival, Buffer, Transport, TransportError};
+use crate::wire::HEADER_LEN;
+use std::cell::RefCell;
+use std::rc::Rc;
+
+/// One rank's transport over the simulated network.
+#[derive(Debug)]
+pub struct SimTransport {
+    me: Rank,
+    network: Rc<RefCell<Network>>,
+    packet_len: usize,
+    /// Received packets in the driver's hands.
+    out: Vec<Option<(Via, Bytes)>>,
+}
+
+impl SimTransport {
+    pub(super) fn new(me: Rank, network: Rc<RefCell<Network>>, packet_len: usize) -> Self {
+        SimTransport { me, network, packet_len, out: Vec::new() }
+    }
+
+    /// Received packets that were in the driver's hands at once, at most.
+    pub fn most_out(&self) -> usize {
+        self.out.len()
+    }
+
+    fn hand_out(&mut self, via: Via, bytes: Bytes) -> Buffer {
+        let free = self.out.iter().position(Option::is_none);
+        let index = free.unwrap_or_else(|| {
+            self.out.push(None);
+            self.out.len() - 1
+        });
+        self.out[index] = Some((via, bytes));
+        Buffer { index: index as u32 }
+    }
+}
+
+fn packet(header: &[u8; HEADER_LEN], payload: &[u8]) -> Bytes {
+    let mut bytes = Vec::with_capacity(HEADER_LEN + payload.len());
+    bytes.extend_from_slice(header);
+    bytes.extend_from_slice(payload);
+    bytes.into()
+}
+
+impl Room for SimTransport {
+    fn multicast_room(&self) -> usize {
+        let mut network = self.network.borrow_mut();
+        let depth = network.depths.send;
+        depth.saturating_sub(network.port(self.me).datagrams_leaving) as usize
+    }
+
+    fn reliable_room(&self, _to: Rank) -> usize {
+        let mut network = self.network.borrow_mut();
+        let depth = network.depths.reliable_send;
+        depth.saturating_sub(network.port(self.me).messages_leaving) as usize
+    }
+
+    fn report_room(&self, to: Rank) -> usize {
+        let mut network = self.network.borrow_mut();
+        let telling = &network.port(self.me).telling;
+        usize::from(!Counter::ALL.iter().any(|counter| telling.contains(&(to, *counter as u8))))
+    }
+
+    fn fetch_room(&self, _from: Rank) -> usize {
+        let mut network = self.network.borrow_mut();
+        let depth = network.depths.fetch;
+        depth.saturating_sub(network.port(self.me).fetching) as usize
+    }
+
+    fn is_idle(&self, slot: u32) -> bool {
+        let mut network = self.network.borrow_mut();
+        network.port(self.me).ring.get(&slot).is_none_or(|slot| slot.leaving == 0)
+    }
+}
+
+impl Transport for SimTransport {
+    fn packet_len(&self) -> usize {
+        self.packet_len
+    }
+
+    fn multicast(
+        &mut self,
+        header: &[u8; HEADER_LEN],
+        payload: &[u8],
+    ) -> Result<(), TransportError> {
+        let mut network = self.network.borrow_mut();
+        let cost = network.costs.copying(payload.len());
+        network.spend(self.me, cost);
+        network.multicast(self.me, packet(header, payload), None);
+        Ok(())
+    }
+
+    fn reliable(
+        &mut self,
+        to: Rank,
+        header: &[u8; HEADER_LEN],
+        payload: &[u8],
+        token: Token,
+    ) -> Result<(), TransportError> {
+        let mut network = self.network.borrow_mut();
+        let cost = network.costs.copying(payload.len());
+        network.spend(self.me, cost);
+        let bytes = packet(header, payload);
+        network.message(Message { from: self.me, to, bytes, token, slot: None });
+        Ok(())
+    }
+
+    fn ring_len(&self) -> u32 {
+        self.network.borrow().depths.ring
+    }
+
+    fn retain(
+        &mut self,
+        slot: u32,
+        header: &[u8; HEADER_LEN],
+        payload: &[u8],
+    ) -> Result<(), TransportError> {
+        let mut network = self.network.borrow_mut();
+        assert!(slot < network.depths.ring, "there is no slot {slot}");
+        let cost = network.costs.copying(payload.len());
+        network.spend(self.me, cost);
+        let slots = &mut network.port(self.me).ring;
+        let is_idle = slots.get(&slot).is_none_or(|slot| slot.leaving == 0);
+        assert!(is_idle, "slot {slot} is being sent");
+        slots.insert(slot, Slot { bytes: packet(header, payload), leaving: 0 });
+        Ok(())
+    }
+
+    fn multicast_retained(&mut self, slot: u32) -> Result<(), TransportError> {
+        let mut network = self.network.borrow_mut();
+        let kept = network.port(self.me).ring.get_mut(&slot).expect("a packet was retained");
+        kept.leaving += 1;
+        let bytes = Rc::clone(&kept.bytes);
+        network.multicast(self.me, bytes, Some(slot));
+        Ok(())
+    }
+
+    fn reliable_retained(
+        &mut self,
+        to: Rank,
+        slot: u32,
+        token: Token,
+    ) -> Result<(), TransportError> {
+        let mut network = self.network.borrow_mut();
+        let kept = network.port(self.me).ring.get_mut(&slot).expect("a packet was retained");
+        kept.leaving += 1;
+        let bytes = Rc::clone(&kept.bytes);
+        network.message(Message { from: self.me, to, bytes, token, slot: Some(slot) });
+        Ok(())
+    }
+
+    fn report(&mut self, to: Rank, counter: Counter, value: u64) -> Result<(), TransportError> {
+        self.network.borrow_mut().report(self.me, to, counter, value);
+        Ok(())
+    }
+
+    fn fetch(&mut self, from: Rank, slot: u32, token: Token) -> Result<(), TransportError> {
+        self.network.borrow_mut().fetch(self.me, from, slot, token);
+        Ok(())
+    }
+
+    fn probe(&mut self, peer: Rank) -> Result<(), TransportError> {
+        self.network.borrow_mut().probe(self.me, peer);
+        Ok(())
+    }
+
+    fn poll(&mut self, _now: Instant) -> Result<Option<Arrival>, TransportError> {
+        let mut network = self.network.borrow_mut();
+        let (take, acknowledgement) = (network.costs.take, network.costs.acknowledgement);
+        let port = network.port(self.me);
+        // What a rank wrote before it went is seen before the connection's end.
+        let first = port.completions.front();
+        let is_end = first.is_none_or(|first| matches!(first, Completion::Broken(_)));
+        if is_end && let Some(((from, counter), value)) = port.reports.pop_first() {
+            network.spend(self.me, acknowledgement);
+            let counter = Counter::ALL[usize::from(counter)];
+            return Ok(Some(Arrival::Reported { from, counter, value }));
+        }
+        let Some(completion) = port.completions.pop_front() else { return Ok(None) };
+        match completion {
+            Completion::Packet(via, bytes) => {
+                let cost = take + network.costs.copying(bytes.len().saturating_sub(HEADER_LEN));
+                network.spend(self.me, cost);
+                drop(network);
+                let buffer = self.hand_out(via, bytes);
+                Ok(Some(Arrival::Packet { via, buffer }))
+            }
+            Completion::Fetched(from, token, bytes) => {
+                let cost = take + network.costs.copying(bytes.len().saturating_sub(HEADER_LEN));
+                network.spend(self.me, cost);
+                drop(network);
+                let buffer = self.hand_out(Via::Fetched, bytes);
+                Ok(Some(Arrival::Fetched { from, token, buffer }))
+            }
+            other => Ok(other.into()),
+        }
+    }
+
+    fn bytes(&self, buffer: &Buffer) -> &[u8] {
+        self.out[buffer.index as usize].as_ref().map_or(&[], |(_, bytes)| bytes)
+    }
+
+    fn recycle(&mut self, buffer: Buffer) -> Result<(), TransportError> {
+        let (via, _) = self.out[buffer.index as usize].take().expect("a buffer comes back once");
+        let mut network = self.network.borrow_mut();
+        let now = network.port(self.me).cpu;
+        let port = network.port(self.me);
+        match via {
+            Via::Multicast => port.datagrams_used -= 1,
+            Via::Fetched => port.fetching -= 1,
+            Via::Reliable => {
+                port.messages_used -= 1;
+                network.admit(now, self.me);
+            }
+        }
+        Ok(())
+    }
+}
