@@ -53,6 +53,8 @@ pub struct Driver<C, T> {
     messages: Messages,
     held: Held,
     watch: Watch,
+    /// Whether this turn has brought anything forward, and not only asked for it.
+    progressed: bool,
     completed: HashSet<OpId>,
     in_flight: usize,
     /// Peers that left in good order.
@@ -75,6 +77,7 @@ impl<C: Core, T: Transport> Driver<C, T> {
             messages: Messages::default(),
             held: Held::new(identity.most_held, identity.most_copied),
             watch: Watch::default(),
+            progressed: false,
             completed: HashSet::new(),
             in_flight: 0,
             departed: HashSet::new(),
@@ -213,6 +216,7 @@ impl<C: Core, T: Transport> Driver<C, T> {
         now: Instant,
         lent: &mut Option<Lent<'_>>,
     ) -> Result<bool, TransportError> {
+        self.progressed = false;
         let mut worked = self.receive(now, lent)?;
         if self.core.poll_timeout().is_some_and(|(_, at)| at <= now) {
             self.core.handle_timeout(now);
@@ -220,7 +224,7 @@ impl<C: Core, T: Transport> Driver<C, T> {
         }
         worked |= self.transmit(lent)?;
         self.collect_events();
-        self.watch(now, worked)?;
+        self.watch(now)?;
         Ok(worked)
     }
 
@@ -248,7 +252,7 @@ impl<C: Core, T: Transport> Driver<C, T> {
         }
     }
 
-    fn watch(&mut self, now: Instant, worked: bool) -> Result<(), TransportError> {
+    fn watch(&mut self, now: Instant) -> Result<(), TransportError> {
         if self.is_quiescent() {
             self.watch.rest();
             return Ok(());
@@ -257,12 +261,13 @@ impl<C: Core, T: Transport> Driver<C, T> {
             self.fail(failure);
             return Ok(());
         }
-        if worked {
+        if self.progressed {
             self.watch.progress(now);
         } else if self.watch.take_due(now) {
-            for peer in self.core.peers() {
-                if !self.departed.contains(peer) {
-                    self.transport.probe(*peer)?;
+            let awaited = self.core.awaited();
+            for rank in self.core.peers().iter().chain(&awaited) {
+                if !self.departed.contains(rank) && *rank != self.identity.rank {
+                    self.transport.probe(*rank)?;
                 }
             }
         }

@@ -20,7 +20,7 @@ impl<C: Core, T: Transport> Driver<C, T> {
         failure
     }
 
-    /// Sends a notice to every peer that can be reached; an abort goes to the group too, which is
+    /// Sends a notice to every peer and every other rank that is connected, where it can be reached; an abort goes to the group too, which is
     /// faster where it arrives.
     pub(super) fn notify(&mut self, kind: Kind, payload: &[u8]) -> Result<(), TransportError> {
         let op = self.core.next_op();
@@ -29,10 +29,14 @@ impl<C: Core, T: Transport> Driver<C, T> {
         let header = Header { kind, source, key, op, fragment, message_len, report: 0 };
         let header = header.emit(payload, payload_crc);
         let broken = self.broken.as_ref().map(|failure| failure.rank);
-        for peer in self.core.peers() {
-            if !self.departed.contains(peer) && broken != Some(*peer) {
-                self.transport.reliable(*peer, &header, payload, Token { kind, op, fragment })?;
-                self.owed.push((*peer, kind));
+        let mut told = self.transport.connected();
+        told.extend(self.core.peers());
+        told.sort_unstable();
+        told.dedup();
+        for peer in told {
+            if !self.departed.contains(&peer) && broken != Some(peer) {
+                self.transport.reliable(peer, &header, payload, Token { kind, op, fragment })?;
+                self.owed.push((peer, kind));
             }
         }
         if kind == Kind::Abort && self.transport.multicast_room() > 0 {

@@ -20,10 +20,14 @@ impl<C: Core, T: Transport> Driver<C, T> {
         let mut worked = false;
         while let Some((via, parcel)) = self.held.take_begun(self.core.next_op()) {
             worked = true;
+            self.progressed = true;
             self.receive_packet(now, via, parcel, lent)?;
         }
         for _ in 0..ARRIVALS_PER_TURN {
             let Some(arrival) = self.transport.poll(now)? else { break };
+            // An answer is no progress, and nor is a fetch that may find nothing.
+            let asked = matches!(arrival, Arrival::Alive { .. } | Arrival::Fetched { .. });
+            self.progressed |= !asked;
             match arrival {
                 Arrival::Packet { via, buffer } => {
                     self.receive_packet(now, via, Parcel::Buffer(buffer), lent)?;
@@ -43,7 +47,6 @@ impl<C: Core, T: Transport> Driver<C, T> {
                     self.core.handle_broken(now, peer);
                     self.broke(peer, reason);
                 }
-                // An answer is no progress of the operation.
                 Arrival::Alive { .. } => continue,
             }
             worked = true;
@@ -125,6 +128,7 @@ impl<C: Core, T: Transport> Driver<C, T> {
         });
         match wanted {
             Some(packet) => {
+                self.progressed = true;
                 let incoming = incoming(Via::Fetched, packet.header(), packet.payload().len());
                 let disposition = self.core.handle_packet(now, &incoming);
                 if let Disposition::Place(range) = &disposition

@@ -11,6 +11,7 @@ impl<C: Core, T: Transport> Driver<C, T> {
         let mut worked = false;
         while let Some(transmit) = self.core.poll_transmit(&self.transport) {
             worked = true;
+            self.progressed |= !matches!(transmit, Transmit::Fetch { .. });
             self.carry_out(transmit, lent)?;
         }
         Ok(worked)

@@ -199,6 +199,12 @@ pub trait Core {
     /// while an operation is in flight.
     fn peers(&self) -> &[Rank];
 
+    /// The ranks that this one waits for now, besides its [`peers`](Core::peers): to be asked whether
+    /// they are there when nothing comes for long.
+    fn awaited(&self) -> Vec<Rank> {
+        Vec::new()
+    }
+
     /// Whether everything has come that other ranks send this one by design for the operations begun
     /// here, needed or not.
     fn is_drained(&self) -> bool;

@@ -341,6 +341,7 @@ impl Options {
             by: self.by,
             acknowledge_after: self.acknowledge_after,
             repair: self.repair,
+            absorbed: place.reliable_receive_depth - NOTICES,
             credits: self.credits.then_some(place.receive_depth.min(pushed)),
             patience: self.patience,
         }

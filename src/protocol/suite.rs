@@ -298,6 +298,10 @@ impl Core for Suite {
         &self.peers
     }
 
+    fn awaited(&self) -> Vec<Rank> {
+        self.lanes().into_iter().flat_map(Core::awaited).collect()
+    }
+
     fn is_drained(&self) -> bool {
         self.lanes().into_iter().all(Core::is_drained)
     }

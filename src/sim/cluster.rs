@@ -52,7 +52,7 @@ pub struct Cluster<'a, C> {
     now: u64,
 }
 
-impl<'a, C: Core + std::fmt::Debug> Cluster<'a, C> {
+impl<'a, C: Core> Cluster<'a, C> {
     /// The ranks of a plan, with the cores that `make` makes.
     pub fn new(plan: &'a Plan, mut make: impl FnMut(Rank) -> C) -> Self {
         let Plan { size, costs, depths, faults, seed, .. } = plan;
@@ -182,19 +182,6 @@ impl<'a, C: Core + std::fmt::Debug> Cluster<'a, C> {
         let steps = self.plan.steps.len();
         let open = self.members.iter().position(|member| !member.is_done(steps));
         let owing = self.members.iter().position(|member| !member.driver.is_quiescent());
-        if std::env::var_os("DBG").is_some() {
-            for (i, m) in self.members.iter().enumerate() {
-                let mut n = self.network.borrow_mut();
-                eprintln!(
-                    "{i}: done {} quiet {} computes {} port {:?}\n",
-                    m.ended,
-                    m.driver.is_quiescent(),
-                    m.computes_until,
-                    n.port(Rank(i as u32))
-                );
-                eprintln!("   core {:?}\n", m.driver.core());
-            }
-        }
         let at = match (open, owing) {
             (Some(rank), _) => {
                 format!("rank {rank} is in broadcast {}", self.members[rank].ended)

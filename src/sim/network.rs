@@ -211,7 +211,7 @@ impl Network {
         let (from, to) = (message.from, message.to);
         self.spend(from, self.costs.post_reliable);
         let left = self.departure(from, message.bytes.len());
-        self.port(from).messages_leaving += 1;
+        self.port(from).messages_leaving += u32::from(message.slot.is_none());
         let at = self.in_order(from, to, left);
         self.in_transit += 1;
         self.queue.put(at, Event::Message(message));
@@ -233,6 +233,16 @@ impl Network {
         let at = self.in_order(from, owner, left);
         self.in_transit += 1;
         self.queue.put(at, Event::Read { from, owner, slot, token });
+    }
+
+    /// The ranks that have sent something to a rank for it alone, or that it has sent to.
+    pub fn connected(&self, rank: Rank) -> Vec<Rank> {
+        let sent = &self.ports[rank.index()].order;
+        let heard = (0..).map(Rank).zip(&self.ports);
+        let is_partner = |(other, port): &(Rank, &Port)| {
+            sent.contains_key(other) || port.order.contains_key(&rank)
+        };
+        heard.filter(is_partner).map(|(other, _)| other).collect()
     }
 
     pub fn probe(&mut self, from: Rank, to: Rank) {
@@ -294,9 +304,7 @@ impl Network {
             }
             Event::Complete(rank, completion) => {
                 if let Completion::Sent(.., slot) = completion {
-                    let port = self.port(rank);
-                    port.messages_leaving -= 1;
-                    port.left(slot);
+                    self.port(rank).ended(slot);
                 }
                 if let Completion::Told(to, counter) = completion {
                     self.port(rank).telling.remove(&(to, counter as u8));
@@ -341,9 +349,7 @@ impl Network {
         let Message { from, to, slot, .. } = message;
         if self.port(to).is_dead {
             self.in_transit -= 1;
-            let port = self.port(from);
-            port.messages_leaving -= 1;
-            port.left(slot);
+            self.port(from).ended(slot);
             return self.breaks(now, from, to);
         }
         let port = self.port(to);
@@ -387,9 +393,7 @@ impl Network {
         port.queue.clear();
         for message in stalled.into_values().flatten() {
             self.in_transit -= 1;
-            let sender = self.port(message.from);
-            sender.messages_leaving -= 1;
-            sender.left(message.slot);
+            self.port(message.from).ended(message.slot);
             self.breaks(now, message.from, rank);
         }
     }
@@ -412,6 +416,12 @@ impl Network {
 }
 
 impl Port {
+    /// A reliable send has ended. Those from the ring take no send buffer.
+    fn ended(&mut self, slot: Option<u32>) {
+        self.messages_leaving -= u32::from(slot.is_none());
+        self.left(slot);
+    }
+
     fn left(&mut self, slot: Option<u32>) {
         if let Some(slot) = slot.and_then(|slot| self.ring.get_mut(&slot)) {
             slot.leaving -= 1;

@@ -109,8 +109,10 @@ pub fn draw(seed: u64) -> Drawn {
     if size > 2 && draw.one_in(10) {
         plan.crash = Some((Rank(draw.below(size)), u64::from(draw.below(2_000_000))));
     }
-    // Where repairs are pushed, a rank must stay to push them; the others need nobody's CPU.
-    plan.leaves = plan.crash.is_none() && options.repair == Repair::Pull && !draw.one_in(3);
+    // Where repairs are pushed, a rank must stay to push them; the others need nobody's CPU, but a
+    // queue at a rank that has left which takes what was on its way there.
+    let alone = options.repair == Repair::Pull && plan.depths.reliable_receive >= 32;
+    plan.leaves = plan.crash.is_none() && alone && !draw.one_in(3);
     Drawn { seed, plan, settings, options }
 }
 

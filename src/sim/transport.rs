@@ -164,6 +164,10 @@ impl Transport for SimTransport {
         Ok(())
     }
 
+    fn connected(&self) -> Vec<Rank> {
+        self.network.borrow().connected(self.me)
+    }
+
     fn probe(&mut self, peer: Rank) -> Result<(), TransportError> {
         self.network.borrow_mut().probe(self.me, peer);
         Ok(())

@@ -226,6 +226,10 @@ impl<T: Transport> Transport for Faulty<T> {
         self.inner.fetch(from, slot, token)
     }
 
+    fn connected(&self) -> Vec<Rank> {
+        self.inner.connected()
+    }
+
     fn probe(&mut self, peer: Rank) -> Result<(), TransportError> {
         self.inner.probe(peer)
     }

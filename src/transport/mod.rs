@@ -154,13 +154,14 @@ pub trait Transport: Room {
     /// May panic without [`Room`] for it, or if nothing was retained there.
     fn multicast_retained(&mut self, slot: u32) -> Result<(), TransportError>;
 
-    /// Sends the packet in a slot of the ring to `to`, reliably and without a copy.
+    /// Sends the packet in a slot of the ring to `to`, reliably and without a copy. There is always room
+    /// for it: a connection takes one send of each slot.
     ///
     /// # Errors
     /// As [`reliable`](Transport::reliable).
     ///
     /// # Panics
-    /// May panic without [`Room`] for it, or if nothing was retained there.
+    /// May panic if nothing was retained there, or it is on its way to `to` already.
     fn reliable_retained(
         &mut self,
         to: Rank,
@@ -186,6 +187,9 @@ pub trait Transport: Room {
     /// # Panics
     /// May panic without [`Room`] for it, or if the ring has no such slot.
     fn fetch(&mut self, from: Rank, slot: u32, token: Token) -> Result<(), TransportError>;
+
+    /// The ranks that a reliable connection was made with, by either side.
+    fn connected(&self) -> Vec<Rank>;
 
     /// Asks the adapter of `peer`, not its CPU, whether it is there. The answer is
     /// [`Arrival::Alive`] or [`Arrival::Broken`]; while one is due, asking again does nothing.

@@ -365,6 +365,10 @@ impl Core for TwoStage {
         &self.peers
     }
 
+    fn awaited(&self) -> Vec<Rank> {
+        self.operations.iter().filter_map(Operation::awaits).collect()
+    }
+
     fn is_drained(&self) -> bool {
         self.expected == 0
     }

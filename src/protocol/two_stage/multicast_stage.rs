@@ -46,6 +46,14 @@ impl MulticastStage {
         }
     }
 
+    /// The rank that is waited for.
+    pub fn awaits(&self) -> Option<Rank> {
+        match self.gate {
+            Gate::For(rank) => Some(rank),
+            Gate::Open | Gate::Until(_) => None,
+        }
+    }
+
     pub fn open_by(&mut self, now: Instant) {
         if self.opens_at().is_some_and(|at| at <= now) {
             self.gate = Gate::Open;

@@ -128,6 +128,11 @@ impl Operation {
         }
     }
 
+    /// The rank whose announcement is waited for.
+    pub fn awaits(&self) -> Option<Rank> {
+        self.multicast.as_ref()?.awaits()
+    }
+
     pub fn opens_at(&self) -> Option<Instant> {
         self.multicast.as_ref()?.opens_at()
     }

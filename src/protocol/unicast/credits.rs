@@ -65,7 +65,7 @@ impl Credits {
 
     /// A rank that is to be told, for whom there is room, and what.
     pub fn take_report(&mut self, room: impl Fn(Rank) -> usize) -> Option<(Rank, u64)> {
-        let chunk = (self.eager / 2).max(1);
+        let chunk = self.chunk();
         let mut due = self.others.iter_mut().filter(|(_, counts)| {
             !counts.is_telling && counts.consumed.wrapping_sub(counts.told) >= chunk
         });
@@ -97,8 +97,16 @@ impl Credits {
         }
     }
 
+    /// Whether no report is under way, neither from here nor, by what was sent, to here.
     pub fn is_clear(&self) -> bool {
-        self.others.values().all(|counts| !counts.is_telling)
+        self.others.values().all(|counts| {
+            !counts.is_telling && counts.sent.wrapping_sub(counts.taken) < self.chunk()
+        })
+    }
+
+    /// Packets after which a receiver reports.
+    fn chunk(&self) -> u32 {
+        (self.eager / 2).max(1)
     }
 }
 

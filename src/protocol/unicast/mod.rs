@@ -32,12 +32,24 @@ struct Operation {
     root: Rank,
     cut: Fragments,
     owned: Bitmap,
-    /// Sends that are not handed to the transport.
-    unsent: u32,
+    /// Sends that are not handed to the transport, by receiver.
+    unsent: BTreeMap<Rank, u32>,
     /// Sends whose delivery is not acknowledged, by receiver.
     undelivered: BTreeMap<Rank, u32>,
     is_complete: bool,
     has_ended: bool,
+}
+
+impl Operation {
+    /// A fragment is handed to the transport for a receiver.
+    fn sends(&mut self, to: Rank) {
+        if let Some(count) = self.unsent.get_mut(&to) {
+            *count -= 1;
+            if *count == 0 {
+                self.unsent.remove(&to);
+            }
+        }
+    }
 }
 
 /// The unicast family at one rank.
@@ -104,11 +116,12 @@ impl Unicast {
             root,
             cut,
             owned: if is_root { Bitmap::full(count) } else { Bitmap::new(count) },
-            unsent: 0,
+            unsent: BTreeMap::new(),
             undelivered: BTreeMap::new(),
             is_complete: false,
             has_ended: false,
         });
+        self.count_sends(op);
         if is_root {
             (0..count).for_each(|fragment| self.pass_on(op, Fragment(fragment)));
         }
@@ -124,6 +137,18 @@ impl Unicast {
         self.operations.get_mut(index)
     }
 
+    /// Counts what this rank will send of an operation.
+    fn count_sends(&mut self, op: OpId) {
+        let (me, size) = (self.me, self.size);
+        let Some(operation) = self.operation(op) else { return };
+        let Operation { algorithm, root, cut, .. } = *operation;
+        for index in 0..cut.count() {
+            for to in Route::new(algorithm, root, size, (index, cut.count())).children(me) {
+                *operation.unsent.entry(to).or_default() += 1;
+            }
+        }
+    }
+
     /// Queues a fragment for those who get it from this rank.
     fn pass_on(&mut self, op: OpId, fragment: Fragment) {
         let (me, size) = (self.me, self.size);
@@ -131,7 +156,6 @@ impl Unicast {
         let Operation { algorithm, root, cut, .. } = *operation;
         let route = Route::new(algorithm, root, size, (fragment.0, cut.count()));
         let children = route.children(me);
-        operation.unsent += children.len() as u32;
         children.into_iter().for_each(|to| self.outbox.push(to, op, fragment));
     }
 
@@ -139,7 +163,7 @@ impl Unicast {
     fn settle(&mut self) {
         for (index, operation) in self.operations.iter_mut().enumerate() {
             let op = self.first.plus(index as u32);
-            if !operation.is_complete && operation.owned.is_full() && operation.unsent == 0 {
+            if !operation.is_complete && operation.owned.is_full() && operation.unsent.is_empty() {
                 operation.is_complete = true;
                 self.events.push_back(Event::Complete { op, lost: 0 });
             }
@@ -160,7 +184,11 @@ impl Unicast {
             return Disposition::Late;
         }
         let (me, size) = (self.me, self.size);
-        let Some(operation) = self.operation(packet.op) else { return Disposition::Hold };
+        if packet.op.after(self.next_op()) >= 0 {
+            return Disposition::Hold;
+        }
+        self.credits.consumed(packet.source);
+        let Some(operation) = self.operation(packet.op) else { return Disposition::Reject };
         let Operation { algorithm, root, cut, .. } = *operation;
         if packet.message_len != cut.message_len() as u64 {
             let what = format!(
@@ -182,7 +210,6 @@ impl Unicast {
         if !operation.owned.insert(packet.fragment.0) {
             return Disposition::Duplicate;
         }
-        self.credits.consumed(packet.source);
         self.pass_on(packet.op, packet.fragment);
         self.settle();
         Disposition::Place(range)
@@ -196,12 +223,18 @@ impl Unicast {
     /// The next send for which there is room and credit.
     fn send(&mut self, room: &dyn Room) -> Option<Transmit> {
         let credits = &self.credits;
-        let may = |to| room.reliable_room(to) > 0 && credits.has_credit(to);
+        let (operations, first) = (&self.operations, self.first);
+        // A receiver gets all of an operation before anything of the next: it may wait for that.
+        let is_first = |to: Rank, op: OpId| {
+            let earlier = operations.iter().take(op.after(first) as usize);
+            !earlier.into_iter().any(|operation| operation.unsent.contains_key(&to))
+        };
+        let may = |to, op| room.reliable_room(to) > 0 && credits.has_credit(to) && is_first(to, op);
         let (to, op, fragment) = self.outbox.take(may)?;
         self.credits.sent(to);
         let report = self.credits.along(to);
         let operation = self.operation(op)?;
-        operation.unsent -= 1;
+        operation.sends(to);
         *operation.undelivered.entry(to).or_default() += 1;
         let range = operation.cut.range(fragment).unwrap_or_default();
         let message_len = operation.cut.message_len() as u64;
@@ -219,12 +252,9 @@ impl Unicast {
 
     /// A rank takes nothing more.
     fn release(&mut self, rank: Rank) {
-        for op in self.outbox.drop_for(rank) {
-            if let Some(operation) = self.operation(op) {
-                operation.unsent -= 1;
-            }
-        }
+        self.outbox.drop_for(rank);
         for operation in &mut self.operations {
+            operation.unsent.remove(&rank);
             operation.undelivered.remove(&rank);
         }
         self.credits.forget(rank);
@@ -302,6 +332,20 @@ impl Core for Unicast {
 
     fn peers(&self) -> &[Rank] {
         &self.peers
+    }
+
+    fn awaited(&self) -> Vec<Rank> {
+        let size = self.size;
+        let missing = self.operations.iter().find_map(|operation| {
+            let count = operation.cut.count();
+            let index = (0..count).find(|index| !operation.owned.contains(*index))?;
+            Some(Route::new(operation.algorithm, operation.root, size, (index, count)))
+        });
+        let sender = missing.and_then(|route| {
+            let mut ranks = (0..size).map(Rank);
+            ranks.find(|rank| route.children(*rank).contains(&self.me))
+        });
+        self.outbox.receivers().chain(sender).collect()
     }
 
     fn is_drained(&self) -> bool {

@@ -3,8 +3,9 @@
 use crate::rank::{Fragment, OpId, Rank};
 use std::collections::VecDeque;
 
-/// Queues of fragments, one for each receiver that something waits for. Receivers take turns, in the
-/// order in which they came, and one that cannot be sent to holds back no other.
+/// Queues of fragments, one for each receiver that something waits for, in the order of the operations.
+/// Receivers take turns, in the order in which they came, and one that cannot be sent to holds back no
+/// other.
 #[derive(Debug, Default)]
 pub(super) struct Outbox {
     queues: Vec<(Rank, VecDeque<(OpId, Fragment)>)>,
@@ -14,16 +15,23 @@ pub(super) struct Outbox {
 impl Outbox {
     pub fn push(&mut self, to: Rank, op: OpId, fragment: Fragment) {
         match self.queues.iter_mut().find(|(rank, _)| *rank == to) {
-            Some((_, queue)) => queue.push_back((op, fragment)),
+            Some((_, queue)) => {
+                let later = queue.iter().rev().take_while(|(queued, _)| queued.after(op) > 0);
+                let at = queue.len() - later.count();
+                queue.insert(at, (op, fragment));
+            }
             None => self.queues.push((to, VecDeque::from([(op, fragment)]))),
         }
     }
 
-    /// The next fragment for a receiver that `may` be sent to.
-    pub fn take(&mut self, may: impl Fn(Rank) -> bool) -> Option<(Rank, OpId, Fragment)> {
+    /// The next fragment of an operation that a receiver `may` be sent.
+    pub fn take(&mut self, may: impl Fn(Rank, OpId) -> bool) -> Option<(Rank, OpId, Fragment)> {
         let count = self.queues.len();
         let in_turn = (0..count).map(|step| (self.turn + step) % count);
-        let at = in_turn.into_iter().find(|at| may(self.queues[*at].0))?;
+        let at = in_turn.into_iter().find(|at| {
+            let (to, queue) = &self.queues[*at];
+            queue.front().is_some_and(|(op, _)| may(*to, *op))
+        })?;
         let (to, queue) = &mut self.queues[at];
         let to = *to;
         let (op, fragment) = queue.pop_front()?;
@@ -36,12 +44,15 @@ impl Outbox {
         Some((to, op, fragment))
     }
 
-    /// Drops what waits for a receiver; returns of which operations.
-    pub fn drop_for(&mut self, to: Rank) -> impl Iterator<Item = OpId> + use<> {
-        let at = self.queues.iter().position(|(rank, _)| *rank == to);
-        let queue = at.map(|at| self.queues.remove(at).1).unwrap_or_default();
+    /// Drops what waits for a receiver.
+    pub fn drop_for(&mut self, to: Rank) {
+        self.queues.retain(|(rank, _)| *rank != to);
         self.turn = 0;
-        queue.into_iter().map(|(op, _)| op)
+    }
+
+    /// The receivers that something waits for.
+    pub fn receivers(&self) -> impl Iterator<Item = Rank> + '_ {
+        self.queues.iter().map(|(to, _)| *to)
     }
 }
 
@@ -50,13 +61,24 @@ mod tests {
     use super::*;
 
     #[test]
+    fn earlier_operations_go_first() {
+        let mut outbox = Outbox::default();
+        for (op, fragment) in [(1, 0), (1, 1), (0, 0), (0, 1)] {
+            outbox.push(Rank(4), OpId(op), Fragment(fragment));
+        }
+        let taken = std::iter::from_fn(|| outbox.take(|_, _| true));
+        let taken: Vec<_> = taken.map(|(_, op, fragment)| (op.0, fragment.0)).collect();
+        assert_eq!(taken, [(0, 0), (0, 1), (1, 0), (1, 1)]);
+    }
+
+    #[test]
     fn receivers_take_turns_and_hold_back_nobody() {
         let mut outbox = Outbox::default();
         for (to, fragment) in [(4, 0), (2, 0), (4, 1), (2, 1), (4, 2)] {
             outbox.push(Rank(to), OpId(0), Fragment(fragment));
         }
         let mut take = |refused: u32| {
-            let taken = outbox.take(|to| to.0 != refused);
+            let taken = outbox.take(|to, _| to.0 != refused);
             taken.map(|(to, _, fragment)| (to.0, fragment.0))
         };
         assert_eq!(take(9), Some((4, 0)));
@@ -64,7 +86,7 @@ mod tests {
         assert_eq!(take(4), Some((2, 1)));
         assert_eq!(take(4), None);
         assert_eq!(take(9), Some((4, 1)));
-        assert_eq!(outbox.drop_for(Rank(4)).count(), 1);
-        assert_eq!(outbox.take(|_| true), None);
+        outbox.drop_for(Rank(4));
+        assert_eq!(outbox.take(|_, _| true), None);
     }
 }

@@ -65,6 +65,8 @@ pub struct Config {
     /// Receives that every rank has posted for datagrams: the root sends no more than any rank can
     /// take (Liu 2004, section 5.4). None: what overflows is lost and repaired.
     pub credits: Option<u32>,
+    /// Reliable messages that a rank's receive queue takes while nobody polls it.
+    pub absorbed: u32,
     /// Bounds of the timeouts, which follow measured round trips.
     pub patience: Bounds,
 }
@@ -99,6 +101,7 @@ impl Config {
             acknowledge_after: Duration::from_millis(1),
             repair: Repair::Pull,
             credits: None,
+            absorbed: 24,
             patience: Bounds::default(),
         }
     }

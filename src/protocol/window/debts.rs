@@ -74,10 +74,12 @@ impl Debts {
         self.owed.values().filter(|debt| !debt.is_due).map(|debt| debt.by).min()
     }
 
-    /// A rank that is to be told now, for whom there is room, and of which broadcast.
+    /// A rank that is to be told now, for whom there is room, and of which broadcast. One report at a time
+    /// goes to a rank: to one that does not listen they would only pile up.
     pub fn next_due(&self, room: impl Fn(Rank) -> usize) -> Option<(Rank, (Rank, Groups))> {
         let mut due = self.owed.iter().filter(|(_, debt)| debt.is_due);
-        due.find(|(to, _)| room(**to) > 0).map(|(to, debt)| (*to, debt.context))
+        due.find(|(to, _)| !self.under_way.contains(to) && room(**to) > 0)
+            .map(|(to, debt)| (*to, debt.context))
     }
 
     /// A rank is being told.

@@ -85,6 +85,14 @@ impl Groups {
         Some(self.absolute(repairer, root))
     }
 
+    /// The rank that a rank gets a message from for certain: its repairer, or the head above a co-root.
+    pub fn source(&self, rank: Rank, root: Rank) -> Option<Rank> {
+        let group = self.group(self.relative(rank, root));
+        let above =
+            (rank != root).then(|| self.absolute(self.head(group & group.wrapping_sub(1)), root));
+        self.repairer(rank, root).or(above)
+    }
+
     /// The ranks that a rank repairs.
     pub fn leaves(&self, rank: Rank, root: Rank) -> impl Iterator<Item = Rank> + use<> {
         let relative = self.relative(rank, root);
@@ -147,6 +155,7 @@ mod tests {
             for head in groups.heads_below(rank, root) {
                 assert!(served.insert(head), "{groups:?} {root}");
                 assert!(groups.is_head(head, root) && groups.repairer(head, root).is_none());
+                assert_eq!(groups.source(head, root), Some(rank), "{groups:?} {root}");
             }
         }
         let expected: BTreeSet<_> = (0..size).map(Rank).filter(|rank| *rank != root).collect();

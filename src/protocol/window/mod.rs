@@ -19,6 +19,11 @@
 //! (section 5.1): what holds it is sent again to whoever has not acknowledged it. That is done no
 //! sooner than a round trip after it was sent, since no acknowledgement could be here before.
 //!
+//! # Leaving
+//! A co-root that has everything still gets its reliable copies. As in the
+//! [two-stage](super::two_stage) protocol, it leaves only when its receive queue
+//! [absorbs](Config::absorbed) what is still to come, so that nobody depends on its coming back.
+//!
 //! # Who is heard in any case
 //! Whatever a receiver loses, its repairer's timer ends it: with [`Repair::Pull`] that timer is only
 //! slower, so that the receiver reads first. Reports that go along with a multicast may be lost with
@@ -55,6 +60,8 @@ use std::collections::{HashMap, VecDeque};
 
 /// By how much longer a repairer waits where receivers repair themselves.
 const FORBEARANCE: u32 = 8;
+/// Ranks that are asked at once whether they are there, of those whose acknowledgement is awaited.
+const MOST_ASKED: usize = 16;
 /// By how many times its usual delay an acknowledgement is put off that went along with a multicast.
 const PUT_OFF: u32 = 4;
 
@@ -79,6 +86,8 @@ pub struct Window {
     ring: Ring,
     /// Slots that an operation holds.
     holding: HashMap<OpId, u32>,
+    /// Reliable copies that this rank will get as a co-root, for operations begun here.
+    expected: u64,
     /// The slot that the next fragment to keep needs and does not get.
     wanted: Option<u32>,
     /// The fragment that was kept last, to be multicast.
@@ -119,6 +128,7 @@ impl Window {
             seen: begin,
             ring: Ring::new(me, config.window, begin, patience, forbearance),
             holding: HashMap::new(),
+            expected: 0,
             wanted: None,
             to_multicast: None,
             limit: begin.plus(config.credits.unwrap_or(0)),
@@ -158,6 +168,9 @@ impl Window {
         let groups = Groups::new(repairers, self.size);
         let operation = Operation::new(self.me, root, groups, cut, self.next_seq);
         let is_repaired = operation.repairer(self.me).is_some();
+        if !is_repaired && root != self.me {
+            self.expected += u64::from(cut.count());
+        }
         self.next_seq = operation.end();
         self.operations.push_back(operation);
         self.advance();
@@ -264,7 +277,8 @@ impl Window {
         let slots = self.holding.get(&op).copied().unwrap_or(0);
         let operation = &mut self.operations[index];
         let waits = self.config.blocking && operation.root == self.me && slots > 0;
-        let done = operation.has_all() && operation.keeps_all() && !waits;
+        let absorbs = self.expected <= u64::from(self.config.absorbed);
+        let done = operation.has_all() && operation.keeps_all() && absorbs && !waits;
         let sent = self.to_multicast.is_none() && !self.ring.has_queued(op);
         if operation.is_complete || !done || !sent {
             return;
@@ -278,6 +292,10 @@ impl Window {
     }
 
     fn handle_fragment(&mut self, packet: &Incoming) -> Disposition {
+        if packet.via == Via::Reliable && packet.op.after(self.next_op()) < 0 {
+            self.expected = self.expected.saturating_sub(1);
+            self.settle();
+        }
         if packet.op.after(self.first) < 0 {
             return Disposition::Late;
         }
@@ -450,8 +468,8 @@ impl Window {
         Transmit::Retain { slot, piece, range }
     }
 
-    fn push(&mut self, room: &dyn Room) -> Option<Transmit> {
-        let push = self.ring.take_push(|to| room.reliable_room(to))?;
+    fn push(&mut self) -> Option<Transmit> {
+        let push = self.ring.take_push()?;
         self.settle();
         Some(push)
     }
@@ -575,7 +593,7 @@ impl Core for Window {
         }
         self.tell(room)
             .or_else(|| self.keep(room))
-            .or_else(|| self.push(room))
+            .or_else(|| self.push())
             .or_else(|| self.fetch(room))
     }
 
@@ -594,8 +612,25 @@ impl Core for Window {
         &self.peers
     }
 
+    fn awaited(&self) -> Vec<Rank> {
+        let mut ranks = Vec::new();
+        if let Some(operation) = self.operations.get(self.whole) {
+            let (root, groups) = operation.context();
+            ranks.extend(groups.source(self.me, root).into_iter().chain([root]));
+        }
+        let blocked = self.wanted.into_iter().flat_map(|slot| self.ring.silent(slot));
+        ranks.extend(blocked.take(MOST_ASKED));
+        ranks.extend(self.laggard.map(|(rank, _)| rank));
+        // A basic broadcast waits for all, and a flush for what is kept.
+        let kept = (0..self.config.window).flat_map(|slot| self.ring.silent(slot));
+        ranks.extend(kept.take(MOST_ASKED));
+        ranks.sort_unstable();
+        ranks.dedup();
+        ranks
+    }
+
     fn is_drained(&self) -> bool {
-        self.debts.is_clear()
+        self.debts.is_clear() && self.expected == 0
     }
 
     fn next_op(&self) -> OpId {

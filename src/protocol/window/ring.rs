@@ -53,7 +53,7 @@ pub(super) struct Ring {
     first: Seq,
     /// What ranks have reported; those that are missing are where everybody began.
     known: HashMap<Rank, Report>,
-    /// Sends that wait for room.
+    /// Sends to be handed to the transport.
     queued: VecDeque<Push>,
     /// Sends under way.
     under_way: Vec<Push>,
@@ -123,16 +123,15 @@ impl Ring {
         self.release(slot);
     }
 
-    /// The next reliable send for which there is room.
-    pub fn take_push(&mut self, room: impl Fn(Rank) -> usize) -> Option<Transmit> {
-        let at = self.queued.iter().position(|push| room(push.to) > 0)?;
-        let push = self.queued.remove(at)?;
+    /// The next reliable send.
+    pub fn take_push(&mut self) -> Option<Transmit> {
+        let push = self.queued.pop_front()?;
         self.under_way.push(push);
         let Push { to, slot, token } = push;
         Some(Transmit::Resend { target: Target::Rank(to), slot, token })
     }
 
-    /// Whether a send of an operation's fragments waits for room.
+    /// Whether a send of an operation's fragments is to be handed to the transport.
     pub fn has_queued(&self, op: OpId) -> bool {
         self.queued.iter().any(|push| push.token.op == op)
     }
@@ -217,6 +216,13 @@ impl Ring {
         waiting.map(|kept| kept.since + self.allowance(kept, wanted)).min()
     }
 
+    /// The leaves whose acknowledgement of the fragment in a slot is awaited.
+    pub fn silent(&self, slot: u32) -> Vec<Rank> {
+        let Some(kept) = &self.slots[slot as usize] else { return Vec::new() };
+        let leaves = kept.groups.leaves(self.me, kept.root);
+        leaves.filter(|leaf| self.known(*leaf).have.after(kept.seq) <= 0).collect()
+    }
+
     fn allowance(&self, kept: &Retained, wanted: Option<u32>) -> Duration {
         match wanted == Some(self.slot(kept.seq)) {
             true => self.patience.trip() * self.forbearance.min(2),
@@ -238,11 +244,7 @@ impl Ring {
         }
         for kept in overdue {
             let slot = self.slot(kept.seq);
-            let silent: Vec<_> = kept
-                .groups
-                .leaves(self.me, kept.root)
-                .filter(|leaf| self.known(*leaf).have.after(kept.seq) <= 0)
-                .collect();
+            let silent = self.silent(slot);
             if let Some(retained) = &mut self.slots[slot as usize] {
                 retained.is_pushed = true;
                 retained.unacknowledged = 0;
