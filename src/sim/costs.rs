@@ -18,7 +18,7 @@ pub struct Costs {
     pub post_one_sided: u64,
     /// CPU: taking a received packet from its queue.
     pub take: u64,
-    /// CPU: noticing and processing a report of another rank.
+    /// CPU: noticing and processing a report of another rank, by RDMA write or by message.
     pub acknowledgement: u64,
     /// Wire: from a multicast's departure to its arrival at every rank.
     pub multicast_latency: u64,
@@ -52,7 +52,9 @@ impl Costs {
     }
 
     pub(super) fn copying(&self, bytes: usize) -> u64 {
-        self.copy + self.copy_per_byte * bytes as u64 / 1000
+        // What carries no bytes is not copied.
+        let base = if bytes > 0 { self.copy } else { 0 };
+        base + self.copy_per_byte * bytes as u64 / 1000
     }
 
     pub(super) fn on_the_wire(&self, bytes: usize) -> u64 {

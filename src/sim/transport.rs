@@ -5,7 +5,7 @@ use crate::protocol::{Counter, Room, Token, Via};
 use crate::rank::Rank;
 use crate::time::Instant;
 use crate::transport::{Arrival, Buffer, Transport, TransportError};
-use crate::wire::HEADER_LEN;
+use crate::wire::{HEADER_LEN, Kind};
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -188,7 +188,11 @@ impl Transport for SimTransport {
         let Some(completion) = port.completions.pop_front() else { return Ok(None) };
         match completion {
             Completion::Packet(via, bytes) => {
-                let cost = take + network.costs.copying(bytes.len().saturating_sub(HEADER_LEN));
+                let is_report = bytes.get(1) == Some(&(Kind::Acknowledge as u8));
+                let cost = match is_report {
+                    true => take + acknowledgement,
+                    false => take + network.costs.copying(bytes.len().saturating_sub(HEADER_LEN)),
+                };
                 network.spend(self.me, cost);
                 drop(network);
                 let buffer = self.hand_out(via, bytes);

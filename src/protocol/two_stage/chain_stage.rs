@@ -5,7 +5,7 @@ use crate::rank::Fragment;
 use std::collections::VecDeque;
 
 /// A rank's progress in forwarding one operation.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct ChainStage {
     waiting: VecDeque<Fragment>,
     /// Fragments that were not handed to the transport yet, owned or not.

@@ -43,7 +43,7 @@ use operation::{Operation, Owned};
 use std::collections::VecDeque;
 
 /// The two-stage protocol at one rank.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct TwoStage {
     me: Rank,
     size: u32,

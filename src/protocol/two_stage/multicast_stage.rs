@@ -15,7 +15,7 @@ pub enum Gate {
 }
 
 /// The root's progress through the fragments.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct MulticastStage {
     gate: Gate,
     next: u32,

@@ -19,7 +19,7 @@ pub enum Owned {
 }
 
 /// A broadcast in flight.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Operation {
     pub root: Rank,
     pub cut: Fragments,

@@ -25,7 +25,7 @@ struct Counts {
 }
 
 /// The counts between this rank and all others.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Credits {
     eager: u32,
     others: BTreeMap<Rank, Counts>,

@@ -26,7 +26,7 @@ use routes::Route;
 use std::collections::{BTreeMap, VecDeque};
 
 /// A broadcast in flight.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Operation {
     algorithm: Algorithm,
     root: Rank,
@@ -53,7 +53,7 @@ impl Operation {
 }
 
 /// The unicast family at one rank.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Unicast {
     me: Rank,
     size: u32,

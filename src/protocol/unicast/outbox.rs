@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 /// Queues of fragments, one for each receiver that something waits for, in the order of the operations.
 /// Receivers take turns, in the order in which they came, and one that cannot be sent to holds back no
 /// other.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Outbox {
     queues: Vec<(Rank, VecDeque<(OpId, Fragment)>)>,
     turn: usize,

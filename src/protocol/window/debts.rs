@@ -5,7 +5,11 @@ use super::report::Report;
 use super::seq::Seq;
 use crate::rank::Rank;
 use crate::time::Instant;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
+
+/// Reports under way to a rank at once: to one that does not listen more would only pile up. A second one
+/// lets a rank say that it has all of a message, and leave, while what it said within it still goes.
+const MOST_UNDER_WAY: usize = 2;
 
 /// A report that is owed.
 #[derive(Clone, Copy, Debug)]
@@ -19,12 +23,12 @@ struct Debt {
 }
 
 /// A rank's debts.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Debts {
     first: Seq,
     owed: BTreeMap<Rank, Debt>,
     /// What was reported last.
-    told: HashMap<Rank, Report>,
+    told: BTreeMap<Rank, Report>,
     /// What was reported last to everybody, by datagrams that may have been lost.
     said: Report,
     /// Ranks to whom a report is under way.
@@ -33,7 +37,7 @@ pub(super) struct Debts {
 
 impl Debts {
     pub fn new(first: Seq) -> Self {
-        let (owed, told) = (BTreeMap::new(), HashMap::new());
+        let (owed, told) = (BTreeMap::new(), BTreeMap::new());
         Debts { first, owed, told, said: Report::initial(first), under_way: Vec::new() }
     }
 
@@ -74,12 +78,15 @@ impl Debts {
         self.owed.values().filter(|debt| !debt.is_due).map(|debt| debt.by).min()
     }
 
-    /// A rank that is to be told now, for whom there is room, and of which broadcast. One report at a time
-    /// goes to a rank: to one that does not listen they would only pile up.
+    /// A rank that is to be told now, for whom there is room, and of which broadcast.
     pub fn next_due(&self, room: impl Fn(Rank) -> usize) -> Option<(Rank, (Rank, Groups))> {
         let mut due = self.owed.iter().filter(|(_, debt)| debt.is_due);
-        due.find(|(to, _)| !self.under_way.contains(to) && room(**to) > 0)
+        due.find(|(to, _)| self.under_way_to(**to) < MOST_UNDER_WAY && room(**to) > 0)
             .map(|(to, debt)| (*to, debt.context))
+    }
+
+    fn under_way_to(&self, to: Rank) -> usize {
+        self.under_way.iter().filter(|rank| **rank == to).count()
     }
 
     /// A rank is being told.

@@ -56,7 +56,7 @@ use operation::Operation;
 use patience::Patience;
 use pull::Pull;
 use ring::Ring;
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
 /// By how much longer a repairer waits where receivers repair themselves.
 const FORBEARANCE: u32 = 8;
@@ -66,7 +66,7 @@ const MOST_ASKED: usize = 16;
 const PUT_OFF: u32 = 4;
 
 /// The window family at one rank.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Window {
     me: Rank,
     size: u32,
@@ -84,8 +84,8 @@ pub struct Window {
     /// Every fragment before this one is known to have been sent, as far as its root goes.
     seen: Seq,
     ring: Ring,
-    /// Slots that an operation holds.
-    holding: HashMap<OpId, u32>,
+    /// Slots that an operation holds, by its number.
+    holding: BTreeMap<u32, u32>,
     /// Reliable copies that this rank will get as a co-root, for operations begun here.
     expected: u64,
     /// The slot that the next fragment to keep needs and does not get.
@@ -127,7 +127,7 @@ impl Window {
             have: begin,
             seen: begin,
             ring: Ring::new(me, config.window, begin, patience, forbearance),
-            holding: HashMap::new(),
+            holding: BTreeMap::new(),
             expected: 0,
             wanted: None,
             to_multicast: None,
@@ -253,12 +253,12 @@ impl Window {
     /// Emits the events that the operations' states call for, and lets complete ones go.
     fn settle(&mut self) {
         while let Some(op) = self.ring.take_freed() {
-            if let Some(slots) = self.holding.get_mut(&op) {
+            if let Some(slots) = self.holding.get_mut(&op.0) {
                 *slots -= 1;
             }
             let is_complete = self.operation(op).is_none_or(|operation| operation.is_complete);
-            if is_complete && self.holding.get(&op) == Some(&0) {
-                self.holding.remove(&op);
+            if is_complete && self.holding.get(&op.0) == Some(&0) {
+                self.holding.remove(&op.0);
                 self.events.push_back(Event::Quiescent(op));
             }
         }
@@ -274,7 +274,7 @@ impl Window {
 
     fn complete(&mut self, index: usize) {
         let op = self.first.plus(index as u32);
-        let slots = self.holding.get(&op).copied().unwrap_or(0);
+        let slots = self.holding.get(&op.0).copied().unwrap_or(0);
         let operation = &mut self.operations[index];
         let waits = self.config.blocking && operation.root == self.me && slots > 0;
         let absorbs = self.expected <= u64::from(self.config.absorbed);
@@ -286,7 +286,7 @@ impl Window {
         operation.is_complete = true;
         self.events.push_back(Event::Complete { op, lost: operation.lost() });
         if slots == 0 {
-            self.holding.remove(&op);
+            self.holding.remove(&op.0);
             self.events.push_back(Event::Quiescent(op));
         }
     }
@@ -452,7 +452,7 @@ impl Window {
         let range = operation.cut.range(fragment).unwrap_or_default();
         let message_len = operation.cut.message_len() as u64;
         let report = self.report(context);
-        *self.holding.entry(op).or_default() += 1;
+        *self.holding.entry(op.0).or_default() += 1;
         let slot = self.ring.slot(seq);
         let kind = Kind::Fragment;
         let piece = Piece { kind, op, fragment, message_len, report: report.emit() };

@@ -6,7 +6,7 @@ use crate::protocol::{Bitmap, Fragments};
 use crate::rank::{Fragment, Rank};
 
 /// A broadcast in flight.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Operation {
     pub root: Rank,
     /// Who repairs whom in it.

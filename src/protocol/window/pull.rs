@@ -17,7 +17,7 @@ const AT_ONCE: usize = 4;
 pub(super) type Wanted = (OpId, Fragment);
 
 /// A receiver's reading.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Pull {
     under_way: Vec<(Wanted, Instant)>,
     /// Fragments beyond what is known to have been sent that may be read.

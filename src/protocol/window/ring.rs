@@ -8,7 +8,7 @@ use super::seq::Seq;
 use crate::protocol::{Target, Token, Transmit};
 use crate::rank::{OpId, Rank};
 use crate::time::Instant;
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 /// A fragment in a slot.
@@ -46,13 +46,13 @@ struct Push {
 }
 
 /// The ring of a rank, and what it knows of the ranks that report to it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Ring {
     me: Rank,
     slots: Vec<Option<Retained>>,
     first: Seq,
     /// What ranks have reported; those that are missing are where everybody began.
-    known: HashMap<Rank, Report>,
+    known: BTreeMap<Rank, Report>,
     /// Sends to be handed to the transport.
     queued: VecDeque<Push>,
     /// Sends under way.
@@ -70,7 +70,7 @@ impl Ring {
             me,
             slots: vec![None; window as usize],
             first,
-            known: HashMap::new(),
+            known: BTreeMap::new(),
             queued: VecDeque::new(),
             under_way: Vec::new(),
             patience,
