@@ -104,6 +104,8 @@ impl Config {
         let reliable = &mut settings.reliable_receive_depth;
         read.number("VERBCAST_RELIABLE_RECEIVE_DEPTH", depth, reliable)?;
         read.number("VERBCAST_RELIABLE_SEND_DEPTH", depth, &mut settings.reliable_send_depth)?;
+        read.number("VERBCAST_RING_DEPTH", depth, &mut settings.ring_depth)?;
+        read.number("VERBCAST_FETCH_DEPTH", depth, &mut settings.fetch_depth)?;
         read.seconds("VERBCAST_TIMEOUT", &mut settings.timeout)?;
         read.seconds("VERBCAST_ACK_TIMEOUT", &mut settings.ack_timeout)?;
         let waiting = [
@@ -177,11 +179,13 @@ impl Config {
     /// The settings that must be the same at every rank, in words.
     pub(super) fn common(&self) -> String {
         format!(
-            "multicast {:?}, root synchronisation {:?}, run-ahead {}, {} in flight",
+            "multicast {:?}, root synchronisation {:?}, run-ahead {}, {} in flight, \
+             ring depth {}",
             self.settings.multicast,
             self.synchronisation,
             self.run_ahead(),
-            self.in_flight
+            self.in_flight,
+            self.settings.ring_depth
         )
     }
 }
@@ -263,9 +267,12 @@ mod tests {
             ("VERBCAST_SYNC", "delay:50"),
             ("VERBCAST_PAYLOAD_CRC", "off"),
             ("VERBCAST_FAULT", "loss=0.5"),
+            ("VERBCAST_RING_DEPTH", "64"),
+            ("VERBCAST_FETCH_DEPTH", "3"),
         ])
         .unwrap();
         assert_eq!(config.settings.devices, ["rxe0", "rxe1"]);
+        assert_eq!((config.settings.ring_depth, config.settings.fetch_depth), (64, 3));
         assert_eq!(config.settings.timeout, Duration::from_millis(2500));
         assert_eq!(config.settings.waiting, Waiting::Block);
         assert_eq!(config.settings.multicast, Multicast::Off);

@@ -37,6 +37,9 @@ use std::time::Duration;
 
 /// Longest sleep between two turns, whatever the timers say.
 const LONGEST_PARK: Duration = Duration::from_millis(500);
+/// Reliable messages of operations to come that are copied at most; more among many ranks, each of
+/// which may have one.
+const LEAST_COPIED: u32 = 256;
 /// How long a failed rank stays to have its notices delivered.
 const LINGER: Duration = Duration::from_secs(3);
 
@@ -114,6 +117,7 @@ impl Broadcaster {
             key,
             payload_crc: config.payload_crc,
             most_held: (config.settings.receive_depth / 2) as usize,
+            most_copied: LEAST_COPIED.max(size) as usize,
         };
         let transport = Faulty::new(transport, config.faults.unwrap_or_default(), rank);
         Ok(Broadcaster {

@@ -1,23 +1,19 @@
 //! RC connections, made when a rank is first sent to.
-//!
-//! A connection is two QPs. Messages go over one, with as many retries as the device knows: its
-//! receiver may be busy (RNR), and on a wire that reorders, a go-back-N adapter may need many. Probes
-//! of liveness go over the other, one at a time and with few retries, so that only an adapter that
-//! answers nothing counts as gone.
 
+use super::connection::{Connection, Pending};
 use super::datagrams::fill;
 use super::handshake::{Ends, Handshake, Message, Reaction, Step};
 use super::settings::{RESERVED_SLOTS, Settings};
 use super::work::Work;
+use crate::protocol::Token;
 use crate::rank::Rank;
 use crate::time::Instant;
-use crate::transport::Token;
 use crate::verbs::{
-    CompletionQueue, Endpoint, PathTo, Patience, Pool, ProtectionDomain, QueuePair, Result,
+    CompletionQueue, Endpoint, PathTo, Patience, Pool, ProtectionDomain, QueuePair, Result, Shared,
     SharedReceiveQueue, Slot,
 };
 use crate::wire::HEADER_LEN;
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 
 /// What a new connection is made from.
 pub(super) struct Fabric<'a> {
@@ -25,26 +21,20 @@ pub(super) struct Fabric<'a> {
     pub cq: &'a CompletionQueue,
     pub port: u8,
     pub mtu: usize,
-}
-
-#[derive(Debug)]
-struct Connection {
-    messages: QueuePair,
-    probes: QueuePair,
-    own: Ends,
-    handshake: Handshake,
-    /// Messages that wait for the handshake, with their lengths.
-    queue: VecDeque<(Slot, usize)>,
-    /// A probe waits for the handshake.
-    to_probe: bool,
-    is_probing: bool,
-    is_broken: bool,
+    /// RDMA reads that are served at a time.
+    pub reads: u8,
+    /// Where fetches go.
+    pub fetches: &'a Pool,
+    /// What is sent and written from besides the connections' own slots.
+    pub lent: [&'a Shared; 2],
 }
 
 /// All connections, the queue they receive through and the slots they send from.
 #[derive(Debug)]
 pub(super) struct Connections {
     by_rank: HashMap<Rank, Connection>,
+    /// All ranks with a connection, open or not.
+    ranks: Vec<Rank>,
     /// Ranks whose handshake is under way.
     opening: Vec<Rank>,
     srq: SharedReceiveQueue,
@@ -53,9 +43,14 @@ pub(super) struct Connections {
     free: Vec<Slot>,
     /// Received and not recycled, by index.
     received: Vec<Option<Slot>>,
-    /// By slot: whom its message is for, and what the sender wants to be told.
+    /// What the sender wants to be told, by slot.
     tokens: Vec<Option<Token>>,
-    send_depth: u32,
+    /// Sends from the ring under way.
+    ring_sends: usize,
+    most_ring_sends: usize,
+    /// The same for one connection.
+    most_ring_sends_each: usize,
+    requests: u32,
     patience: Patience,
 }
 
@@ -71,6 +66,7 @@ impl Connections {
         }
         Ok(Connections {
             by_rank: HashMap::new(),
+            ranks: Vec::new(),
             opening: Vec::new(),
             srq,
             receives,
@@ -78,18 +74,37 @@ impl Connections {
             free,
             received: (0..settings.reliable_receive_depth).map(|_| None).collect(),
             tokens: vec![None; settings.reliable_send_depth as usize],
-            send_depth: settings.reliable_send_depth,
+            ring_sends: 0,
+            most_ring_sends: settings.ring_sends() as usize,
+            most_ring_sends_each: settings.ring_depth as usize,
+            requests: settings.connection_requests(),
             patience: Patience::at_least(settings.ack_timeout),
         })
     }
 
-    /// Fragments that can be sent now.
-    pub fn room(&self) -> usize {
-        self.free.len().saturating_sub(RESERVED_SLOTS as usize)
+    /// Fragments that can be sent to a rank now, from slots and from the ring alike.
+    pub fn room(&self, to: Rank) -> usize {
+        let messages = self.free.len().saturating_sub(RESERVED_SLOTS as usize);
+        messages.min(self.ring_room(to))
+    }
+
+    fn ring_room(&self, to: Rank) -> usize {
+        let own = self.by_rank.get(&to).map_or(0, |connection| connection.ring_tokens.len());
+        let own_room = self.most_ring_sends_each.saturating_sub(own);
+        own_room.min(self.most_ring_sends.saturating_sub(self.ring_sends))
+    }
+
+    /// All ranks with a connection, open or not.
+    pub fn ranks(&self) -> &[Rank] {
+        &self.ranks
     }
 
     pub fn is_connected(&self, rank: Rank) -> bool {
         self.by_rank.get(&rank).is_some_and(|connection| connection.handshake.is_connected())
+    }
+
+    pub fn is_broken(&self, rank: Rank) -> bool {
+        self.by_rank.get(&rank).is_some_and(|connection| connection.is_broken)
     }
 
     pub fn are_opening(&self) -> bool {
@@ -102,25 +117,20 @@ impl Connections {
             return Ok(());
         }
         let make = |depth| {
-            let Fabric { domain, cq, port, .. } = fabric;
-            let mut qp = QueuePair::connection(domain, cq, &self.sends, depth, &self.srq)?;
+            let Fabric { domain, cq, port, fetches, lent, .. } = fabric;
+            let pools = (&self.sends, *fetches);
+            let mut qp = QueuePair::connection(domain, cq, pools, depth, &self.srq)?;
+            lent.iter().for_each(|memory| qp.lend(memory));
             qp.bind(*port)?;
             let end = Endpoint { qpn: qp.number(), psn: random_psn() };
             Ok((qp, end))
         };
-        let (messages, messages_end) = make(self.send_depth)?;
+        let (messages, messages_end) = make(self.requests)?;
         let (probes, probes_end) = make(1)?;
-        let connection = Connection {
-            messages,
-            probes,
-            own: Ends { messages: messages_end, probes: probes_end },
-            handshake: Handshake::new(now),
-            queue: VecDeque::new(),
-            to_probe: false,
-            is_probing: false,
-            is_broken: false,
-        };
+        let own = Ends { messages: messages_end, probes: probes_end };
+        let connection = Connection::new(messages, probes, own, Handshake::new(now));
         self.by_rank.insert(rank, connection);
+        self.ranks.push(rank);
         self.opening.push(rank);
         Ok(())
     }
@@ -157,8 +167,9 @@ impl Connections {
         if let Some(other) = connect {
             let Ends { messages, probes } = connection.own;
             let most = patience.with_most_retries();
-            connection.messages.connect(path, fabric.mtu, messages.psn, other.messages, most)?;
-            connection.probes.connect(path, fabric.mtu, probes.psn, other.probes, patience)?;
+            let Fabric { mtu, reads, .. } = *fabric;
+            connection.messages.connect(path, mtu, messages.psn, other.messages, most, reads)?;
+            connection.probes.connect(path, mtu, probes.psn, other.probes, patience, reads)?;
         }
         connection.start(rank)?;
         Ok(answer.map(|step| Message { step, ends: connection.own }))
@@ -190,9 +201,34 @@ impl Connections {
         let Some(slot) = self.free.pop() else { return Ok(false) };
         self.tokens[slot.index() as usize] = Some(token);
         let (slot, len) = fill(&mut self.sends, slot, header, payload);
-        connection.queue.push_back((slot, len));
+        connection.queue.push_back(Pending::Message(slot, len));
         connection.start(rank)?;
         Ok(true)
+    }
+
+    /// Does something over the connection with a rank, which was opened and is not broken.
+    pub fn submit(&mut self, rank: Rank, pending: Pending) -> Result<()> {
+        let Some(connection) = self.by_rank.get_mut(&rank) else { return Ok(()) };
+        connection.queue.push_back(pending);
+        connection.start(rank)
+    }
+
+    /// Reserves a send from the ring that is to be [submitted](Self::submit); false where there is
+    /// no room.
+    pub fn reserve_ring_send(&mut self, rank: Rank, token: Token) -> bool {
+        if self.ring_room(rank) == 0 {
+            return false;
+        }
+        let Some(connection) = self.by_rank.get_mut(&rank) else { return false };
+        connection.ring_tokens.push_back(token);
+        self.ring_sends += 1;
+        true
+    }
+
+    /// The first send from the ring to a rank has ended; what its sender wanted to be told.
+    pub fn ring_sent(&mut self, rank: Rank) -> Option<Token> {
+        self.ring_sends -= 1;
+        self.by_rank.get_mut(&rank)?.ring_tokens.pop_front()
     }
 
     /// Asks the adapter of a rank whose connection was opened.
@@ -233,14 +269,34 @@ impl Connections {
         }
     }
 
-    /// The connection is of no more use; whether that is news.
-    pub fn broke(&mut self, rank: Rank) -> bool {
-        let Some(connection) = self.by_rank.get_mut(&rank) else { return false };
-        for (slot, _) in connection.queue.drain(..) {
-            self.tokens[slot.index() as usize] = None;
-            self.free.push(slot);
+    /// The connection is of no more use: what has waited for it, if that is news.
+    pub fn broke(&mut self, rank: Rank) -> Option<Vec<Pending>> {
+        let connection = self.by_rank.get_mut(&rank)?;
+        if std::mem::replace(&mut connection.is_broken, true) {
+            return None;
         }
-        !std::mem::replace(&mut connection.is_broken, true)
+        // Where only the probes' QP has failed, the other may try for ever, and hold its memory.
+        if let Err(error) = connection.messages.give_up() {
+            log::debug!("a broken connection with {rank} goes on: {error}");
+        }
+        let mut others = Vec::new();
+        for pending in connection.queue.drain(..) {
+            match pending {
+                Pending::Message(slot, _) => {
+                    self.tokens[slot.index() as usize] = None;
+                    self.free.push(slot);
+                    continue;
+                }
+                Pending::Ring(..) => {
+                    // What waits is the last in the order of the tokens.
+                    connection.ring_tokens.pop_back();
+                    self.ring_sends -= 1;
+                }
+                Pending::Report(..) | Pending::Fetch(..) => {}
+            }
+            others.push(pending);
+        }
+        Some(others)
     }
 
     /// A received message of `len` bytes.
@@ -258,24 +314,6 @@ impl Connections {
             }
             None => Ok(()),
         }
-    }
-}
-
-impl Connection {
-    /// Posts what has waited, once the handshake is done.
-    fn start(&mut self, rank: Rank) -> Result<()> {
-        if !self.handshake.is_connected() {
-            return Ok(());
-        }
-        for (slot, len) in self.queue.drain(..) {
-            let id = Work::Send(rank, slot.index()).id();
-            self.messages.send(slot, len, id)?;
-        }
-        if std::mem::take(&mut self.to_probe) {
-            self.is_probing = true;
-            self.probes.write_nothing(Work::Probe(rank).id())?;
-        }
-        Ok(())
     }
 }
 

@@ -5,7 +5,8 @@ use super::settings::{GRH_LEN, RESERVED_SLOTS, Settings};
 use super::work::Work;
 use crate::rank::Rank;
 use crate::verbs::{
-    AddressHandle, CompletionQueue, PathTo, Pool, ProtectionDomain, QueuePair, Result, Slot,
+    AddressHandle, CompletionQueue, PathTo, Pool, ProtectionDomain, QueuePair, Result, Shared,
+    Slot, Span,
 };
 use crate::wire::HEADER_LEN;
 use std::collections::HashMap;
@@ -33,15 +34,18 @@ pub(super) struct Datagrams {
     receives: Pool,
     sends: Pool,
     free: Vec<Slot>,
+    /// Further sends from the ring that the send queue takes.
+    ring_room: usize,
     /// Received and not recycled, by index.
     received: Vec<Option<Slot>>,
 }
 
 impl Datagrams {
-    /// Makes the QP and posts all its receives.
+    /// Makes the QP, which also sends from `ring`, and posts all its receives.
     pub fn new(
         domain: &ProtectionDomain,
         cq: &CompletionQueue,
+        ring: &Shared,
         port: u8,
         packet_len: usize,
         settings: &Settings,
@@ -51,9 +55,10 @@ impl Datagrams {
         let mut qp = QueuePair::datagram(
             domain,
             cq,
-            (&sends, settings.send_depth),
+            (&sends, settings.datagram_requests()),
             (&receives, settings.receive_depth),
         )?;
+        qp.lend(ring);
         qp.ready_datagrams(port, DEFAULT_QKEY)?;
         for slot in to_post {
             let id = Work::DatagramReceive(slot.index()).id();
@@ -61,7 +66,8 @@ impl Datagrams {
         }
         let (handles, qkey) = (HashMap::new(), DEFAULT_QKEY);
         let received = (0..settings.receive_depth).map(|_| None).collect();
-        Ok(Datagrams { group: None, qp, qkey, handles, receives, sends, free, received })
+        let ring_room = settings.ring_depth as usize;
+        Ok(Datagrams { group: None, qp, qkey, handles, receives, sends, free, ring_room, received })
     }
 
     pub fn qp(&self) -> &QueuePair {
@@ -75,12 +81,32 @@ impl Datagrams {
         Ok(())
     }
 
-    /// Datagrams of the protocol that can be sent to the group now.
+    /// Datagrams of the protocol that can be sent to the group now, from slots and from the ring
+    /// alike.
     pub fn room(&self) -> usize {
         match self.group {
-            Some(_) => self.free.len().saturating_sub(RESERVED_SLOTS as usize),
+            Some(_) => self.free.len().saturating_sub(RESERVED_SLOTS as usize).min(self.ring_room),
             None => 0,
         }
+    }
+
+    /// Whether a packet of the ring can be sent to the group.
+    pub fn has_ring_room(&self) -> bool {
+        self.group.is_some() && self.ring_room > 0
+    }
+
+    /// Sends the packet of a slot of the ring to the group.
+    pub fn multicast_from(&mut self, slot: u32, span: &Span) -> Result<()> {
+        let Some(group) = &self.group else { return Ok(()) };
+        let id = Work::RingMulticast(slot).id();
+        self.qp.send_datagram_from(span, id, &group.handle, (MULTICAST_QPN, self.qkey))?;
+        self.ring_room -= 1;
+        Ok(())
+    }
+
+    /// A send from the ring has ended.
+    pub fn ring_sent(&mut self) {
+        self.ring_room += 1;
     }
 
     /// Sends to the group; false where there is no group or no slot.

@@ -4,10 +4,11 @@ use super::address::{self, GroupAddress};
 use super::connections::Connections;
 use super::datagrams::{DEFAULT_QKEY, Datagrams, Station};
 use super::group::Joiner;
+use super::memory::{Exposed, Memory};
 use super::prove::{Proof, prove};
 use super::settings::{Multicast, Settings};
 use super::survey::{Candidate, DeviceReport, PortReport, Survey, survey};
-use super::transport::{Parts, Place, RdmaTransport};
+use super::transport::{Parts, Peer, Place, RdmaTransport};
 use crate::bootstrap::{Bootstrap, VoteError, vote};
 use crate::rank::Rank;
 use crate::time::{Clock, Instant};
@@ -17,6 +18,9 @@ use crate::wire::Key;
 use rand_chacha::rand_core::Rng;
 use std::time::Duration;
 
+/// RDMA reads that a connection serves at a time where the devices can: enough to hide the way there
+/// and back, few enough for the scarce resources that adapters keep for them.
+const READS: i32 = 4;
 /// Groups that are tried while other jobs are heard on them.
 const DRAWS: usize = 3;
 
@@ -57,21 +61,22 @@ struct Draw {
 
 /// A rank's introduction.
 struct Introduction {
-    station: Station,
-    packet_len: usize,
+    peer: Peer,
     draw: Draw,
 }
 
-const INTRODUCTION_LEN: usize = 4 + 16 + 2 + 4 + 8 + 8 + DRAWS * GroupAddress::WIRE_LEN;
+const INTRODUCTION_LEN: usize =
+    4 + 16 + 2 + 4 + Exposed::WIRE_LEN + 8 + 8 + DRAWS * GroupAddress::WIRE_LEN;
 
 impl Introduction {
     fn emit(&self) -> Vec<u8> {
-        let Introduction { station, packet_len, draw } = self;
+        let Introduction { peer: Peer { station, exposed, packet_len }, draw } = self;
         let mut bytes = Vec::with_capacity(INTRODUCTION_LEN);
         bytes.extend(station.qpn.to_be_bytes());
         bytes.extend(station.gid);
         bytes.extend(station.lid.to_be_bytes());
         bytes.extend((*packet_len as u32).to_be_bytes());
+        bytes.extend(exposed.emit());
         bytes.extend(draw.key.to_be_bytes());
         bytes.extend(draw.seed.to_be_bytes());
         bytes.extend(draw.groups.iter().flat_map(GroupAddress::emit));
@@ -83,6 +88,7 @@ impl Introduction {
         let (gid, rest) = rest.split_first_chunk()?;
         let (lid, rest) = rest.split_first_chunk()?;
         let (packet_len, rest) = rest.split_first_chunk()?;
+        let (exposed, rest) = rest.split_first_chunk()?;
         let (key, rest) = rest.split_first_chunk()?;
         let (seed, mut rest) = rest.split_first_chunk()?;
         let mut groups = [None; DRAWS];
@@ -93,12 +99,15 @@ impl Introduction {
         }
         let [Some(first), Some(second), Some(third)] = groups else { return None };
         Some(Introduction {
-            station: Station {
-                qpn: u32::from_be_bytes(*qpn),
-                gid: *gid,
-                lid: u16::from_be_bytes(*lid),
+            peer: Peer {
+                station: Station {
+                    qpn: u32::from_be_bytes(*qpn),
+                    gid: *gid,
+                    lid: u16::from_be_bytes(*lid),
+                },
+                exposed: Exposed::parse(exposed)?,
+                packet_len: u32::from_be_bytes(*packet_len) as usize,
             },
-            packet_len: u32::from_be_bytes(*packet_len) as usize,
             draw: Draw {
                 key: u64::from_be_bytes(*key),
                 seed: u64::from_be_bytes(*seed),
@@ -139,7 +148,8 @@ pub fn establish(
         return Err(VoteError::Refused(vec![(bootstrap.rank(), refusal.to_owned())]));
     };
     let Opened { parts, joiner, mut description, introduction: _ } = opened;
-    let packet_len = all.iter().map(|one| one.packet_len).min().unwrap_or_default();
+    let packet_len = all.iter().map(|one| one.peer.packet_len).min().unwrap_or_default();
+    let reads = all.iter().map(|one| one.peer.exposed.reads).min().unwrap_or_default();
     let Draw { key, seed, groups } = &all[0].draw;
     let place = Place {
         rank: bootstrap.rank(),
@@ -147,9 +157,10 @@ pub fn establish(
         port: description.port,
         gid_index: description.gid_index,
         packet_len,
+        reads,
     };
-    let stations = all.iter().map(|one| one.station).collect();
-    let mut transport = RdmaTransport::new(parts, place, stations, settings.clone());
+    let others = all.iter().map(|one| one.peer).collect();
+    let mut transport = RdmaTransport::new(parts, place, others, settings.clone());
     let multicast = settings.multicast != Multicast::Off && bootstrap.size() > 1;
     let multicast = multicast && gather(bootstrap, &mut transport, &joiner, groups, settings)?;
     let group = transport.datagrams.group.as_ref();
@@ -193,7 +204,9 @@ fn open_candidate(
     let port = context.port(candidate.port)?;
     let domain = ProtectionDomain::new(&context)?;
     let cq = completion_queue(&context, report, bootstrap.size(), settings)?;
-    let datagrams = Datagrams::new(&domain, &cq, port.number, port.mtu, settings)?;
+    let memory = Memory::new(&domain, port.mtu, bootstrap.size(), settings)?;
+    let ring = memory.ring.memory();
+    let datagrams = Datagrams::new(&domain, &cq, ring, port.number, port.mtu, settings)?;
     let connections = Connections::new(&domain, port.mtu, settings)?;
     let joiner = joiner(report, candidate);
     let station = Station { qpn: datagrams.qp().number(), gid: joiner.gid, lid: port.lid };
@@ -209,13 +222,16 @@ fn open_candidate(
         port: port.number,
         gid_index: candidate.gid_index,
         group: None,
-        registered_memory: settings.registered_memory(port.mtu),
+        registered_memory: settings.registered_memory(port.mtu, bootstrap.size()),
     };
+    let limits = context.limits()?;
+    let reads = READS.min(limits.max_qp_rd_atom).min(limits.max_qp_init_rd_atom).max(0) as u8;
+    let peer = Peer { station, exposed: memory.exposed(reads), packet_len: port.mtu };
     Ok(Opened {
-        parts: Parts { datagrams, connections, cq, domain, context },
+        parts: Parts { datagrams, connections, memory, cq, domain, context },
         joiner,
         description,
-        introduction: Introduction { station, packet_len: port.mtu, draw },
+        introduction: Introduction { peer, draw },
     })
 }
 
@@ -234,11 +250,8 @@ fn completion_queue(
     size: u32,
     settings: &Settings,
 ) -> verbs::Result<CompletionQueue> {
-    let Settings { receive_depth, send_depth, reliable_receive_depth, reliable_send_depth, .. } =
-        settings;
-    let probes = size;
-    let depth = receive_depth + send_depth + reliable_receive_depth + reliable_send_depth + probes;
-    CompletionQueue::new(context, depth.min(report.max_completions.max(1)))
+    let depth = settings.completions(size).min(report.max_completions.max(1));
+    CompletionQueue::new(context, depth)
 }
 
 fn joiner(report: &DeviceReport, candidate: &Candidate) -> Joiner {
@@ -363,20 +376,26 @@ fn try_connect(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::verbs::Remote;
 
     #[test]
     fn an_introduction_survives_the_wire() {
         let groups = [GroupAddress::V4("239.1.2.3".parse().unwrap()); DRAWS];
+        let exposed = Exposed {
+            ring: Remote { address: 0x0102_0304_0506_0708, key: 0x1112_1314 },
+            cells: Remote { address: u64::MAX - 1, key: 77 },
+            reads: 4,
+        };
+        let station = Station { qpn: 17, gid: [9; 16], lid: 3 };
         let introduction = Introduction {
-            station: Station { qpn: 17, gid: [9; 16], lid: 3 },
-            packet_len: 4096,
+            peer: Peer { station, exposed, packet_len: 4096 },
             draw: Draw { key: 5, seed: 6, groups },
         };
         let bytes = introduction.emit();
         assert_eq!(bytes.len(), INTRODUCTION_LEN);
         let read = Introduction::parse(&bytes).unwrap();
-        assert_eq!(read.station, introduction.station);
-        assert_eq!((read.packet_len, read.draw.key, read.draw.seed), (4096, 5, 6));
+        assert_eq!((read.peer.station, read.peer.exposed), (station, exposed));
+        assert_eq!((read.peer.packet_len, read.draw.key, read.draw.seed), (4096, 5, 6));
         assert_eq!(read.draw.groups, groups);
         assert!(Introduction::parse(&bytes[..40]).is_none());
     }

@@ -4,7 +4,8 @@
 //! Per communicator and process: one UD QP, attached to the communicator's group, with
 //! [`Settings::receive_depth`] receives posted before the first message; two RC QPs for each
 //! rank that the protocol talks to (messages, and probes of liveness), all of which receive through one
-//! shared queue; one completion queue.
+//! shared queue; one completion queue. Two pieces of memory are open to the other ranks: the ring of
+//! retained packets, which they may read, and a table of numbers, which they may write.
 //!
 //! # Life of a communicator
 //! [`establish`] is collective: open a device, exchange addresses, join the group, prove that it
@@ -12,12 +13,19 @@
 //! ranks fail alike, with the rank and the thing named.
 
 mod address;
+mod complete;
+mod connection;
 mod connections;
 mod datagrams;
 mod establish;
+mod fetches;
 mod group;
 mod handshake;
+mod memory;
+mod one_sided;
 mod prove;
+mod reports;
+mod ring;
 mod settings;
 mod survey;
 mod transport;

@@ -1,5 +1,7 @@
 //! What can be set about the transport.
 
+use super::reports::CELL_LEN;
+use crate::protocol::Counter;
 use std::fmt;
 use std::time::Duration;
 
@@ -58,6 +60,11 @@ pub struct Settings {
     pub reliable_receive_depth: u32,
     /// Reliable messages on their way out at most, over all connections.
     pub reliable_send_depth: u32,
+    /// Slots of the ring of packets that are kept for resending and for other ranks to read: a power
+    /// of two. The same at every rank.
+    pub ring_depth: u32,
+    /// Reads of other ranks' rings under way, or read and not used yet, at most.
+    pub fetch_depth: u32,
     /// How long an adapter may leave a reliable message unacknowledged until it counts as gone. The
     /// hardware rounds it up to a power of two.
     pub ack_timeout: Duration,
@@ -81,6 +88,8 @@ impl Default for Settings {
             send_depth: 32,
             reliable_receive_depth: 32,
             reliable_send_depth: 32,
+            ring_depth: 32,
+            fetch_depth: 8,
             ack_timeout: Duration::from_secs(2),
             timeout: Duration::from_secs(30),
             waiting: Waiting::default(),
@@ -106,18 +115,23 @@ impl std::error::Error for SettingsError {}
 pub(super) const GRH_LEN: usize = 40;
 /// Send slots that fragments leave to handshakes, probes, announcements, aborts and farewells.
 pub(super) const RESERVED_SLOTS: u32 = 6;
+/// Reliable sends from the ring under way at most, over all connections, for each of its slots. One
+/// connection has at most one for each slot, so that a busy receiver leaves the others their share.
+pub(super) const SENDS_PER_RING_SLOT: u32 = 4;
 
 impl Settings {
     /// Checks the settings against each other.
     ///
     /// # Errors
-    /// If a depth is too small to work with or too large to number.
+    /// If a depth is too small to work with or too large to number, or the ring's no power of two.
     pub fn validate(&self) -> Result<(), SettingsError> {
         let depths = [
             ("receive depth", self.receive_depth, 4),
             ("send depth", self.send_depth, RESERVED_SLOTS + 2),
             ("depth of reliable receives", self.reliable_receive_depth, 12),
             ("depth of reliable sends", self.reliable_send_depth, RESERVED_SLOTS + 2),
+            ("ring depth", self.ring_depth, 2),
+            ("fetch depth", self.fetch_depth, 1),
         ];
         for (name, depth, least) in depths {
             if !(least..=1 << 20).contains(&depth) {
@@ -125,21 +139,54 @@ impl Settings {
                 return Err(SettingsError(what));
             }
         }
+        if !self.ring_depth.is_power_of_two() {
+            let what = format!("a ring depth of {} is no power of two", self.ring_depth);
+            return Err(SettingsError(what));
+        }
         if self.timeout.is_zero() || self.ack_timeout.is_zero() {
             return Err(SettingsError("a timeout of zero lets nothing happen".to_owned()));
         }
         Ok(())
     }
 
-    /// Bytes of registered memory per communicator and process, for packets of `packet_len` bytes.
-    pub fn registered_memory(&self, packet_len: usize) -> usize {
+    /// Reliable sends from the ring under way at most, over all connections.
+    pub(super) fn ring_sends(&self) -> u32 {
+        SENDS_PER_RING_SLOT * self.ring_depth
+    }
+
+    /// Requests outstanding at most on the QP of datagrams.
+    pub(super) fn datagram_requests(&self) -> u32 {
+        self.send_depth + self.ring_depth
+    }
+
+    /// Requests outstanding at most on a connection: messages, sends from the ring, a report, fetches.
+    pub(super) fn connection_requests(&self) -> u32 {
+        self.reliable_send_depth + self.ring_depth + 1 + self.fetch_depth
+    }
+
+    /// Completions outstanding at most in a communicator of `size` ranks.
+    pub(super) fn completions(&self, size: u32) -> u32 {
+        let (probes, reports) = (size, size);
+        let reliable = self.reliable_receive_depth + self.reliable_send_depth;
+        let one_sided = probes + reports + self.fetch_depth;
+        self.receive_depth + self.datagram_requests() + reliable + self.ring_sends() + one_sided
+    }
+
+    /// Bytes of registered memory per process in a communicator of `size` ranks, for packets of
+    /// `packet_len` bytes.
+    pub fn registered_memory(&self, packet_len: usize, size: u32) -> usize {
         let slots = |count: u32, len: usize| {
             (count as usize * len.next_multiple_of(64)).next_multiple_of(4096)
         };
+        let cells = |count: u32| (count as usize * CELL_LEN).next_multiple_of(4096);
         slots(self.receive_depth, GRH_LEN + packet_len)
             + slots(self.send_depth, packet_len)
             + slots(self.reliable_receive_depth, packet_len)
             + slots(self.reliable_send_depth, packet_len)
+            + slots(self.ring_depth, packet_len)
+            + slots(self.fetch_depth, packet_len)
+            + cells(Counter::KINDS as u32 * size)
+            + cells(size)
     }
 }
 
@@ -151,7 +198,7 @@ mod tests {
     fn the_defaults_stay_under_a_mebibyte() {
         let settings = Settings::default();
         settings.validate().unwrap();
-        assert!(settings.registered_memory(4096) < 1 << 20);
+        assert!(settings.registered_memory(4096, 1000) < 1 << 20);
     }
 
     #[test]
@@ -159,5 +206,8 @@ mod tests {
         let settings = Settings { send_depth: 7, ..Settings::default() };
         let error = settings.validate().unwrap_err().to_string();
         assert!(error.contains("send depth of 7"), "{error}");
+        let settings = Settings { ring_depth: 48, ..Settings::default() };
+        let error = settings.validate().unwrap_err().to_string();
+        assert!(error.contains("ring depth of 48 is no power of two"), "{error}");
     }
 }

@@ -3,16 +3,16 @@
 use super::connections::{Connections, Fabric};
 use super::datagrams::{Datagrams, Station};
 use super::handshake::{self, Message};
+use super::memory::{Exposed, Memory};
 use super::prove::Heard;
 use super::settings::Settings;
 use super::wait;
-use super::work::Work;
-use crate::protocol::{Room, Via};
+use crate::protocol::{Counter, Room, Token};
 use crate::rank::{Fragment, OpId, Rank};
 use crate::time::Instant;
-use crate::transport::{Arrival, Buffer, Park, Token, Transport, TransportError};
-use crate::verbs::{Completion, CompletionQueue, Context, Outcome, PathTo, ProtectionDomain};
-use crate::wire::{HEADER_LEN, Header, Key, Kind, Packet};
+use crate::transport::{Arrival, Buffer, Park, Transport, TransportError};
+use crate::verbs::{Completion, CompletionQueue, Context, PathTo, ProtectionDomain};
+use crate::wire::{HEADER_LEN, Header, Key, Kind};
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -27,6 +27,17 @@ pub(super) struct Place {
     pub port: u8,
     pub gid_index: u8,
     pub packet_len: usize,
+    /// RDMA reads that every connection serves at a time.
+    pub reads: u8,
+}
+
+/// What this rank knows of another.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Peer {
+    pub station: Station,
+    pub exposed: Exposed,
+    /// Most bytes of a packet at its port, which its ring is made for.
+    pub packet_len: usize,
 }
 
 /// UD multicast and RC connections of one rank. Fields are dropped in order: what uses the device
@@ -34,23 +45,24 @@ pub(super) struct Place {
 #[derive(Debug)]
 pub struct RdmaTransport {
     pub(super) datagrams: Datagrams,
-    connections: Connections,
-    cq: CompletionQueue,
+    pub(super) connections: Connections,
+    pub(super) memory: Memory,
+    pub(super) cq: CompletionQueue,
     pub(super) domain: ProtectionDomain,
-    context: Context,
+    pub(super) context: Context,
     pub(super) place: Place,
-    stations: Vec<Station>,
-    settings: Settings,
+    pub(super) peers: Vec<Peer>,
+    pub(super) settings: Settings,
     /// Lengths of received packets, by buffer.
-    lengths: Vec<usize>,
-    arrivals: VecDeque<Arrival>,
+    pub(super) lengths: Vec<usize>,
+    pub(super) arrivals: VecDeque<Arrival>,
     /// Broken connections, to be reported when everything received before is.
-    broken: VecDeque<(Rank, String)>,
-    batch: Vec<Completion>,
+    pub(super) broken: VecDeque<(Rank, String)>,
+    pub(super) batch: Vec<Completion>,
     pub(super) heard: Heard,
     polls: u32,
     /// The time of the last poll.
-    now: Instant,
+    pub(super) now: Instant,
 }
 
 /// What the transport is made from, before the other ranks are known.
@@ -58,29 +70,27 @@ pub struct RdmaTransport {
 pub(super) struct Parts {
     pub datagrams: Datagrams,
     pub connections: Connections,
+    pub memory: Memory,
     pub cq: CompletionQueue,
     pub domain: ProtectionDomain,
     pub context: Context,
 }
 
 impl RdmaTransport {
-    pub(super) fn new(
-        parts: Parts,
-        place: Place,
-        stations: Vec<Station>,
-        settings: Settings,
-    ) -> Self {
-        let Parts { datagrams, connections, cq, domain, context } = parts;
-        let buffers = settings.receive_depth + settings.reliable_receive_depth;
+    pub(super) fn new(parts: Parts, place: Place, peers: Vec<Peer>, settings: Settings) -> Self {
+        let Parts { datagrams, connections, memory, cq, domain, context } = parts;
+        let Settings { receive_depth, reliable_receive_depth, fetch_depth, .. } = settings;
+        let buffers = receive_depth + reliable_receive_depth + fetch_depth;
         RdmaTransport {
             datagrams,
             connections,
+            memory,
             cq,
             domain,
             context,
             place,
-            heard: Heard::new(stations.len()),
-            stations,
+            heard: Heard::new(peers.len()),
+            peers,
             settings,
             lengths: vec![0; buffers as usize],
             arrivals: VecDeque::new(),
@@ -93,7 +103,7 @@ impl RdmaTransport {
 
     /// Begins to connect with a rank, unless it is connected.
     pub(super) fn open(&mut self, now: Instant, rank: Rank) -> Result<(), TransportError> {
-        let fabric = fabric(&self.domain, &self.cq, &self.place);
+        let fabric = fabric(&self.domain, &self.cq, &self.memory, &self.place);
         self.connections.open(now, rank, &fabric).map_err(failed)
     }
 
@@ -105,159 +115,42 @@ impl RdmaTransport {
     pub(super) fn header(&self, kind: Kind, payload: &[u8]) -> [u8; HEADER_LEN] {
         let Place { rank: source, key, .. } = self.place;
         let (op, fragment) = (OpId(0), Fragment(0));
-        Header { kind, source, key, op, fragment, message_len: 0 }.emit(payload, true)
+        Header { kind, source, key, op, fragment, message_len: 0, report: 0 }.emit(payload, true)
     }
 
-    fn path(&self, rank: Rank) -> PathTo {
-        let Station { gid, lid, .. } = self.stations[rank.index()];
+    pub(super) fn path(&self, rank: Rank) -> PathTo {
+        let Station { gid, lid, .. } = self.peers[rank.index()].station;
         let Place { port, gid_index: source_index, .. } = self.place;
         PathTo { gid, lid, port, source_index }
     }
 
-    fn send_handshake(&mut self, rank: Rank, message: &Message) -> Result<(), TransportError> {
+    pub(super) fn send_handshake(
+        &mut self,
+        rank: Rank,
+        message: &Message,
+    ) -> Result<(), TransportError> {
         let payload = message.emit();
         let header = self.header(Kind::Connect, &payload);
-        let to = (rank, self.stations[rank.index()], self.path(rank));
+        let to = (rank, self.peers[rank.index()].station, self.path(rank));
         // Without a slot it is as if the datagram were lost: it will be repeated.
         self.datagrams.unicast(&self.domain, to, &header, &payload).map_err(failed).map(drop)
     }
 
-    /// Takes completions; whether there were any.
-    fn pull(&mut self, now: Instant) -> Result<bool, TransportError> {
-        let mut batch = std::mem::take(&mut self.batch);
-        let any = self.cq.poll(|completion| batch.push(completion)).map_err(failed)?;
-        for completion in batch.drain(..) {
-            if let Some(work) = Work::of_id(completion.id) {
-                self.complete(now, work, completion.outcome)?;
-            }
-        }
-        self.batch = batch;
-        Ok(any)
+    /// The buffer of a fetch.
+    pub(super) fn fetch_buffer(&self, index: u32) -> Buffer {
+        let Settings { receive_depth, reliable_receive_depth, .. } = self.settings;
+        Buffer { index: receive_depth + reliable_receive_depth + index }
     }
 
-    fn complete(
-        &mut self,
-        now: Instant,
-        work: Work,
-        outcome: Outcome,
-    ) -> Result<(), TransportError> {
-        match work {
-            // SAFETY: the completion at hand is the request's.
-            Work::DatagramReceive(slot) => unsafe { self.datagrams.arrived(slot) },
-            // SAFETY: as above.
-            Work::Receive(slot) => unsafe { self.connections.arrived(slot) },
-            Work::DatagramSend(_) | Work::Send(..) | Work::Probe(_) => {}
+    fn owner(&self, buffer: &Buffer) -> Owner {
+        let Settings { receive_depth, reliable_receive_depth, .. } = self.settings;
+        match buffer.index.checked_sub(receive_depth) {
+            None => Owner::Datagrams(buffer.index),
+            Some(index) => match index.checked_sub(reliable_receive_depth) {
+                None => Owner::Connections(index),
+                Some(index) => Owner::Fetches(index),
+            },
         }
-        match (work, outcome) {
-            (Work::DatagramReceive(slot), Outcome::Done(len)) => self.datagram(now, slot, len),
-            (Work::Receive(slot), Outcome::Done(len)) => self.message(slot, len),
-            (Work::DatagramReceive(_) | Work::Receive(_), Outcome::Flushed) => Ok(()),
-            (Work::DatagramReceive(slot), Outcome::Failed(_)) => {
-                self.datagrams.recycle(slot).map_err(failed)
-            }
-            (Work::Receive(slot), Outcome::Failed(_)) => {
-                self.connections.recycle(slot).map_err(failed)
-            }
-            (Work::DatagramSend(slot), outcome) => {
-                // SAFETY: the completion at hand is the request's.
-                unsafe { self.datagrams.sent(slot) };
-                match outcome {
-                    Outcome::Failed(what) => {
-                        let name = self.context.name();
-                        Err(TransportError { what: format!("a send on {name} failed: {what}") })
-                    }
-                    Outcome::Done(_) | Outcome::Flushed => Ok(()),
-                }
-            }
-            (Work::Send(to, slot), outcome) => {
-                // SAFETY: the completion at hand is the request's.
-                let token = unsafe { self.connections.sent(slot) };
-                match (outcome, token) {
-                    (Outcome::Done(_), Some(token)) => {
-                        self.arrivals.push_back(Arrival::Delivered { to, token });
-                    }
-                    (Outcome::Failed(reason), _) => self.broke(to, reason),
-                    _ => {}
-                }
-                Ok(())
-            }
-            (Work::Probe(peer), outcome) => {
-                self.connections.probed(peer);
-                match outcome {
-                    Outcome::Done(_) => self.arrivals.push_back(Arrival::Alive { peer }),
-                    Outcome::Failed(reason) => self.broke(peer, reason),
-                    Outcome::Flushed => {}
-                }
-                Ok(())
-            }
-        }
-    }
-
-    fn broke(&mut self, peer: Rank, reason: String) {
-        if self.connections.broke(peer) {
-            self.broken.push_back((peer, reason));
-        }
-    }
-
-    /// A datagram came. Probes and handshakes are the transport's own; the rest is handed on.
-    fn datagram(&mut self, now: Instant, slot: u32, len: usize) -> Result<(), TransportError> {
-        let bytes = self.datagrams.bytes(slot, len);
-        let kind = bytes.get(1).copied().unwrap_or(0);
-        if kind != Kind::Probe as u8 && kind != Kind::Connect as u8 {
-            self.lengths[slot as usize] = len;
-            let buffer = Buffer { index: slot };
-            self.arrivals.push_back(Arrival::Packet { via: Via::Multicast, buffer });
-            return Ok(());
-        }
-        let packet = Packet::parse(bytes, self.place.key).ok();
-        let known = packet.filter(|packet| {
-            let source = packet.header().source;
-            source.index() < self.stations.len() && source != self.place.rank
-        });
-        let Some(packet) = known else {
-            if packet.is_none() {
-                // Not ours: let the driver count it.
-                self.lengths[slot as usize] = len;
-                let buffer = Buffer { index: slot };
-                self.arrivals.push_back(Arrival::Packet { via: Via::Multicast, buffer });
-                return Ok(());
-            }
-            return self.datagrams.recycle(slot).map_err(failed);
-        };
-        let source = packet.header().source;
-        let message = match packet.header().kind {
-            Kind::Connect => Message::parse(packet.payload()),
-            _ => {
-                self.heard.insert(source);
-                None
-            }
-        };
-        self.datagrams.recycle(slot).map_err(failed)?;
-        let Some(message) = message else { return Ok(()) };
-        let path = self.path(source);
-        let fabric = fabric(&self.domain, &self.cq, &self.place);
-        let answer = self
-            .connections
-            .handle_handshake(now, source, &message, &path, &fabric)
-            .map_err(failed)?;
-        match answer {
-            Some(answer) => self.send_handshake(source, &answer),
-            None => Ok(()),
-        }
-    }
-
-    fn message(&mut self, slot: u32, len: usize) -> Result<(), TransportError> {
-        if self.connections.are_opening()
-            && let Ok(packet) = Packet::parse(self.connections.bytes(slot, len), self.place.key)
-        {
-            let source = packet.header().source;
-            self.connections.heard(source).map_err(failed)?;
-        }
-        let index = self.settings.receive_depth + slot;
-        self.lengths[index as usize] = len;
-        let buffer = Buffer { index };
-        self.arrivals.push_back(Arrival::Packet { via: Via::Reliable, buffer });
-        Ok(())
     }
 
     fn check_device(&mut self) -> Result<(), TransportError> {
@@ -273,8 +166,23 @@ impl RdmaTransport {
     }
 }
 
-fn fabric<'a>(domain: &'a ProtectionDomain, cq: &'a CompletionQueue, place: &Place) -> Fabric<'a> {
-    Fabric { domain, cq, port: place.port, mtu: place.packet_len }
+pub(super) fn fabric<'a>(
+    domain: &'a ProtectionDomain,
+    cq: &'a CompletionQueue,
+    memory: &'a Memory,
+    place: &Place,
+) -> Fabric<'a> {
+    let Place { port, packet_len: mtu, reads, .. } = *place;
+    let Memory { ring, reports, fetches } = memory;
+    let lent = [ring.memory(), reports.sources()];
+    Fabric { domain, cq, port, mtu, reads, fetches: fetches.pool(), lent }
+}
+
+/// Whose a buffer is, and its index there.
+enum Owner {
+    Datagrams(u32),
+    Connections(u32),
+    Fetches(u32),
 }
 
 pub(super) fn failed(error: crate::verbs::Error) -> TransportError {
@@ -286,8 +194,20 @@ impl Room for RdmaTransport {
         self.datagrams.room()
     }
 
-    fn reliable_room(&self, _to: Rank) -> usize {
-        self.connections.room()
+    fn reliable_room(&self, to: Rank) -> usize {
+        self.connections.room(to)
+    }
+
+    fn report_room(&self, to: Rank) -> usize {
+        usize::from(!self.memory.reports.is_under_way(to))
+    }
+
+    fn fetch_room(&self, _from: Rank) -> usize {
+        self.memory.fetches.room()
+    }
+
+    fn is_idle(&self, slot: u32) -> bool {
+        self.memory.ring.is_idle(slot)
     }
 }
 
@@ -323,6 +243,41 @@ impl Transport for RdmaTransport {
         }
     }
 
+    fn ring_len(&self) -> u32 {
+        self.settings.ring_depth
+    }
+
+    fn retain(
+        &mut self,
+        slot: u32,
+        header: &[u8; HEADER_LEN],
+        payload: &[u8],
+    ) -> Result<(), TransportError> {
+        self.memory.ring.retain(slot, header, payload);
+        Ok(())
+    }
+
+    fn multicast_retained(&mut self, slot: u32) -> Result<(), TransportError> {
+        self.multicast_slot(slot)
+    }
+
+    fn reliable_retained(
+        &mut self,
+        to: Rank,
+        slot: u32,
+        token: Token,
+    ) -> Result<(), TransportError> {
+        self.send_slot(to, slot, token)
+    }
+
+    fn report(&mut self, to: Rank, counter: Counter, value: u64) -> Result<(), TransportError> {
+        self.write_report(to, counter, value)
+    }
+
+    fn fetch(&mut self, from: Rank, slot: u32, token: Token) -> Result<(), TransportError> {
+        self.read_slot(from, slot, token)
+    }
+
     fn probe(&mut self, peer: Rank) -> Result<(), TransportError> {
         self.open(self.now, peer)?;
         self.connections.probe(peer).map_err(failed)
@@ -343,7 +298,7 @@ impl Transport for RdmaTransport {
                     self.send_handshake(rank, &message)?;
                 }
             }
-            if !self.pull(now)? {
+            if !self.pull(now)? && !self.look_at_reports() {
                 let broken = self.broken.pop_front();
                 return Ok(broken.map(|(peer, reason)| Arrival::Broken { peer, reason }));
             }
@@ -352,18 +307,22 @@ impl Transport for RdmaTransport {
 
     fn bytes(&self, buffer: &Buffer) -> &[u8] {
         let len = self.lengths[buffer.index as usize];
-        match buffer.index.checked_sub(self.settings.receive_depth) {
-            None => self.datagrams.bytes(buffer.index, len),
-            Some(slot) => self.connections.bytes(slot, len),
+        match self.owner(buffer) {
+            Owner::Datagrams(slot) => self.datagrams.bytes(slot, len),
+            Owner::Connections(slot) => self.connections.bytes(slot, len),
+            Owner::Fetches(slot) => self.memory.fetches.bytes(slot, len),
         }
     }
 
     fn recycle(&mut self, buffer: Buffer) -> Result<(), TransportError> {
-        match buffer.index.checked_sub(self.settings.receive_depth) {
-            None => self.datagrams.recycle(buffer.index),
-            Some(slot) => self.connections.recycle(slot),
+        match self.owner(&buffer) {
+            Owner::Datagrams(slot) => self.datagrams.recycle(slot).map_err(failed),
+            Owner::Connections(slot) => self.connections.recycle(slot).map_err(failed),
+            Owner::Fetches(slot) => {
+                self.memory.fetches.recycle(slot);
+                Ok(())
+            }
         }
-        .map_err(failed)
     }
 }
 
@@ -378,6 +337,7 @@ impl Park for RdmaTransport {
                     true => at_most.min(handshake::LONGEST_PAUSE / 16),
                     false => at_most,
                 };
+                let at_most = at_most.min(wait::longest_sleep(idle));
                 self.cq.arm().map_err(failed)?;
                 // What completed before the queue was armed is told by nobody.
                 if self.pull(self.now)? || !self.arrivals.is_empty() || !self.broken.is_empty() {

@@ -9,6 +9,13 @@ use std::time::Duration;
 /// How long the adaptive policy yields before it blocks: about what a wake-up costs.
 const YIELD_FOR: Duration = Duration::from_micros(100);
 
+/// Nobody is woken by an RDMA write into its memory, so who sleeps has to look now and then. This is
+/// the first pause: several times what a wake-up costs, and still short beside a rendezvous.
+const FIRST_SLEEP: Duration = Duration::from_micros(200);
+/// Later pauses grow with the wait, so that a long one costs few wake-ups, and a report that comes
+/// after it is late by an eighth of it at most.
+const SLEEP_SHARE: u32 = 8;
+
 /// What to do now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
@@ -26,6 +33,11 @@ pub(super) fn step(waiting: Waiting, idle: Duration) -> Step {
         Waiting::Adaptive if idle < YIELD_FOR => Step::Yield,
         Waiting::Adaptive => Step::Block,
     }
+}
+
+/// How long to sleep at most after `idle` without anything to do.
+pub(super) fn longest_sleep(idle: Duration) -> Duration {
+    FIRST_SLEEP.max(idle / SLEEP_SHARE)
 }
 
 /// Sleeps until the armed queue or the device's events tell something, at most for `at_most`.
@@ -54,5 +66,11 @@ mod tests {
     fn the_adaptive_policy_yields_first_and_sleeps_later() {
         assert_eq!(step(Waiting::Adaptive, Duration::ZERO), Step::Yield);
         assert_eq!(step(Waiting::Adaptive, Duration::from_millis(1)), Step::Block);
+    }
+
+    #[test]
+    fn pauses_grow_with_the_wait() {
+        assert_eq!(longest_sleep(Duration::ZERO), FIRST_SLEEP);
+        assert_eq!(longest_sleep(Duration::from_secs(8)), Duration::from_secs(1));
     }
 }

@@ -1,5 +1,6 @@
 //! What a completed work request was, as it is written into its 64-bit id.
 
+use crate::protocol::Counter;
 use crate::rank::Rank;
 
 /// A work request.
@@ -15,6 +16,14 @@ pub(super) enum Work {
     Send(Rank, u32),
     /// A probe of liveness.
     Probe(Rank),
+    /// A send of a datagram from a slot of the ring.
+    RingMulticast(u32),
+    /// A send of a reliable message from a slot of the ring.
+    RingSend(Rank, u32),
+    /// A write of a number into a rank's memory.
+    Report(Rank, Counter),
+    /// A read of a rank's ring into a buffer.
+    Fetch(Rank, u32),
 }
 
 const SLOT_BITS: u32 = 24;
@@ -29,6 +38,10 @@ impl Work {
             Work::Receive(slot) => (3, 0, slot),
             Work::Send(rank, slot) => (4, rank.0, slot),
             Work::Probe(rank) => (5, rank.0, 0),
+            Work::RingMulticast(slot) => (6, 0, slot),
+            Work::RingSend(rank, slot) => (7, rank.0, slot),
+            Work::Report(rank, counter) => (8, rank.0, counter as u32),
+            Work::Fetch(rank, buffer) => (9, rank.0, buffer),
         };
         debug_assert!(slot < 1 << SLOT_BITS);
         kind << KIND_SHIFT | u64::from(rank) << SLOT_BITS | u64::from(slot)
@@ -44,6 +57,10 @@ impl Work {
             3 => Some(Work::Receive(slot)),
             4 => Some(Work::Send(rank, slot)),
             5 => Some(Work::Probe(rank)),
+            6 => Some(Work::RingMulticast(slot)),
+            7 => Some(Work::RingSend(rank, slot)),
+            8 => Counter::ALL.get(slot as usize).map(|counter| Work::Report(rank, *counter)),
+            9 => Some(Work::Fetch(rank, slot)),
             _ => None,
         }
     }
@@ -61,6 +78,11 @@ mod tests {
             Work::Receive(0),
             Work::Send(Rank(u32::MAX), 7),
             Work::Probe(Rank(70_000)),
+            Work::RingMulticast(31),
+            Work::RingSend(Rank(9), 0xff_ffff),
+            Work::Report(Rank(u32::MAX), Counter::Acknowledged),
+            Work::Report(Rank(0), Counter::Consumed),
+            Work::Fetch(Rank(3), 7),
         ] {
             assert_eq!(Work::of_id(work.id()), Some(work));
         }

@@ -4,6 +4,7 @@
 //! [`Attachment`] keeps its QP alive until it is detached. Drops log what the library refuses;
 //! `close` returns it. Memory that a device reads or writes is a [`Slot`] of a [`Pool`]: posting
 //! consumes the slot and its completion gives it back, so that no reference to it exists meanwhile.
+//! What devices read and write at any time is [`Shared`], to which there are no references at all.
 
 mod address_handle;
 mod cm;
@@ -11,12 +12,15 @@ mod completion;
 mod context;
 mod device;
 mod error;
+mod memory;
 mod multicast;
 mod pd;
 mod pool;
+mod post;
 mod qp;
 #[cfg(feature = "rdma-sys")]
 mod rdma_sys;
+mod shared;
 mod srq;
 
 pub use address_handle::{AddressHandle, PathTo};
@@ -29,6 +33,7 @@ pub use multicast::Attachment;
 pub use pd::ProtectionDomain;
 pub use pool::{Pool, Slot};
 pub use qp::{Endpoint, Patience, QueuePair};
+pub use shared::{Access, Remote, Shared, Span};
 pub use srq::SharedReceiveQueue;
 
 /// Logs what a drop cannot return.

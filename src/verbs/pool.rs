@@ -1,13 +1,11 @@
 //! Registered memory in slots of equal size.
 
-use super::error::{Error, Result, check};
-use super::pd::{self, ProtectionDomain};
-use std::alloc::{Layout, alloc_zeroed, dealloc};
-use std::ptr::NonNull;
+use super::error::Result;
+use super::memory::Registered;
+use super::pd::ProtectionDomain;
 use std::sync::Arc;
 use verbcast_sys as sys;
 
-const PAGE: usize = 4096;
 /// Slots start on a cache line, so that a device writing one never touches another's line.
 const SLOT_ALIGN: usize = 64;
 
@@ -24,40 +22,18 @@ impl Slot {
     }
 }
 
+/// Its memory is reached only through slots, each of which exists once.
 #[derive(Debug)]
 pub(super) struct Inner {
-    memory: NonNull<u8>,
-    layout: Layout,
+    memory: Registered,
     slot_len: usize,
-    mr: NonNull<sys::ibv_mr>,
-    pd: Arc<pd::Inner>,
-}
-
-// SAFETY: the memory is reached only through slots, each of which exists once.
-unsafe impl Send for Inner {}
-// SAFETY: as above.
-unsafe impl Sync for Inner {}
-
-impl Drop for Inner {
-    fn drop(&mut self) {
-        // SAFETY: queues that post from the pool hold this `Inner`, so the device is done with it.
-        let answer = unsafe { sys::ibv_dereg_mr(self.mr.as_ptr()) };
-        super::log_failure(check("ibv_dereg_mr", &self.pd.context.name, answer));
-        // SAFETY: allocated in `Pool::new` with the same layout.
-        unsafe { dealloc(self.memory.as_ptr(), self.layout) };
-    }
 }
 
 impl Inner {
     /// The scatter-gather entry for the first `len` bytes of a slot.
     pub fn sge(&self, slot: &Slot, len: usize) -> sys::ibv_sge {
         debug_assert!(len <= self.slot_len);
-        // SAFETY: slots lie inside the allocation; the MR is live.
-        let (addr, lkey) = unsafe {
-            let addr = self.memory.as_ptr().add(slot.index as usize * self.slot_len);
-            (addr as u64, (*self.mr.as_ptr()).lkey)
-        };
-        sys::ibv_sge { addr, length: len as u32, lkey }
+        self.memory.sge(slot.index as usize * self.slot_len, len)
     }
 
     pub fn slot_len(&self) -> usize {
@@ -82,25 +58,9 @@ impl Pool {
         slots: u32,
         slot_len: usize,
     ) -> Result<(Self, Vec<Slot>)> {
-        let pd = Arc::clone(&domain.inner);
         let slot_len = slot_len.next_multiple_of(SLOT_ALIGN);
-        let len = (slots as usize * slot_len).next_multiple_of(PAGE).max(PAGE);
-        let out_of_memory = || Error::new("allocation", format!("{len} bytes"), libc::ENOMEM);
-        let layout = Layout::from_size_align(len, PAGE).map_err(|_| out_of_memory())?;
-        // SAFETY: the layout has a size above zero.
-        let memory = NonNull::new(unsafe { alloc_zeroed(layout) }).ok_or_else(out_of_memory)?;
-        // SAFETY: the memory is ours, and is freed only after it is deregistered.
-        let mr = unsafe {
-            let access = sys::IBV_ACCESS_LOCAL_WRITE as i32;
-            sys::ibv_reg_mr(pd.ptr.as_ptr(), memory.as_ptr().cast(), len, access)
-        };
-        let Some(mr) = NonNull::new(mr) else {
-            let error = Error::last("ibv_reg_mr", format!("{} ({len} bytes)", pd.context.name));
-            // SAFETY: allocated above with this layout.
-            unsafe { dealloc(memory.as_ptr(), layout) };
-            return Err(explain(error));
-        };
-        let inner = Arc::new(Inner { memory, layout, slot_len, mr, pd });
+        let memory = Registered::new(domain, slots as usize * slot_len, 0)?;
+        let inner = Arc::new(Inner { memory, slot_len });
         Ok((Pool { inner, slots }, (0..slots).map(|index| Slot { index }).collect()))
     }
 
@@ -132,19 +92,6 @@ impl Pool {
 
     fn start(&self, slot: &Slot) -> *mut u8 {
         assert!(slot.index < self.slots, "slot {} of {}", slot.index, self.slots);
-        // SAFETY: the slot lies inside the allocation.
-        unsafe { self.inner.memory.as_ptr().add(slot.index as usize * self.inner.slot_len) }
+        self.inner.memory.at(slot.index as usize * self.inner.slot_len, self.inner.slot_len)
     }
-}
-
-fn explain(error: Error) -> Error {
-    if error.errno() != libc::ENOMEM && error.errno() != libc::EPERM {
-        return error;
-    }
-    let limit = rustix::process::getrlimit(rustix::process::Resource::Memlock).current;
-    let limit = limit.map_or("unlimited".to_owned(), |bytes| format!("{bytes} bytes"));
-    error.with_hint(format!(
-        "the limit on locked memory (RLIMIT_MEMLOCK, `ulimit -l`) is {limit}; raise it, or lower \
-         VERBCAST_RECEIVE_DEPTH"
-    ))
 }

@@ -1,10 +1,12 @@
 //! Queue pairs: unreliable datagrams (UD) and reliable connections (RC).
 
-use super::address_handle::{AddressHandle, PathTo};
+use super::address_handle::PathTo;
 use super::completion::{self, CompletionQueue};
 use super::error::{Error, Result, check};
+use super::memory::Registered;
 use super::pd::{self, ProtectionDomain};
-use super::pool::{self, Pool, Slot};
+use super::pool::{self, Pool};
+use super::shared::Shared;
 use super::srq::{self, SharedReceiveQueue};
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -24,9 +26,13 @@ const LIMITED_RETRIES: u8 = 6;
 #[derive(Debug)]
 pub(super) struct Inner {
     pub ptr: NonNull<sys::ibv_qp>,
-    pd: Arc<pd::Inner>,
-    sends: Arc<pool::Inner>,
-    receives: Option<Arc<pool::Inner>>,
+    pub pd: Arc<pd::Inner>,
+    pub sends: Arc<pool::Inner>,
+    pub receives: Option<Arc<pool::Inner>>,
+    /// Memory of RDMA reads.
+    pub reads: Option<Arc<pool::Inner>>,
+    /// Memory that spans may be part of.
+    pub lent: Vec<Arc<Registered>>,
     _cq: Arc<completion::Inner>,
     _srq: Option<Arc<srq::Inner>>,
 }
@@ -91,7 +97,8 @@ pub struct QueuePair {
 }
 
 impl QueuePair {
-    /// A UD QP that sends from and receives into slots of these pools, and completes in `cq`.
+    /// A UD QP that sends from and receives into slots of these pools, and completes in `cq`. Its
+    /// depths say how many requests may be outstanding.
     ///
     /// # Errors
     /// If the device cannot.
@@ -107,17 +114,18 @@ impl QueuePair {
         init.cap.max_send_wr = send_depth;
         init.cap.max_recv_wr = receive_depth;
         init.cap.max_recv_sge = 1;
-        Self::new(domain, cq, sends, Some(receives), None, init)
+        Self::new(domain, cq, (sends, Some(receives), None), None, init)
     }
 
-    /// An RC QP that sends from slots of `sends`, receives through `srq` and completes in `cq`.
+    /// An RC QP that sends from slots of `sends`, reads by RDMA into slots of `reads`, receives
+    /// through `srq` and completes in `cq`. Up to `send_depth` requests may be outstanding.
     ///
     /// # Errors
     /// If the device cannot.
     pub fn connection(
         domain: &ProtectionDomain,
         cq: &CompletionQueue,
-        sends: &Pool,
+        (sends, reads): (&Pool, &Pool),
         send_depth: u32,
         srq: &SharedReceiveQueue,
     ) -> Result<Self> {
@@ -126,14 +134,13 @@ impl QueuePair {
         init.qp_type = sys::IBV_QPT_RC;
         init.cap.max_send_wr = send_depth;
         init.srq = srq.inner.ptr.as_ptr();
-        Self::new(domain, cq, sends, None, Some(srq), init)
+        Self::new(domain, cq, (sends, None, Some(reads)), Some(srq), init)
     }
 
     fn new(
         domain: &ProtectionDomain,
         cq: &CompletionQueue,
-        sends: &Pool,
-        receives: Option<&Pool>,
+        (sends, receives, reads): (&Pool, Option<&Pool>, Option<&Pool>),
         srq: Option<&SharedReceiveQueue>,
         mut init: sys::ibv_qp_init_attr,
     ) -> Result<Self> {
@@ -150,10 +157,22 @@ impl QueuePair {
             pd,
             sends: Arc::clone(&sends.inner),
             receives: receives.map(|pool| Arc::clone(&pool.inner)),
+            reads: reads.map(|pool| Arc::clone(&pool.inner)),
+            lent: Vec::new(),
             _cq: Arc::clone(&cq.inner),
             _srq: srq.map(|srq| Arc::clone(&srq.inner)),
         });
         Ok(QueuePair { inner })
+    }
+
+    /// Lets the QP send and write from `memory`, which from now on lives as long as the QP.
+    ///
+    /// # Panics
+    /// If the QP is attached to a group already.
+    pub fn lend(&mut self, memory: &Shared) {
+        let inner =
+            Arc::get_mut(&mut self.inner).expect("memory is lent before the QP is attached");
+        inner.lent.push(Arc::clone(&memory.memory));
     }
 
     /// The QP number.
@@ -201,12 +220,12 @@ impl QueuePair {
             | sys::IBV_QP_PKEY_INDEX
             | sys::IBV_QP_PORT
             | sys::IBV_QP_ACCESS_FLAGS;
-        // A probe of liveness is an RDMA write of nothing.
-        attr.qp_access_flags = sys::IBV_ACCESS_REMOTE_WRITE as _;
+        attr.qp_access_flags = (sys::IBV_ACCESS_REMOTE_WRITE | sys::IBV_ACCESS_REMOTE_READ) as _;
         self.modify(&mut attr, mask)
     }
 
-    /// Connects an RC QP with the other end.
+    /// Connects an RC QP with the other end. Up to `reads` RDMA reads of each side are served at a
+    /// time; further ones wait in the send queue.
     ///
     /// # Errors
     /// If the device refuses, for instance because the other end's address cannot be resolved.
@@ -217,6 +236,7 @@ impl QueuePair {
         own_psn: u32,
         other: Endpoint,
         patience: Patience,
+        reads: u8,
     ) -> Result<()> {
         let mut attr = attributes();
         attr.qp_state = sys::IBV_QPS_RTR;
@@ -224,6 +244,8 @@ impl QueuePair {
         attr.dest_qp_num = other.qpn;
         attr.rq_psn = other.psn;
         attr.min_rnr_timer = MIN_RNR_TIMER;
+        attr.max_dest_rd_atomic = reads;
+        attr.max_rd_atomic = reads;
         attr.ah_attr = path.attributes();
         let mask = sys::IBV_QP_STATE
             | sys::IBV_QP_AV
@@ -247,72 +269,14 @@ impl QueuePair {
         self.modify(&mut attr, mask)
     }
 
-    /// Posts a datagram of the first `len` bytes of a slot.
+    /// Ends all requests that are outstanding or come later: they are flushed.
     ///
     /// # Errors
-    /// If the send queue is full.
-    pub fn send_datagram(
-        &mut self,
-        slot: Slot,
-        len: usize,
-        id: u64,
-        to: &AddressHandle,
-        (qpn, qkey): (u32, u32),
-    ) -> Result<()> {
-        let mut sge = self.inner.sends.sge(&slot, len);
-        let mut request = request(id, sys::IBV_WR_SEND, Some(&mut sge));
-        request.wr.ud.ah = to.inner.ptr.as_ptr();
-        request.wr.ud.remote_qpn = qpn;
-        request.wr.ud.remote_qkey = qkey;
-        self.post(request)
-    }
-
-    /// Posts a reliable message of the first `len` bytes of a slot.
-    ///
-    /// # Errors
-    /// If the send queue is full.
-    pub fn send(&mut self, slot: Slot, len: usize, id: u64) -> Result<()> {
-        let mut sge = self.inner.sends.sge(&slot, len);
-        self.post(request(id, sys::IBV_WR_SEND, Some(&mut sge)))
-    }
-
-    /// Posts an RDMA write of nothing, which the other adapter acknowledges by itself.
-    ///
-    /// # Errors
-    /// If the send queue is full.
-    pub fn write_nothing(&mut self, id: u64) -> Result<()> {
-        self.post(request(id, sys::IBV_WR_RDMA_WRITE, None))
-    }
-
-    /// Gives a UD QP a slot to receive into.
-    ///
-    /// # Errors
-    /// If the receive queue is full, or the QP receives through a shared queue.
-    pub fn post_receive(&mut self, slot: Slot, id: u64) -> Result<()> {
-        let Some(pool) = &self.inner.receives else {
-            return Err(Error::new("ibv_post_recv", self.inner.name(), libc::EINVAL));
-        };
-        let mut sge = pool.sge(&slot, pool.slot_len());
-        let mut request = sys::ibv_recv_wr {
-            wr_id: id,
-            next: std::ptr::null_mut(),
-            sg_list: &mut sge,
-            num_sge: 1,
-        };
-        let mut bad = std::ptr::null_mut();
-        // SAFETY: the slot was handed over, and its pool outlives the QP.
-        let answer =
-            unsafe { sys::inline::ibv_post_recv(self.inner.ptr.as_ptr(), &mut request, &mut bad) };
-        check("ibv_post_recv", &self.inner.pd.context.name, answer)
-    }
-
-    fn post(&mut self, mut request: sys::ibv_send_wr) -> Result<()> {
-        let mut bad = std::ptr::null_mut();
-        // SAFETY: a slot in the request was handed over, and its pool outlives the QP; the request
-        // itself is only read during the call.
-        let answer =
-            unsafe { sys::inline::ibv_post_send(self.inner.ptr.as_ptr(), &mut request, &mut bad) };
-        check("ibv_post_send", &self.inner.pd.context.name, answer)
+    /// If the device refuses.
+    pub fn give_up(&mut self) -> Result<()> {
+        let mut attr = attributes();
+        attr.qp_state = sys::IBV_QPS_ERR;
+        self.modify(&mut attr, sys::IBV_QP_STATE)
     }
 
     fn modify(&mut self, attr: &mut sys::ibv_qp_attr, mask: u32) -> Result<()> {
@@ -325,18 +289,6 @@ impl QueuePair {
 fn attributes() -> sys::ibv_qp_attr {
     // SAFETY: the attributes are plain numbers, for which zero is valid.
     unsafe { std::mem::zeroed() }
-}
-
-/// A signalled send request.
-fn request(id: u64, opcode: u32, sge: Option<&mut sys::ibv_sge>) -> sys::ibv_send_wr {
-    // SAFETY: the request is plain data, for which zero is valid.
-    let mut request: sys::ibv_send_wr = unsafe { std::mem::zeroed() };
-    request.wr_id = id;
-    request.opcode = opcode;
-    request.send_flags = sys::IBV_SEND_SIGNALED;
-    request.num_sge = i32::from(sge.is_some());
-    request.sg_list = sge.map_or(std::ptr::null_mut(), std::ptr::from_mut);
-    request
 }
 
 #[cfg(test)]

@@ -1,0 +1,89 @@
+//! One RC connection.
+//!
+//! It is two QPs. Messages, reports and fetches go over one, with as many retries as the device knows:
+//! its receiver may be busy (RNR), and on a wire that reorders, a go-back-N adapter may need many.
+//! Probes of liveness go over the other, one at a time and with few retries, so that only an adapter
+//! that answers nothing counts as gone.
+
+use super::handshake::{Ends, Handshake};
+use super::work::Work;
+use crate::protocol::{Counter, Token};
+use crate::rank::Rank;
+use crate::verbs::{QueuePair, Remote, Result, Slot, Span};
+use std::collections::VecDeque;
+
+/// Something to do over a connection.
+#[derive(Debug)]
+pub(super) enum Pending {
+    /// Send a message of so many bytes.
+    Message(Slot, usize),
+    /// Send the packet in a slot of the ring.
+    Ring(u32, Span),
+    /// Write a number.
+    Report(Counter, Span, Remote),
+    /// Read so many bytes.
+    Fetch(Slot, usize, Remote),
+}
+
+#[derive(Debug)]
+pub(super) struct Connection {
+    pub messages: QueuePair,
+    pub probes: QueuePair,
+    pub own: Ends,
+    pub handshake: Handshake,
+    /// What waits for the handshake.
+    pub queue: VecDeque<Pending>,
+    /// What the senders from the ring want to be told, in the order in which their sends will end.
+    pub ring_tokens: VecDeque<Token>,
+    /// A probe waits for the handshake.
+    pub to_probe: bool,
+    pub is_probing: bool,
+    pub is_broken: bool,
+}
+
+impl Connection {
+    pub fn new(messages: QueuePair, probes: QueuePair, own: Ends, handshake: Handshake) -> Self {
+        Connection {
+            messages,
+            probes,
+            own,
+            handshake,
+            queue: VecDeque::new(),
+            ring_tokens: VecDeque::new(),
+            to_probe: false,
+            is_probing: false,
+            is_broken: false,
+        }
+    }
+
+    /// Posts what has waited, once the handshake is done.
+    pub fn start(&mut self, rank: Rank) -> Result<()> {
+        if !self.handshake.is_connected() {
+            return Ok(());
+        }
+        let messages = &mut self.messages;
+        for pending in self.queue.drain(..) {
+            match pending {
+                Pending::Message(slot, len) => {
+                    let id = Work::Send(rank, slot.index()).id();
+                    messages.send(slot, len, id)?;
+                }
+                Pending::Ring(slot, span) => {
+                    messages.send_from(&span, Work::RingSend(rank, slot).id())?;
+                }
+                Pending::Report(counter, span, to) => {
+                    messages.write_from(&span, to, Work::Report(rank, counter).id())?;
+                }
+                Pending::Fetch(slot, len, from) => {
+                    let id = Work::Fetch(rank, slot.index()).id();
+                    messages.read(slot, len, from, id)?;
+                }
+            }
+        }
+        if std::mem::take(&mut self.to_probe) {
+            self.is_probing = true;
+            self.probes.write_nothing(Work::Probe(rank).id())?;
+        }
+        Ok(())
+    }
+}

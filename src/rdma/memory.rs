@@ -1,0 +1,86 @@
+//! The memory that ranks reach in each other, and where it is.
+
+use super::fetches::Fetches;
+use super::reports::{self, Reports};
+use super::ring::{Ring, stride};
+use super::settings::Settings;
+use crate::protocol::Counter;
+use crate::rank::Rank;
+use crate::verbs::{ProtectionDomain, Remote, Result};
+
+/// What one-sided operations of this rank and on this rank use.
+#[derive(Debug)]
+pub(super) struct Memory {
+    pub ring: Ring,
+    pub reports: Reports,
+    pub fetches: Fetches,
+}
+
+impl Memory {
+    pub fn new(
+        domain: &ProtectionDomain,
+        packet_len: usize,
+        size: u32,
+        settings: &Settings,
+    ) -> Result<Self> {
+        Ok(Memory {
+            ring: Ring::new(domain, settings.ring_depth, packet_len)?,
+            reports: Reports::new(domain, size)?,
+            fetches: Fetches::new(domain, settings.fetch_depth, packet_len)?,
+        })
+    }
+
+    /// What other ranks are told.
+    pub fn exposed(&self, reads: u8) -> Exposed {
+        Exposed { ring: self.ring.remote(), cells: self.reports.remote(), reads }
+    }
+}
+
+/// The memory that a rank exposes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Exposed {
+    /// Its ring.
+    pub ring: Remote,
+    /// Its table of cells.
+    pub cells: Remote,
+    /// RDMA reads that its adapter issues and serves at a time.
+    pub reads: u8,
+}
+
+impl Exposed {
+    /// Length on the wire.
+    pub const WIRE_LEN: usize = 2 * 12 + 1;
+
+    pub fn emit(&self) -> [u8; Self::WIRE_LEN] {
+        let mut bytes = [0; Self::WIRE_LEN];
+        for (place, remote) in bytes.chunks_exact_mut(12).zip([self.ring, self.cells]) {
+            place[..8].copy_from_slice(&remote.address.to_be_bytes());
+            place[8..].copy_from_slice(&remote.key.to_be_bytes());
+        }
+        bytes[Self::WIRE_LEN - 1] = self.reads;
+        bytes
+    }
+
+    pub fn parse(bytes: &[u8; Self::WIRE_LEN]) -> Option<Self> {
+        let (ring, rest) = remote(bytes)?;
+        let (cells, rest) = remote(rest)?;
+        Some(Exposed { ring, cells, reads: *rest.first()? })
+    }
+
+    /// A slot of its ring, where its packets have up to `packet_len` bytes.
+    pub fn slot(&self, slot: u32, packet_len: usize) -> Remote {
+        self.ring.at(slot as usize * stride(packet_len))
+    }
+
+    /// The cell that `from` writes.
+    pub fn cell(&self, from: Rank, counter: Counter) -> Remote {
+        self.cells.at(reports::offset(from, counter))
+    }
+}
+
+fn remote(bytes: &[u8]) -> Option<(Remote, &[u8])> {
+    let (address, rest) = bytes.split_first_chunk()?;
+    let (key, rest) = rest.split_first_chunk()?;
+    let remote = Remote { address: u64::from_be_bytes(*address), key: u32::from_be_bytes(*key) };
+    Some((remote, rest))
+}

@@ -1,0 +1,139 @@
+//! Numbers that ranks write into each other's memory by RDMA, which costs the CPU there nothing but
+//! a look now and then (Liu 2004, section 5.5).
+//!
+//! A cell is a number and a check word, both big-endian. A device promises no order among the bytes
+//! of a write (SoftRoCE copies them with the CPU's string instruction), so the CPU may see a cell
+//! half written; then the check does not fit, and the cell is looked at again at the next poll.
+
+use crate::protocol::Counter;
+use crate::rank::Rank;
+use crate::verbs::{Access, ProtectionDomain, Remote, Result, Shared, Span};
+
+/// Length of a cell.
+pub(super) const CELL_LEN: usize = 16;
+
+/// The cells of this rank: those that others write, and those that it writes from.
+#[derive(Debug)]
+pub(super) struct Reports {
+    cells: Shared,
+    /// The number of each cell when it was last looked at.
+    seen: Vec<u64>,
+    /// One cell for each rank, whose content must stay while a write from it is under way.
+    sources: Shared,
+    under_way: Vec<bool>,
+}
+
+impl Reports {
+    pub fn new(domain: &ProtectionDomain, size: u32) -> Result<Self> {
+        let size = size as usize;
+        let cells = size * Counter::KINDS;
+        Ok(Reports {
+            cells: Shared::new(domain, cells * CELL_LEN, Access::Write)?,
+            seen: vec![0; cells],
+            sources: Shared::new(domain, size * CELL_LEN, Access::None)?,
+            under_way: vec![false; size],
+        })
+    }
+
+    /// Where others write.
+    pub fn remote(&self) -> Remote {
+        self.cells.remote()
+    }
+
+    /// What this rank writes from, for the QPs that do it.
+    pub fn sources(&self) -> &Shared {
+        &self.sources
+    }
+
+    pub fn is_under_way(&self, to: Rank) -> bool {
+        self.under_way[to.index()]
+    }
+
+    /// The cell to write to a rank.
+    ///
+    /// # Panics
+    /// If a report to that rank is under way.
+    pub fn begin(&mut self, to: Rank, value: u64) -> Span {
+        let under_way = &mut self.under_way[to.index()];
+        assert!(!*under_way, "a report to {to} is under way");
+        *under_way = true;
+        let offset = to.index() * CELL_LEN;
+        self.sources.write(offset, &cell(value));
+        self.sources.span(offset, CELL_LEN)
+    }
+
+    /// A report to a rank has ended.
+    pub fn end(&mut self, to: Rank) {
+        self.under_way[to.index()] = false;
+    }
+
+    /// Looks at the cells of a rank, and tells each number that has changed.
+    pub fn look(&mut self, from: Rank, mut changed: impl FnMut(Counter, u64)) {
+        for counter in Counter::ALL {
+            let cell = place(from, counter);
+            // The check first: most devices write forwards, so that it then fits less often by chance.
+            let check = u64::from_be_bytes(self.cells.read(cell * CELL_LEN + 8));
+            let value = u64::from_be_bytes(self.cells.read(cell * CELL_LEN));
+            if value != self.seen[cell] && check == check_of(value) {
+                self.seen[cell] = value;
+                changed(counter, value);
+            }
+        }
+    }
+}
+
+/// Offset, in the table of any rank, of the cell that `from` writes.
+pub(super) fn offset(from: Rank, counter: Counter) -> usize {
+    place(from, counter) * CELL_LEN
+}
+
+fn place(from: Rank, counter: Counter) -> usize {
+    from.index() * Counter::KINDS + counter as usize
+}
+
+fn cell(value: u64) -> [u8; CELL_LEN] {
+    let mut bytes = [0; CELL_LEN];
+    bytes[..8].copy_from_slice(&value.to_be_bytes());
+    bytes[8..].copy_from_slice(&check_of(value).to_be_bytes());
+    bytes
+}
+
+/// Mixes all bits into all, so that no part of one number's check fits another number; zero for zero,
+/// as in a cell that was never written.
+fn check_of(value: u64) -> u64 {
+    let folded = value ^ (value >> 32);
+    let mixed = folded.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    mixed ^ (mixed >> 32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cell_that_is_half_written_is_told() {
+        for (old, new) in [(0, 1), (255, 256), (0x00ff_ffff, 0x0100_0000), (1 << 40, (1 << 40) + 1)]
+        {
+            let (old, new) = (cell(old), cell(new));
+            for written in 0..=CELL_LEN {
+                let forwards = [&new[..written], &old[written..]].concat();
+                let backwards = [&old[..written], &new[written..]].concat();
+                for seen in [forwards, backwards] {
+                    let value = u64::from_be_bytes(seen[..8].try_into().unwrap());
+                    let check = u64::from_be_bytes(seen[8..].try_into().unwrap());
+                    let fits = check == check_of(value);
+                    assert!(!fits || seen == old || seen == new, "{written}: {seen:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn cells_do_not_overlap() {
+        let mut offsets: Vec<_> = (0..3)
+            .flat_map(|rank| Counter::ALL.map(|counter| offset(Rank(rank), counter)))
+            .collect();
+        offsets.dedup();
+        assert_eq!(offsets, [0, 16, 32, 48, 64, 80]);
+    }
+}

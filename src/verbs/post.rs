@@ -1,0 +1,162 @@
+//! Work requests.
+
+use super::address_handle::AddressHandle;
+use super::error::{Error, Result, check};
+use super::pool::Slot;
+use super::qp::QueuePair;
+use super::shared::{Remote, Span};
+use std::sync::Arc;
+use verbcast_sys as sys;
+
+impl QueuePair {
+    /// Posts a datagram of the first `len` bytes of a slot.
+    ///
+    /// # Errors
+    /// If the send queue is full.
+    pub fn send_datagram(
+        &mut self,
+        slot: Slot,
+        len: usize,
+        id: u64,
+        to: &AddressHandle,
+        (qpn, qkey): (u32, u32),
+    ) -> Result<()> {
+        let mut sge = self.inner.sends.sge(&slot, len);
+        self.post(datagram(id, &mut sge, to, (qpn, qkey)))
+    }
+
+    /// Posts a datagram of a part of memory that the QP was [lent](Self::lend).
+    ///
+    /// # Errors
+    /// If the send queue is full, or the memory was not lent.
+    pub fn send_datagram_from(
+        &mut self,
+        span: &Span,
+        id: u64,
+        to: &AddressHandle,
+        (qpn, qkey): (u32, u32),
+    ) -> Result<()> {
+        let mut sge = self.lent(span)?;
+        self.post(datagram(id, &mut sge, to, (qpn, qkey)))
+    }
+
+    /// Posts a reliable message of the first `len` bytes of a slot.
+    ///
+    /// # Errors
+    /// If the send queue is full.
+    pub fn send(&mut self, slot: Slot, len: usize, id: u64) -> Result<()> {
+        let mut sge = self.inner.sends.sge(&slot, len);
+        self.post(request(id, sys::IBV_WR_SEND, Some(&mut sge)))
+    }
+
+    /// Posts a reliable message of a part of memory that the QP was [lent](Self::lend).
+    ///
+    /// # Errors
+    /// If the send queue is full, or the memory was not lent.
+    pub fn send_from(&mut self, span: &Span, id: u64) -> Result<()> {
+        let mut sge = self.lent(span)?;
+        self.post(request(id, sys::IBV_WR_SEND, Some(&mut sge)))
+    }
+
+    /// Posts an RDMA write of a part of memory that the QP was [lent](Self::lend).
+    ///
+    /// # Errors
+    /// If the send queue is full, or the memory was not lent.
+    pub fn write_from(&mut self, span: &Span, to: Remote, id: u64) -> Result<()> {
+        let mut sge = self.lent(span)?;
+        let mut request = request(id, sys::IBV_WR_RDMA_WRITE, Some(&mut sge));
+        request.wr.rdma.remote_addr = to.address;
+        request.wr.rdma.rkey = to.key;
+        self.post(request)
+    }
+
+    /// Posts an RDMA read into the first `len` bytes of a slot.
+    ///
+    /// # Errors
+    /// If the send queue is full, or the QP is no connection.
+    pub fn read(&mut self, slot: Slot, len: usize, from: Remote, id: u64) -> Result<()> {
+        let Some(reads) = &self.inner.reads else { return Err(self.refused()) };
+        let mut sge = reads.sge(&slot, len);
+        let mut request = request(id, sys::IBV_WR_RDMA_READ, Some(&mut sge));
+        request.wr.rdma.remote_addr = from.address;
+        request.wr.rdma.rkey = from.key;
+        self.post(request)
+    }
+
+    /// Posts an RDMA write of nothing, which the other adapter acknowledges by itself.
+    ///
+    /// # Errors
+    /// If the send queue is full.
+    pub fn write_nothing(&mut self, id: u64) -> Result<()> {
+        self.post(request(id, sys::IBV_WR_RDMA_WRITE, None))
+    }
+
+    /// Gives a UD QP a slot to receive into.
+    ///
+    /// # Errors
+    /// If the receive queue is full, or the QP receives through a shared queue.
+    pub fn post_receive(&mut self, slot: Slot, id: u64) -> Result<()> {
+        let Some(pool) = &self.inner.receives else {
+            return Err(Error::new("ibv_post_recv", self.inner.name(), libc::EINVAL));
+        };
+        let mut sge = pool.sge(&slot, pool.slot_len());
+        let mut request = sys::ibv_recv_wr {
+            wr_id: id,
+            next: std::ptr::null_mut(),
+            sg_list: &mut sge,
+            num_sge: 1,
+        };
+        let mut bad = std::ptr::null_mut();
+        // SAFETY: the slot was handed over, and its pool outlives the QP.
+        let answer =
+            unsafe { sys::inline::ibv_post_recv(self.inner.ptr.as_ptr(), &mut request, &mut bad) };
+        check("ibv_post_recv", &self.inner.pd.context.name, answer)
+    }
+
+    /// The scatter-gather entry for memory that lives as long as this QP.
+    fn lent(&self, span: &Span) -> Result<sys::ibv_sge> {
+        match self.inner.lent.iter().any(|memory| Arc::ptr_eq(memory, &span.memory)) {
+            true => Ok(span.sge()),
+            false => Err(self.refused()),
+        }
+    }
+
+    fn refused(&self) -> Error {
+        Error::new("ibv_post_send", self.inner.name(), libc::EINVAL)
+    }
+
+    fn post(&mut self, mut request: sys::ibv_send_wr) -> Result<()> {
+        let mut bad = std::ptr::null_mut();
+        // SAFETY: a slot in the request was handed over, and its pool outlives the QP; so does lent
+        // memory. The request itself is only read during the call.
+        let answer =
+            unsafe { sys::inline::ibv_post_send(self.inner.ptr.as_ptr(), &mut request, &mut bad) };
+        check("ibv_post_send", &self.inner.pd.context.name, answer)
+    }
+}
+
+/// A signalled send request.
+fn request(id: u64, opcode: u32, sge: Option<&mut sys::ibv_sge>) -> sys::ibv_send_wr {
+    // SAFETY: the request is plain data, for which zero is valid.
+    let mut request: sys::ibv_send_wr = unsafe { std::mem::zeroed() };
+    request.wr_id = id;
+    request.opcode = opcode;
+    request.send_flags = sys::IBV_SEND_SIGNALED;
+    request.num_sge = i32::from(sge.is_some());
+    request.sg_list = sge.map_or(std::ptr::null_mut(), std::ptr::from_mut);
+    request
+}
+
+/// A signalled datagram.
+fn datagram(
+    id: u64,
+    sge: &mut sys::ibv_sge,
+    to: &AddressHandle,
+    (qpn, qkey): (u32, u32),
+) -> sys::ibv_send_wr {
+    let mut request = request(id, sys::IBV_WR_SEND, Some(sge));
+    request.wr.ud.ah = to.inner.ptr.as_ptr();
+    request.wr.ud.remote_qpn = qpn;
+    request.wr.ud.remote_qkey = qkey;
+    request
+}
