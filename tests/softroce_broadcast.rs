@@ -5,8 +5,9 @@
 mod ranks;
 
 use std::time::Duration;
-use verbcast::broadcast::{Broadcaster, Config, Error, Synchronisation};
+use verbcast::broadcast::{Broadcaster, Config, Error};
 use verbcast::driver::Statistics;
+use verbcast::protocol::options::Synchronisation;
 use verbcast::rank::Rank;
 use verbcast::rdma::{Family, Multicast, Waiting};
 use verbcast::verbs;
@@ -78,7 +79,7 @@ fn every_root_synchronisation_and_waiting_policy_works() {
         (Synchronisation::RandomRank, Waiting::Spin),
     ] {
         let mut config = config(&devices);
-        config.synchronisation = synchronisation;
+        config.options.synchronisation = synchronisation;
         config.settings.waiting = waiting;
         exchange(4, &config, &lens(FRAGMENT));
     }
@@ -196,7 +197,7 @@ fn different_settings_are_refused_by_name() {
     let errors = ranks::run(3, |bootstrap| {
         let mut config = config(&devices);
         if verbcast::bootstrap::Bootstrap::rank(bootstrap) == Rank(1) {
-            config.in_flight = 3;
+            config.options.in_flight = 3;
         }
         Broadcaster::new(bootstrap, &config).unwrap_err().to_string()
     });

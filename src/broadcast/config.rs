@@ -1,47 +1,28 @@
 //! How broadcasts are done, from code or from `VERBCAST_*` variables.
 
-use crate::protocol::two_stage;
+use crate::protocol::choice::TableError;
+use crate::protocol::options::Options;
+use crate::rank::OpId;
 use crate::rdma::{Family, Multicast, Settings, Waiting};
 use crate::transport::Faults;
-use std::fmt;
+use std::fmt::{self, Write};
 use std::str::FromStr;
 use std::time::Duration;
 
-/// How the root is kept from multicasting before anybody listens (Hoefler 2007, section 2.1).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Synchronisation {
-    /// It is not.
-    #[default]
-    None,
-    /// The root waits this long.
-    Delay(Duration),
-    /// The root waits for one other rank, drawn anew for each broadcast.
-    RandomRank,
-}
-
-impl Synchronisation {
-    pub(super) fn with_seed(self, seed: u64) -> two_stage::Synchronisation {
-        match self {
-            Synchronisation::None => two_stage::Synchronisation::None,
-            Synchronisation::Delay(delay) => two_stage::Synchronisation::Delay(delay),
-            Synchronisation::RandomRank => two_stage::Synchronisation::RandomRank { seed },
-        }
-    }
-}
+/// The variable that names the file with the table of protocols.
+const CHOICE: &str = "VERBCAST_CHOICE";
 
 /// How broadcasts are done.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
     /// The transport's settings.
     pub settings: Settings,
-    /// How the root is kept from running ahead. The same at every rank.
-    pub synchronisation: Synchronisation,
-    /// Most fragments that the root multicasts ahead of its successor's acknowledgements; none:
-    /// half of [`Settings::receive_depth`]. The same at every rank.
-    pub run_ahead: Option<u32>,
-    /// Most broadcasts in flight at a rank. The same at every rank.
-    pub in_flight: u32,
-    /// Whether the CRC covers payloads, and not only headers.
+    /// Which protocol a broadcast takes, and the protocols' parameters. The same at every rank.
+    pub options: Options,
+    /// The id of the first broadcast, which wraps after the highest. The same at every rank.
+    pub first_op: OpId,
+    /// Whether the CRC covers payloads, and not only headers. Packets that other ranks may read while
+    /// they are replaced are covered in any case.
     pub payload_crc: bool,
     /// Faults on purpose, at the edge of this rank's transport.
     pub faults: Option<Faults>,
@@ -51,9 +32,8 @@ impl Default for Config {
     fn default() -> Self {
         Config {
             settings: Settings::default(),
-            synchronisation: Synchronisation::default(),
-            run_ahead: None,
-            in_flight: 64,
+            options: Options::default(),
+            first_op: OpId(0),
             payload_crc: true,
             faults: None,
         }
@@ -85,9 +65,7 @@ impl Config {
     ///
     /// # Errors
     /// If a variable cannot be read; the error names it and its value.
-    pub fn from_lookup(
-        lookup: impl Fn(&'static str) -> Option<String>,
-    ) -> Result<Self, ConfigError> {
+    pub fn from_lookup(lookup: impl Fn(&str) -> Option<String>) -> Result<Self, ConfigError> {
         let mut config = Config::default();
         let settings = &mut config.settings;
         let read = Reader { lookup: &lookup };
@@ -123,19 +101,7 @@ impl Config {
         read.choice("VERBCAST_MULTICAST", &multicast, &mut settings.multicast)?;
         let family = [("auto", Family::Auto), ("ipv4", Family::Ipv4), ("ipv6", Family::Ipv6)];
         read.choice("VERBCAST_GROUP_FAMILY", &family, &mut settings.group_family)?;
-        read.with("VERBCAST_SYNC", "none, random or delay:MICROSECONDS", |text| {
-            config.synchronisation = match text.split_once(':') {
-                None if text == "none" => Synchronisation::None,
-                None if text == "random" => Synchronisation::RandomRank,
-                Some(("delay", micros)) => {
-                    Synchronisation::Delay(Duration::from_micros(micros.parse().ok()?))
-                }
-                _ => return None,
-            };
-            Some(())
-        })?;
-        read.optional("VERBCAST_RUN_AHEAD", "a number of fragments", &mut config.run_ahead)?;
-        read.number("VERBCAST_IN_FLIGHT", "a number of broadcasts", &mut config.in_flight)?;
+        read_options(&lookup, &mut config.options)?;
         let switch = [("on", true), ("off", false)];
         read.choice("VERBCAST_PAYLOAD_CRC", &switch, &mut config.payload_crc)?;
         if let Some(text) = lookup("VERBCAST_FAULT") {
@@ -154,45 +120,51 @@ impl Config {
     /// If they contradict each other.
     pub fn validate(&self) -> Result<(), ConfigError> {
         self.settings.validate().map_err(|error| ConfigError(error.to_string()))?;
-        let depth = self.settings.receive_depth;
-        let run_ahead = self.run_ahead();
-        if !(1..=depth).contains(&run_ahead) {
-            let what = format!(
-                "a run-ahead of {run_ahead} fragments is not between 1 and the receive depth of \
-                 {depth}: more would be sent than can be received"
-            );
-            return Err(ConfigError(what));
-        }
-        if !(1..=1 << 20).contains(&self.in_flight) {
-            let what =
-                format!("{} broadcasts in flight are not between 1 and 1048576", self.in_flight);
-            return Err(ConfigError(what));
-        }
-        Ok(())
+        let Settings { receive_depth, ring_depth, .. } = self.settings;
+        let valid = self.options.validate(receive_depth, ring_depth);
+        valid.map_err(|error| ConfigError(error.to_string()))
     }
 
-    /// Most fragments that the root multicasts ahead of its successor's acknowledgements.
-    pub fn run_ahead(&self) -> u32 {
-        self.run_ahead.unwrap_or(self.settings.receive_depth / 2)
-    }
-
-    /// The settings that must be the same at every rank, in words.
+    /// The settings that must be the same at every rank, each with its value in a line.
     pub(super) fn common(&self) -> String {
-        format!(
-            "multicast {:?}, root synchronisation {:?}, run-ahead {}, {} in flight, \
-             ring depth {}",
-            self.settings.multicast,
-            self.synchronisation,
-            self.run_ahead(),
-            self.in_flight,
-            self.settings.ring_depth
-        )
+        let Settings { multicast, receive_depth, reliable_receive_depth, ring_depth, .. } =
+            self.settings;
+        let mut text = self.options.describe(receive_depth);
+        // Writing to a String does not fail.
+        let _ = write!(
+            text,
+            "multicast: {multicast:?}\nring depth: {ring_depth}\nreceive depth: {receive_depth}\n\
+             depth of reliable receives: {reliable_receive_depth}\nfirst id: {}\n",
+            self.first_op.0
+        );
+        text
     }
+}
+
+/// Reads the protocols' parameters: the option `some-name` from the variable `VERBCAST_SOME_NAME`, and
+/// the table of protocols from the file that `VERBCAST_CHOICE` names.
+fn read_options(
+    lookup: &impl Fn(&str) -> Option<String>,
+    options: &mut Options,
+) -> Result<(), ConfigError> {
+    if let Some(path) = lookup(CHOICE) {
+        let refused = |error: &dyn fmt::Display| ConfigError(format!("{CHOICE}={path}: {error}"));
+        let text = std::fs::read_to_string(&path).map_err(|error| refused(&error))?;
+        options.table = text.parse().map_err(|error: TableError| refused(&error))?;
+    }
+    for (name, expected) in Options::NAMES {
+        let variable = format!("VERBCAST_{}", name.replace('-', "_").to_uppercase());
+        if let Some(value) = lookup(&variable) {
+            let refused = |_| ConfigError(format!("{variable}={value}: expected {expected}"));
+            options.set(name, &value).map_err(refused)?;
+        }
+    }
+    Ok(())
 }
 
 /// Reads variables, and says which one is wrong.
 struct Reader<'a> {
-    lookup: &'a dyn Fn(&'static str) -> Option<String>,
+    lookup: &'a dyn Fn(&str) -> Option<String>,
 }
 
 impl Reader<'_> {
@@ -249,6 +221,8 @@ impl Reader<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::protocol::choice::{Algorithm, Table};
+    use crate::protocol::options::{CoRoots, Synchronisation};
 
     fn read(variables: &[(&'static str, &str)]) -> Result<Config, ConfigError> {
         Config::from_lookup(|name| {
@@ -265,6 +239,8 @@ mod tests {
             ("VERBCAST_WAIT", "block"),
             ("VERBCAST_MULTICAST", "off"),
             ("VERBCAST_SYNC", "delay:50"),
+            ("VERBCAST_ALGORITHM", "window"),
+            ("VERBCAST_CO_ROOTS", "4"),
             ("VERBCAST_PAYLOAD_CRC", "off"),
             ("VERBCAST_FAULT", "loss=0.5"),
             ("VERBCAST_RING_DEPTH", "64"),
@@ -276,7 +252,10 @@ mod tests {
         assert_eq!(config.settings.timeout, Duration::from_millis(2500));
         assert_eq!(config.settings.waiting, Waiting::Block);
         assert_eq!(config.settings.multicast, Multicast::Off);
-        assert_eq!(config.synchronisation, Synchronisation::Delay(Duration::from_micros(50)));
+        let delay = Synchronisation::Delay(Duration::from_micros(50));
+        assert_eq!(config.options.synchronisation, delay);
+        assert_eq!(config.options.table, Table::uniform(Algorithm::Window));
+        assert_eq!(config.options.co_roots, CoRoots::Groups(4));
         assert!(!config.payload_crc && config.faults.is_some());
         assert_eq!(read(&[]).unwrap(), Config::default());
     }
@@ -291,6 +270,8 @@ mod tests {
             ("VERBCAST_SYNC", "delay:"),
             ("VERBCAST_FAULT", "loss=7"),
             ("VERBCAST_IN_FLIGHT", "many"),
+            ("VERBCAST_ACKNOWLEDGE_AFTER", "soon"),
+            ("VERBCAST_CHOICE", "/nowhere/table"),
         ] {
             let error = read(&[(name, value)]).unwrap_err().to_string();
             assert!(error.contains(&format!("{name}={value}")), "{error}");

@@ -20,12 +20,14 @@
 mod config;
 mod error;
 
-pub use config::{Config, ConfigError, Synchronisation};
+pub use config::{Config, ConfigError};
 pub use error::Error;
 
 use crate::bootstrap::{Bootstrap, VoteError, vote};
 use crate::driver::{Driver, Failure, Identity, Lent, Statistics};
-use crate::protocol::two_stage::{self, TwoStage};
+use crate::protocol::options::{self, OptionsError};
+use crate::protocol::ring_peers;
+use crate::protocol::suite::Suite;
 use crate::rank::{OpId, Rank};
 use crate::rdma::{self, Agreed, Description, RdmaTransport};
 use crate::time::{Clock, Instant};
@@ -49,7 +51,7 @@ const LINGER: Duration = Duration::from_secs(3);
 /// After an error the communicator is of no more use, at any rank.
 #[derive(Debug)]
 pub struct Broadcaster {
-    driver: Driver<TwoStage, Faulty<RdmaTransport>>,
+    driver: Driver<Suite, Faulty<RdmaTransport>>,
     clock: Clock,
     rank: Rank,
     size: u32,
@@ -97,27 +99,32 @@ impl Broadcaster {
     ) -> Result<Self, Error> {
         let (rank, size) = (bootstrap.rank(), bootstrap.size());
         agree(bootstrap, config)?;
-        let peers = two_stage::ring_peers(rank, size);
+        let peers = ring_peers(rank, size);
         let (transport, agreed, description) =
             rdma::establish(bootstrap, &config.settings, &peers, context)?;
         let Agreed { key, seed, multicast, packet_len } = agreed;
         let fragment_len = packet_len - HEADER_LEN;
-        let protocol = two_stage::Config {
+        let most_copied = LEAST_COPIED.max(size);
+        let place = options::Place {
+            me: rank,
+            size,
+            first: config.first_op,
+            seed,
             fragment_len,
-            run_ahead: config.run_ahead(),
-            in_flight: config.in_flight,
-            absorbed: config.settings.reliable_receive_depth - NOTICES,
-            synchronisation: config.synchronisation.with_seed(seed),
             multicast,
+            receive_depth: config.settings.receive_depth,
+            reliable_receive_depth: config.settings.reliable_receive_depth,
+            most_copied,
+            ring_depth: config.settings.ring_depth,
         };
-        let core = TwoStage::new(rank, size, OpId(0), protocol)
-            .map_err(|error| Error::Config(error.to_string()))?;
+        let refused = |error: OptionsError| Error::Config(error.to_string());
+        let core = config.options.suite(&place).map_err(refused)?;
         let identity = Identity {
             rank,
             key,
             payload_crc: config.payload_crc,
             most_held: (config.settings.receive_depth / 2) as usize,
-            most_copied: LEAST_COPIED.max(size) as usize,
+            most_copied: most_copied as usize,
         };
         let transport = Faulty::new(transport, config.faults.unwrap_or_default(), rank);
         Ok(Broadcaster {
@@ -321,9 +328,6 @@ impl Idle {
     }
 }
 
-/// Receives that are left to announcements, aborts and farewells.
-const NOTICES: u32 = 8;
-
 /// Makes sure that all ranks have the settings that must be the same.
 fn agree(bootstrap: &mut dyn Bootstrap, config: &Config) -> Result<(), Error> {
     let valid = config.validate().map(|()| config.common()).map_err(|error| error.to_string());
@@ -333,9 +337,20 @@ fn agree(bootstrap: &mut dyn Bootstrap, config: &Config) -> Result<(), Error> {
     match differing {
         None => Ok(()),
         Some((rank, common)) => {
-            let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-            let what = format!("has {}, but rank 0 has {}", text(common), text(&all[0]));
+            let what = differences(common, &all[0]);
             Err(Error::Setup(VoteError::Refused(vec![(rank, what)])))
         }
+    }
+}
+
+/// In which lines a rank's settings differ from those of rank 0.
+fn differences(own: &[u8], first: &[u8]) -> String {
+    let [own, first] = [own, first].map(String::from_utf8_lossy);
+    let pairs = own.lines().zip(first.lines()).filter(|(own, first)| own != first);
+    let texts: Vec<_> =
+        pairs.map(|(own, first)| format!("has {own}, but rank 0 has {first}")).collect();
+    match texts.is_empty() {
+        true => "has other settings than rank 0".to_owned(),
+        false => texts.join("; "),
     }
 }

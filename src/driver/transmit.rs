@@ -23,10 +23,11 @@ impl<C: Core, T: Transport> Driver<C, T> {
         lent: &mut Option<Lent<'_>>,
     ) -> Result<(), TransportError> {
         let (statistics, transport) = (&mut self.statistics, &mut self.transport);
+        let payload_crc = self.identity.payload_crc;
         match transmit {
             Transmit::Send { target, piece, range } => {
                 let payload = payload(&mut self.messages, lent, &piece, range)?;
-                let header = header(&self.identity, &piece, payload);
+                let header = header(&self.identity, &piece, payload, payload_crc);
                 match target {
                     Target::Group => {
                         statistics.multicast_sent += 1;
@@ -40,7 +41,8 @@ impl<C: Core, T: Transport> Driver<C, T> {
             }
             Transmit::Retain { slot, piece, range } => {
                 let payload = payload(&mut self.messages, lent, &piece, range)?;
-                let header = header(&self.identity, &piece, payload);
+                // A read may find it half replaced by the next, which only the CRC tells.
+                let header = header(&self.identity, &piece, payload, true);
                 transport.retain(slot, &header, payload)
             }
             Transmit::Resend { target: Target::Group, slot, .. } => {
@@ -80,8 +82,13 @@ fn payload<'a>(
     }
 }
 
-fn header(identity: &Identity, piece: &Piece, payload: &[u8]) -> [u8; HEADER_LEN] {
-    let Identity { rank: source, key, payload_crc, .. } = *identity;
+fn header(
+    identity: &Identity,
+    piece: &Piece,
+    payload: &[u8],
+    payload_crc: bool,
+) -> [u8; HEADER_LEN] {
+    let Identity { rank: source, key, .. } = *identity;
     let Piece { kind, op, fragment, message_len, report } = *piece;
     Header { kind, source, key, op, fragment, message_len, report }.emit(payload, payload_crc)
 }

@@ -250,6 +250,29 @@ impl Options {
         Some(())
     }
 
+    /// All options, each with its value in a line, for ranks to compare.
+    pub fn describe(&self, receive_depth: u32) -> String {
+        let Options { table, in_flight, synchronisation, window, blocking, co_roots, .. } = self;
+        let Options { acknowledge, piggyback, by, acknowledge_after, repair, credits, .. } = self;
+        let lines = [
+            ("choice", table.to_string().trim_end().replace('\n', ", ")),
+            ("in-flight", in_flight.to_string()),
+            ("sync", format!("{synchronisation:?}")),
+            ("run-ahead", self.run_ahead(receive_depth).to_string()),
+            ("window", window.map_or("all slots".to_owned(), |window| window.to_string())),
+            ("basic", blocking.to_string()),
+            ("co-roots", format!("{co_roots:?}")),
+            ("acknowledge", format!("{acknowledge:?}")),
+            ("piggyback", piggyback.to_string()),
+            ("acknowledge-by", format!("{by:?}")),
+            ("acknowledge-after", format!("{acknowledge_after:?}")),
+            ("repair", format!("{repair:?}")),
+            ("credits", credits.to_string()),
+            ("repair-after", format!("{:?}", self.patience)),
+        ];
+        lines.map(|(name, value)| format!("{name}: {value}\n")).concat()
+    }
+
     /// Most fragments that the root of a two-stage broadcast multicasts ahead.
     pub fn run_ahead(&self, receive_depth: u32) -> u32 {
         self.run_ahead.unwrap_or(receive_depth / 2)

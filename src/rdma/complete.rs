@@ -66,7 +66,7 @@ impl RdmaTransport {
             }
             Work::RingSend(to, slot) => {
                 self.memory.ring.end(slot);
-                let token = self.connections.ring_sent(to);
+                let token = self.connections.ring_sent(to).map_err(failed)?;
                 self.ended(to, outcome, token.map(|token| Arrival::Delivered { to, token }));
             }
             Work::Report(to, counter) => {

@@ -31,8 +31,11 @@ pub(super) struct Connection {
     pub probes: QueuePair,
     pub own: Ends,
     pub handshake: Handshake,
-    /// What waits for the handshake.
+    /// What waits for the handshake, or behind a send from the ring that does.
     pub queue: VecDeque<Pending>,
+    /// Sends from the ring under way, and at most.
+    pub ring_sends: usize,
+    most_ring_sends: usize,
     /// What the senders from the ring want to be told, in the order in which their sends will end.
     pub ring_tokens: VecDeque<Token>,
     /// A probe waits for the handshake.
@@ -42,13 +45,21 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    pub fn new(messages: QueuePair, probes: QueuePair, own: Ends, handshake: Handshake) -> Self {
+    pub fn new(
+        messages: QueuePair,
+        probes: QueuePair,
+        own: Ends,
+        handshake: Handshake,
+        most_ring_sends: usize,
+    ) -> Self {
         Connection {
             messages,
             probes,
             own,
             handshake,
             queue: VecDeque::new(),
+            ring_sends: 0,
+            most_ring_sends,
             ring_tokens: VecDeque::new(),
             to_probe: false,
             is_probing: false,
@@ -56,19 +67,24 @@ impl Connection {
         }
     }
 
-    /// Posts what has waited, once the handshake is done.
+    /// Posts what has waited, once the handshake is done, as far as sends from the ring have room.
     pub fn start(&mut self, rank: Rank) -> Result<()> {
         if !self.handshake.is_connected() {
             return Ok(());
         }
         let messages = &mut self.messages;
-        for pending in self.queue.drain(..) {
+        while let Some(pending) = self.queue.pop_front() {
             match pending {
+                Pending::Ring(..) if self.ring_sends == self.most_ring_sends => {
+                    self.queue.push_front(pending);
+                    break;
+                }
                 Pending::Message(slot, len) => {
                     let id = Work::Send(rank, slot.index()).id();
                     messages.send(slot, len, id)?;
                 }
                 Pending::Ring(slot, span) => {
+                    self.ring_sends += 1;
                     messages.send_from(&span, Work::RingSend(rank, slot).id())?;
                 }
                 Pending::Report(counter, span, to) => {

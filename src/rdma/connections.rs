@@ -10,7 +10,7 @@ use crate::rank::Rank;
 use crate::time::Instant;
 use crate::verbs::{
     CompletionQueue, Endpoint, PathTo, Patience, Pool, ProtectionDomain, QueuePair, Result, Shared,
-    SharedReceiveQueue, Slot,
+    SharedReceiveQueue, Slot, Span,
 };
 use crate::wire::HEADER_LEN;
 use std::collections::HashMap;
@@ -45,18 +45,20 @@ pub(super) struct Connections {
     received: Vec<Option<Slot>>,
     /// What the sender wants to be told, by slot.
     tokens: Vec<Option<Token>>,
-    /// Sends from the ring under way.
+    /// Sends from the ring under way at most on a connection.
     ring_sends: usize,
-    most_ring_sends: usize,
-    /// The same for one connection.
-    most_ring_sends_each: usize,
     requests: u32,
     patience: Patience,
 }
 
 impl Connections {
     /// Makes the shared queue and posts all its receives.
-    pub fn new(domain: &ProtectionDomain, packet_len: usize, settings: &Settings) -> Result<Self> {
+    pub fn new(
+        domain: &ProtectionDomain,
+        packet_len: usize,
+        size: u32,
+        settings: &Settings,
+    ) -> Result<Self> {
         let (receives, to_post) = Pool::new(domain, settings.reliable_receive_depth, packet_len)?;
         let (sends, free) = Pool::new(domain, settings.reliable_send_depth, packet_len)?;
         let mut srq = SharedReceiveQueue::new(domain, &receives, settings.reliable_receive_depth)?;
@@ -74,24 +76,15 @@ impl Connections {
             free,
             received: (0..settings.reliable_receive_depth).map(|_| None).collect(),
             tokens: vec![None; settings.reliable_send_depth as usize],
-            ring_sends: 0,
-            most_ring_sends: settings.ring_sends() as usize,
-            most_ring_sends_each: settings.ring_depth as usize,
-            requests: settings.connection_requests(),
+            ring_sends: settings.ring_sends(size) as usize,
+            requests: settings.connection_requests(size),
             patience: Patience::at_least(settings.ack_timeout),
         })
     }
 
-    /// Fragments that can be sent to a rank now, from slots and from the ring alike.
-    pub fn room(&self, to: Rank) -> usize {
-        let messages = self.free.len().saturating_sub(RESERVED_SLOTS as usize);
-        messages.min(self.ring_room(to))
-    }
-
-    fn ring_room(&self, to: Rank) -> usize {
-        let own = self.by_rank.get(&to).map_or(0, |connection| connection.ring_tokens.len());
-        let own_room = self.most_ring_sends_each.saturating_sub(own);
-        own_room.min(self.most_ring_sends.saturating_sub(self.ring_sends))
+    /// Fragments that can be sent now.
+    pub fn room(&self) -> usize {
+        self.free.len().saturating_sub(RESERVED_SLOTS as usize)
     }
 
     /// All ranks with a connection, open or not.
@@ -128,7 +121,8 @@ impl Connections {
         let (messages, messages_end) = make(self.requests)?;
         let (probes, probes_end) = make(1)?;
         let own = Ends { messages: messages_end, probes: probes_end };
-        let connection = Connection::new(messages, probes, own, Handshake::new(now));
+        let connection =
+            Connection::new(messages, probes, own, Handshake::new(now), self.ring_sends);
         self.by_rank.insert(rank, connection);
         self.ranks.push(rank);
         self.opening.push(rank);
@@ -213,22 +207,29 @@ impl Connections {
         connection.start(rank)
     }
 
-    /// Reserves a send from the ring that is to be [submitted](Self::submit); false where there is
-    /// no room.
-    pub fn reserve_ring_send(&mut self, rank: Rank, token: Token) -> bool {
-        if self.ring_room(rank) == 0 {
-            return false;
+    /// Sends from the ring over the connection with a rank, as [`submit`](Self::submit).
+    pub fn send_from_ring(
+        &mut self,
+        rank: Rank,
+        slot: u32,
+        span: Span,
+        token: Token,
+    ) -> Result<()> {
+        if let Some(connection) = self.by_rank.get_mut(&rank) {
+            connection.ring_tokens.push_back(token);
         }
-        let Some(connection) = self.by_rank.get_mut(&rank) else { return false };
-        connection.ring_tokens.push_back(token);
-        self.ring_sends += 1;
-        true
+        self.submit(rank, Pending::Ring(slot, span))
     }
 
     /// The first send from the ring to a rank has ended; what its sender wanted to be told.
-    pub fn ring_sent(&mut self, rank: Rank) -> Option<Token> {
-        self.ring_sends -= 1;
-        self.by_rank.get_mut(&rank)?.ring_tokens.pop_front()
+    pub fn ring_sent(&mut self, rank: Rank) -> Result<Option<Token>> {
+        let Some(connection) = self.by_rank.get_mut(&rank) else { return Ok(None) };
+        connection.ring_sends -= 1;
+        let token = connection.ring_tokens.pop_front();
+        if !connection.is_broken {
+            connection.start(rank)?;
+        }
+        Ok(token)
     }
 
     /// Asks the adapter of a rank whose connection was opened.
@@ -290,7 +291,6 @@ impl Connections {
                 Pending::Ring(..) => {
                     // What waits is the last in the order of the tokens.
                     connection.ring_tokens.pop_back();
-                    self.ring_sends -= 1;
                 }
                 Pending::Report(..) | Pending::Fetch(..) => {}
             }

@@ -207,7 +207,7 @@ fn open_candidate(
     let memory = Memory::new(&domain, port.mtu, bootstrap.size(), settings)?;
     let ring = memory.ring.memory();
     let datagrams = Datagrams::new(&domain, &cq, ring, port.number, port.mtu, settings)?;
-    let connections = Connections::new(&domain, port.mtu, settings)?;
+    let connections = Connections::new(&domain, port.mtu, bootstrap.size(), settings)?;
     let joiner = joiner(report, candidate);
     let station = Station { qpn: datagrams.qp().number(), gid: joiner.gid, lid: port.lid };
     let mut generator = address::generator(bootstrap.rank());

@@ -26,11 +26,8 @@ impl RdmaTransport {
         if !self.is_usable(to)? {
             return Ok(());
         }
-        if !self.connections.reserve_ring_send(to, token) {
-            return Err(no_room(&format!("a message from the ring to {to}")));
-        }
         let span = self.memory.ring.begin(slot);
-        self.connections.submit(to, Pending::Ring(slot, span)).map_err(failed)
+        self.connections.send_from_ring(to, slot, span, token).map_err(failed)
     }
 
     /// Writes a number into the memory of a rank.

@@ -11,6 +11,8 @@ use crate::verbs::{Access, ProtectionDomain, Remote, Result, Shared, Span};
 
 /// Length of a cell.
 pub(super) const CELL_LEN: usize = 16;
+/// Reports to a rank under way at once: a second one need not wait for the first to be answered.
+pub(super) const AT_ONCE: usize = 2;
 
 /// The cells of this rank: those that others write, and those that it writes from.
 #[derive(Debug)]
@@ -18,9 +20,11 @@ pub(super) struct Reports {
     cells: Shared,
     /// The number of each cell when it was last looked at.
     seen: Vec<u64>,
-    /// One cell for each rank, whose content must stay while a write from it is under way.
+    /// [`AT_ONCE`] cells for each rank, whose content must stay while a write from it is under way.
     sources: Shared,
-    under_way: Vec<bool>,
+    /// Writes begun and ended, by rank. They end in the order in which they began.
+    begun: Vec<u64>,
+    ended: Vec<u64>,
 }
 
 impl Reports {
@@ -30,8 +34,9 @@ impl Reports {
         Ok(Reports {
             cells: Shared::new(domain, cells * CELL_LEN, Access::Write)?,
             seen: vec![0; cells],
-            sources: Shared::new(domain, size * CELL_LEN, Access::None)?,
-            under_way: vec![false; size],
+            sources: Shared::new(domain, size * AT_ONCE * CELL_LEN, Access::None)?,
+            begun: vec![0; size],
+            ended: vec![0; size],
         })
     }
 
@@ -45,26 +50,27 @@ impl Reports {
         &self.sources
     }
 
-    pub fn is_under_way(&self, to: Rank) -> bool {
-        self.under_way[to.index()]
+    /// Reports that can be begun to a rank now.
+    pub fn room(&self, to: Rank) -> usize {
+        AT_ONCE - (self.begun[to.index()] - self.ended[to.index()]) as usize
     }
 
     /// The cell to write to a rank.
     ///
     /// # Panics
-    /// If a report to that rank is under way.
+    /// If there is no room.
     pub fn begin(&mut self, to: Rank, value: u64) -> Span {
-        let under_way = &mut self.under_way[to.index()];
-        assert!(!*under_way, "a report to {to} is under way");
-        *under_way = true;
-        let offset = to.index() * CELL_LEN;
+        assert!(self.room(to) > 0, "{AT_ONCE} reports to {to} are under way");
+        let begun = &mut self.begun[to.index()];
+        let offset = (to.index() * AT_ONCE + *begun as usize % AT_ONCE) * CELL_LEN;
+        *begun += 1;
         self.sources.write(offset, &cell(value));
         self.sources.span(offset, CELL_LEN)
     }
 
     /// A report to a rank has ended.
     pub fn end(&mut self, to: Rank) {
-        self.under_way[to.index()] = false;
+        self.ended[to.index()] += 1;
     }
 
     /// Looks at the cells of a rank, and tells each number that has changed.

@@ -1,6 +1,6 @@
 //! What can be set about the transport.
 
-use super::reports::CELL_LEN;
+use super::reports::{AT_ONCE, CELL_LEN};
 use crate::protocol::Counter;
 use std::fmt;
 use std::time::Duration;
@@ -115,9 +115,8 @@ impl std::error::Error for SettingsError {}
 pub(super) const GRH_LEN: usize = 40;
 /// Send slots that fragments leave to handshakes, probes, announcements, aborts and farewells.
 pub(super) const RESERVED_SLOTS: u32 = 6;
-/// Reliable sends from the ring under way at most, over all connections, for each of its slots. One
-/// connection has at most one for each slot, so that a busy receiver leaves the others their share.
-pub(super) const SENDS_PER_RING_SLOT: u32 = 4;
+/// Reliable sends from the ring under way at most, over all connections, for each of its slots.
+const SENDS_PER_RING_SLOT: u32 = 4;
 
 impl Settings {
     /// Checks the settings against each other.
@@ -149,9 +148,10 @@ impl Settings {
         Ok(())
     }
 
-    /// Reliable sends from the ring under way at most, over all connections.
-    pub(super) fn ring_sends(&self) -> u32 {
-        SENDS_PER_RING_SLOT * self.ring_depth
+    /// Reliable sends from the ring under way at most on a connection in a communicator of `size`
+    /// ranks; others wait. Each connection has its share, so that a busy receiver holds up nobody else.
+    pub(super) fn ring_sends(&self, size: u32) -> u32 {
+        (SENDS_PER_RING_SLOT * self.ring_depth / size.max(1)).clamp(1, self.ring_depth)
     }
 
     /// Requests outstanding at most on the QP of datagrams.
@@ -159,17 +159,18 @@ impl Settings {
         self.send_depth + self.ring_depth
     }
 
-    /// Requests outstanding at most on a connection: messages, sends from the ring, a report, fetches.
-    pub(super) fn connection_requests(&self) -> u32 {
-        self.reliable_send_depth + self.ring_depth + 1 + self.fetch_depth
+    /// Requests outstanding at most on a connection: messages, sends from the ring, reports, fetches.
+    pub(super) fn connection_requests(&self, size: u32) -> u32 {
+        self.reliable_send_depth + self.ring_sends(size) + AT_ONCE as u32 + self.fetch_depth
     }
 
     /// Completions outstanding at most in a communicator of `size` ranks.
     pub(super) fn completions(&self, size: u32) -> u32 {
-        let (probes, reports) = (size, size);
+        let (probes, reports) = (size, AT_ONCE as u32 * size);
         let reliable = self.reliable_receive_depth + self.reliable_send_depth;
         let one_sided = probes + reports + self.fetch_depth;
-        self.receive_depth + self.datagram_requests() + reliable + self.ring_sends() + one_sided
+        let ring_sends = size * self.ring_sends(size);
+        self.receive_depth + self.datagram_requests() + reliable + ring_sends + one_sided
     }
 
     /// Bytes of registered memory per process in a communicator of `size` ranks, for packets of
@@ -186,7 +187,7 @@ impl Settings {
             + slots(self.ring_depth, packet_len)
             + slots(self.fetch_depth, packet_len)
             + cells(Counter::KINDS as u32 * size)
-            + cells(size)
+            + cells(AT_ONCE as u32 * size)
     }
 }
 

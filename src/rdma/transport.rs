@@ -194,12 +194,12 @@ impl Room for RdmaTransport {
         self.datagrams.room()
     }
 
-    fn reliable_room(&self, to: Rank) -> usize {
-        self.connections.room(to)
+    fn reliable_room(&self, _to: Rank) -> usize {
+        self.connections.room()
     }
 
     fn report_room(&self, to: Rank) -> usize {
-        usize::from(!self.memory.reports.is_under_way(to))
+        self.memory.reports.room(to)
     }
 
     fn fetch_room(&self, _from: Rank) -> usize {
@@ -276,6 +276,10 @@ impl Transport for RdmaTransport {
 
     fn fetch(&mut self, from: Rank, slot: u32, token: Token) -> Result<(), TransportError> {
         self.read_slot(from, slot, token)
+    }
+
+    fn connected(&self) -> Vec<Rank> {
+        self.connections.ranks().to_vec()
     }
 
     fn probe(&mut self, peer: Rank) -> Result<(), TransportError> {

@@ -1,0 +1,120 @@
+//! Every behaviour of small configurations, by a model checker over the very cores.
+
+mod explored;
+
+use explored::{FIRST, FRAGMENT, Setup};
+use stateright::{Checker, Model};
+use std::fmt::Debug;
+use verbcast::protocol::Core;
+use verbcast::protocol::two_stage::{self, Synchronisation, TwoStage};
+use verbcast::protocol::unicast::{self, Unicast};
+use verbcast::protocol::window::{self, Acknowledge, Repair, Repairers, Window};
+use verbcast::rank::Rank;
+
+fn explore<C: Core + Clone + Debug + Send + Sync + 'static>(name: &str, setup: Setup<C>) {
+    let checker = setup.checker().threads(2).spawn_dfs().join();
+    println!("{name}: {} states", checker.unique_state_count());
+    checker.assert_properties();
+}
+
+fn two_stage(me: Rank, size: u32, synchronisation: Synchronisation) -> TwoStage {
+    let config = two_stage::Config {
+        fragment_len: FRAGMENT,
+        run_ahead: 4,
+        in_flight: 4,
+        absorbed: 1,
+        synchronisation,
+        multicast: true,
+    };
+    TwoStage::new(me, size, FIRST, config).unwrap()
+}
+
+fn window(me: Rank, size: u32, change: impl Fn(&mut window::Config)) -> Window {
+    let mut config = window::Config::new(FRAGMENT, 2);
+    config.in_flight = 4;
+    change(&mut config);
+    Window::new(me, size, FIRST, config).unwrap()
+}
+
+fn rotating(lens: &[u64]) -> Vec<(Rank, u64)> {
+    (0..).map(Rank).zip(lens.iter().copied()).collect()
+}
+
+fn setup<C>(make: fn(Rank, u32) -> C, size: u32, lens: &[u64]) -> Setup<C> {
+    Setup { make, size, steps: rotating(lens), losses: 2, doubles: 1, early_timers: 1 }
+}
+
+#[test]
+fn two_stage_in_all_its_behaviours() {
+    let none = |me, size| two_stage(me, size, Synchronisation::None);
+    explore("two-stage, 2 ranks", setup(none, 2, &[20, 5]));
+    explore("two-stage, 3 ranks", setup(none, 3, &[5, 5]));
+    let waits = |me, size| two_stage(me, size, Synchronisation::RandomRank { seed: 1 });
+    explore("two-stage that waits for a rank, 3 ranks", setup(waits, 3, &[5, 5]));
+    let four = Setup { losses: 1, doubles: 0, early_timers: 0, ..setup(none, 4, &[5]) };
+    explore("two-stage, 4 ranks", four);
+}
+
+#[test]
+fn window_with_push_in_all_its_behaviours() {
+    let push = |me, size| window(me, size, |config| config.repair = Repair::Push);
+    explore("window, push, 2 ranks", setup(push, 2, &[20, 5]));
+    explore("window, push, 3 ranks", setup(push, 3, &[5, 5]));
+    let basic = |me, size| {
+        window(me, size, |config| {
+            (config.repair, config.blocking, config.window) = (Repair::Push, true, 1);
+        })
+    };
+    explore("basic, 2 ranks", setup(basic, 2, &[20, 5]));
+}
+
+#[test]
+fn window_with_pull_in_all_its_behaviours() {
+    let pull = |me, size| window(me, size, |_| {});
+    explore("window, pull, 2 ranks", setup(pull, 2, &[20, 5]));
+    let three = Setup { losses: 1, doubles: 0, ..setup(pull, 3, &[5, 5]) };
+    explore("window, pull, 3 ranks", three);
+    let lazy = |me, size| {
+        window(me, size, |config| {
+            (config.acknowledge, config.piggyback) = (Acknowledge::Skewed(2), true);
+        })
+    };
+    explore("window, pull, lazy and piggybacked, 2 ranks", setup(lazy, 2, &[5, 5]));
+}
+
+#[test]
+fn co_roots_in_all_their_behaviours() {
+    let heads = |me, size| {
+        window(me, size, |config| {
+            (config.repair, config.repairers) = (Repair::Push, Repairers::CoRoots(2));
+        })
+    };
+    let three = Setup { losses: 1, doubles: 0, ..setup(heads, 3, &[5, 5]) };
+    explore("co-roots, push, 3 ranks", three);
+    let four = Setup { losses: 1, doubles: 0, early_timers: 0, ..setup(heads, 4, &[5]) };
+    explore("co-roots, push, 4 ranks", four);
+}
+
+#[test]
+fn the_chain_on_demand_in_all_its_behaviours() {
+    let chain = |me, size| window(me, size, |config| config.repairers = Repairers::Predecessor);
+    let three = Setup { losses: 1, doubles: 0, early_timers: 0, ..setup(chain, 3, &[5, 5]) };
+    explore("chain on demand, 3 ranks", three);
+}
+
+#[test]
+fn unicast_in_all_its_behaviours() {
+    for (name, make) in [
+        ("binomial", (|me, size| unicast(me, size, unicast::Algorithm::Binomial)) as fn(_, _) -> _),
+        ("chain", |me, size| unicast(me, size, unicast::Algorithm::Chain)),
+        ("scatter-allgather", |me, size| unicast(me, size, unicast::Algorithm::ScatterAllgather)),
+    ] {
+        explore(&format!("{name}, 3 ranks"), setup(make, 3, &[20, 5]));
+        explore(&format!("{name}, 4 ranks"), setup(make, 4, &[5, 15]));
+    }
+}
+
+fn unicast(me: Rank, size: u32, algorithm: unicast::Algorithm) -> Unicast {
+    let config = unicast::Config { algorithm, fragment_len: FRAGMENT, in_flight: 4, eager: 1 };
+    Unicast::new(me, size, FIRST, config).unwrap()
+}

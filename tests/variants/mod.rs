@@ -1,0 +1,124 @@
+//! Every algorithm and option, and an exchange of messages by which each is tried on a device.
+
+#![allow(dead_code, reason = "each test uses a part of it")]
+
+use crate::ranks;
+use verbcast::broadcast::{Broadcaster, Config};
+use verbcast::driver::Statistics;
+use verbcast::protocol::options::Options;
+use verbcast::rank::{OpId, Rank};
+use verbcast::wire::HEADER_LEN;
+
+/// Bytes of a message in a fragment, at SoftRoCE's MTU.
+pub const FRAGMENT: usize = 4096 - HEADER_LEN;
+/// What is long.
+pub const LONG: usize = 8 << 20;
+
+/// Options by name and value.
+pub type Variant = &'static [(&'static str, &'static str)];
+
+pub const TWO_STAGE: &[Variant] = &[
+    &[("algorithm", "two-stage")],
+    &[("algorithm", "two-stage"), ("sync", "random")],
+    &[("algorithm", "two-stage"), ("sync", "delay:200"), ("run-ahead", "3")],
+    &[("algorithm", "two-stage-on-demand")],
+    &[("algorithm", "two-stage-on-demand"), ("acknowledge", "every:4")],
+];
+pub const WINDOW: &[Variant] = &[
+    &[("algorithm", "basic")],
+    &[("algorithm", "window")],
+    &[("algorithm", "window"), ("repair", "push")],
+    &[("algorithm", "window"), ("repair", "push"), ("repair-after", "200"), ("window", "4")],
+    &[("algorithm", "window"), ("window", "1")],
+    &[("algorithm", "window"), ("credits", "off")],
+];
+pub const ACKNOWLEDGEMENTS: &[Variant] = &[
+    &[("algorithm", "aggregate")],
+    &[("algorithm", "aggregate"), ("repair", "push"), ("acknowledge-after", "200")],
+    &[("algorithm", "window"), ("acknowledge", "skewed:4")],
+    &[("algorithm", "window"), ("acknowledge", "skewed:4"), ("piggyback", "on")],
+    &[("algorithm", "window"), ("acknowledge-by", "message")],
+    &[("algorithm", "window"), ("acknowledge-by", "message"), ("repair", "push")],
+];
+pub const CO_ROOTS: &[Variant] = &[
+    &[("algorithm", "co-root")],
+    &[("algorithm", "window"), ("co-roots", "2")],
+    &[("algorithm", "window"), ("co-roots", "4"), ("repair", "push")],
+    &[("algorithm", "aggregate"), ("co-roots", "4"), ("piggyback", "on")],
+    &[("algorithm", "basic"), ("co-roots", "3")],
+];
+pub const UNICAST: &[Variant] = &[
+    &[("algorithm", "binomial")],
+    &[("algorithm", "chain")],
+    &[("algorithm", "scatter-allgather")],
+];
+
+/// Lengths of messages: nothing, a byte, and a byte either side of every threshold.
+pub fn lens(thresholds: &[usize]) -> Vec<usize> {
+    let around = thresholds.iter().flat_map(|at| [at - 1, *at, at + 1]);
+    [0, 1].into_iter().chain(around).chain([8, 8, 8, 0]).collect()
+}
+
+/// The configuration of a variant, whose broadcasts' ids wrap.
+pub fn config(devices: &[String], variant: Variant, faults: Option<&str>) -> Config {
+    let mut config = Config { first_op: OpId(u32::MAX - 3), ..Config::default() };
+    config.settings.devices = devices.to_vec();
+    config.options = options(variant);
+    config.faults = faults.map(|faults| faults.parse().unwrap());
+    config
+}
+
+fn options(variant: Variant) -> Options {
+    let mut options = Options::default();
+    for (name, value) in variant {
+        options.set(name, value).unwrap();
+    }
+    options
+}
+
+/// Broadcasts messages of `lens` bytes from rotating roots and checks every one at every rank.
+pub fn exchange(size: u32, config: &Config, lens: &[usize]) -> Vec<Statistics> {
+    ranks::run(size, |bootstrap| {
+        let mut broadcaster = Broadcaster::new(bootstrap, config).unwrap();
+        let me = broadcaster.rank();
+        for (op, len) in lens.iter().enumerate() {
+            let root = Rank(op as u32 % size);
+            let sent = ranks::message(op, *len);
+            let mut buffer = if me == root { sent.clone() } else { vec![0xee; *len] };
+            broadcaster.broadcast_into(root, &mut buffer).unwrap();
+            assert!(buffer == sent, "{me}, broadcast {op} of {len} bytes");
+        }
+        broadcaster.flush().unwrap();
+        let statistics = broadcaster.statistics();
+        broadcaster.close().unwrap();
+        statistics
+    })
+}
+
+/// Tries each variant among each number of ranks, with and without loss, and says what was moved how.
+pub fn try_all(variants: &[Variant], sizes: &[u32], faults: &[Option<&str>], lens: &[usize]) {
+    let Some(devices) = ranks::devices() else { return };
+    for variant in variants {
+        for size in sizes {
+            for faults in faults {
+                let began = std::time::Instant::now();
+                let all = exchange(*size, &config(&devices, variant, *faults), lens);
+                let total = |counter: fn(&Statistics) -> u64| all.iter().map(counter).sum::<u64>();
+                println!(
+                    "{variant:?}, {size} ranks, {}: {} multicast, {} reliable, {} reports, {} fetched, \
+                     {} lost; {:.1} s",
+                    faults.unwrap_or("no faults"),
+                    total(|one| one.multicast_sent),
+                    total(|one| one.reliable_sent),
+                    total(|one| one.reports_written),
+                    total(|one| one.fetched),
+                    total(|one| one.lost),
+                    began.elapsed().as_secs_f64()
+                );
+                if faults.is_some() && total(|one| one.multicast_sent) > 0 {
+                    assert!(total(|one| one.lost) > 0, "nothing was lost: {all:?}");
+                }
+            }
+        }
+    }
+}
