@@ -21,10 +21,11 @@ pub use statistics::Statistics;
 use crate::protocol::{Core, Event, StartError};
 use crate::rank::{OpId, Rank};
 use crate::time::Instant;
-use crate::transport::{Arrival, Transport, TransportError};
+use crate::transport::{Transport, TransportError};
 use crate::wire::{Key, Kind};
 use held::Held;
 use messages::Messages;
+use notices::Owed;
 use std::collections::HashSet;
 use watch::Watch;
 
@@ -63,7 +64,7 @@ pub struct Driver<C, T> {
     broken: Option<Failure>,
     failure: Option<Failure>,
     /// Aborts and farewells that are not delivered.
-    owed: Vec<(Rank, Kind)>,
+    owed: Vec<Owed>,
     statistics: Statistics,
 }
 
@@ -191,26 +192,6 @@ impl<C: Core, T: Transport> Driver<C, T> {
         self.settle(outcome)
     }
 
-    /// Takes reports until there are none, so that what is owed to peers gets delivered even after
-    /// a failure; whether there were any.
-    pub fn linger(&mut self, now: Instant) -> bool {
-        let mut any = false;
-        while let Ok(Some(arrival)) = self.transport.poll(now) {
-            any = true;
-            match arrival {
-                Arrival::Delivered { to, token } => self.paid(to, token.kind),
-                Arrival::Broken { peer, .. } => self.owed.retain(|(rank, _)| *rank != peer),
-                Arrival::Packet { buffer, .. } | Arrival::Fetched { buffer, .. } => {
-                    if self.transport.recycle(buffer).is_err() {
-                        break;
-                    }
-                }
-                Arrival::Alive { .. } | Arrival::Reported { .. } | Arrival::Told { .. } => {}
-            }
-        }
-        any
-    }
-
     fn try_turn(
         &mut self,
         now: Instant,
@@ -275,7 +256,7 @@ impl<C: Core, T: Transport> Driver<C, T> {
     }
 
     fn broke(&mut self, peer: Rank, reason: String) {
-        self.owed.retain(|(rank, _)| *rank != peer);
+        self.needs_no_notice(peer);
         if !self.departed.contains(&peer) {
             let reason = format!("does not answer: {reason}");
             self.broken.get_or_insert(Failure { rank: peer, reason });

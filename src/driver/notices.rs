@@ -1,13 +1,25 @@
 //! The words that all protocols share: aborts and farewells.
 
-use super::{Driver, Failure};
+use super::{Driver, Failure, Identity};
 use crate::protocol::{Core, Token};
 use crate::rank::{Fragment, Rank};
-use crate::transport::{Transport, TransportError};
-use crate::wire::{Header, Kind, Notice};
+use crate::time::Instant;
+use crate::transport::{Arrival, Transport, TransportError};
+use crate::wire::{HEADER_LEN, Header, Kind, Notice, Packet};
+use std::sync::Arc;
+
+/// A notice to one rank that is not delivered.
+#[derive(Debug)]
+pub(super) struct Owed {
+    to: Rank,
+    token: Token,
+    header: [u8; HEADER_LEN],
+    payload: Arc<[u8]>,
+    is_sent: bool,
+}
 
 impl<C: Core, T: Transport> Driver<C, T> {
-    /// Takes note of the first failure and tells the peers, who pass it on.
+    /// Takes note of the first failure and tells the others, who pass it on.
     pub(super) fn fail(&mut self, failure: Failure) -> Failure {
         if let Some(first) = &self.failure {
             return first.clone();
@@ -15,16 +27,16 @@ impl<C: Core, T: Transport> Driver<C, T> {
         self.failure = Some(failure.clone());
         let Failure { rank, reason } = failure.clone();
         let notice = Notice { rank, reason }.emit();
-        // A device that fails here leaves the peers to find out by themselves.
+        // A device that fails here leaves the others to find out by themselves.
         let _ = self.notify(Kind::Abort, &notice);
         failure
     }
 
-    /// Sends a notice to every peer and every other rank that is connected, where it can be reached; an abort goes to the group too, which is
-    /// faster where it arrives.
+    /// Sends a notice to every peer and every other rank that is connected, where it can be reached;
+    /// an abort goes to the group too, which is faster where it arrives.
     pub(super) fn notify(&mut self, kind: Kind, payload: &[u8]) -> Result<(), TransportError> {
         let op = self.core.next_op();
-        let super::Identity { rank: source, key, payload_crc, .. } = self.identity;
+        let Identity { rank: source, key, payload_crc, .. } = self.identity;
         let (fragment, message_len) = (Fragment(0), 0);
         let header = Header { kind, source, key, op, fragment, message_len, report: 0 };
         let header = header.emit(payload, payload_crc);
@@ -33,21 +45,70 @@ impl<C: Core, T: Transport> Driver<C, T> {
         told.extend(self.core.peers());
         told.sort_unstable();
         told.dedup();
-        for peer in told {
-            if !self.departed.contains(&peer) && broken != Some(peer) {
-                self.transport.reliable(peer, &header, payload, Token { kind, op, fragment })?;
-                self.owed.push((peer, kind));
-            }
-        }
+        told.retain(|rank| !self.departed.contains(rank) && broken != Some(*rank));
+        let shared: Arc<[u8]> = payload.into();
+        self.owed.extend(told.into_iter().map(|to| Owed {
+            to,
+            token: Token { kind, op, fragment },
+            header,
+            payload: Arc::clone(&shared),
+            is_sent: false,
+        }));
         if kind == Kind::Abort && self.transport.multicast_room() > 0 {
             self.transport.multicast(&header, payload)?;
+        }
+        self.send_notices()
+    }
+
+    /// Takes reports until there are none, so that what is owed to others gets delivered even after a
+    /// failure; whether there were any.
+    pub fn linger(&mut self, now: Instant) -> bool {
+        let mut any = false;
+        while let Ok(Some(arrival)) = self.transport.poll(now) {
+            any = true;
+            match arrival {
+                Arrival::Delivered { to, token } => self.paid(to, token.kind),
+                Arrival::Broken { peer, .. } => self.needs_no_notice(peer),
+                Arrival::Packet { buffer, .. } | Arrival::Fetched { buffer, .. } => {
+                    let packet = Packet::parse(self.transport.bytes(&buffer), self.identity.key);
+                    let departed = packet.ok().map(|packet| *packet.header());
+                    if let Some(header) = departed.filter(|header| header.kind == Kind::Bye) {
+                        self.needs_no_notice(header.source);
+                    }
+                    if self.transport.recycle(buffer).is_err() {
+                        break;
+                    }
+                }
+                Arrival::Alive { .. } | Arrival::Reported { .. } | Arrival::Told { .. } => {}
+            }
+        }
+        // As above.
+        let _ = self.send_notices();
+        any
+    }
+
+    /// Sends what is owed, as far as there is room.
+    fn send_notices(&mut self) -> Result<(), TransportError> {
+        for owed in self.owed.iter_mut().filter(|owed| !owed.is_sent) {
+            if self.transport.notice_room() == 0 {
+                break;
+            }
+            let Owed { to, token, header, payload, .. } = owed;
+            self.transport.reliable(*to, header, payload, *token)?;
+            owed.is_sent = true;
         }
         Ok(())
     }
 
     pub(super) fn paid(&mut self, to: Rank, kind: Kind) {
-        if let Some(at) = self.owed.iter().position(|owed| *owed == (to, kind)) {
+        if let Some(at) = self.owed.iter().position(|owed| owed.to == to && owed.token.kind == kind)
+        {
             self.owed.swap_remove(at);
         }
+    }
+
+    /// A rank has left or is gone: nothing that it is told matters, nor may ever be acknowledged.
+    pub(super) fn needs_no_notice(&mut self, rank: Rank) {
+        self.owed.retain(|owed| owed.to != rank);
     }
 }

@@ -84,7 +84,12 @@ impl Connections {
 
     /// Fragments that can be sent now.
     pub fn room(&self) -> usize {
-        self.free.len().saturating_sub(RESERVED_SLOTS as usize)
+        self.free_slots().saturating_sub(RESERVED_SLOTS as usize)
+    }
+
+    /// Messages of any kind that can be sent now.
+    pub fn free_slots(&self) -> usize {
+        self.free.len()
     }
 
     /// All ranks with a connection, open or not.

@@ -278,6 +278,10 @@ impl Transport for RdmaTransport {
         self.read_slot(from, slot, token)
     }
 
+    fn notice_room(&self) -> usize {
+        self.connections.free_slots()
+    }
+
     fn connected(&self) -> Vec<Rank> {
         self.connections.ranks().to_vec()
     }

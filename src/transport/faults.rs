@@ -226,6 +226,10 @@ impl<T: Transport> Transport for Faulty<T> {
         self.inner.fetch(from, slot, token)
     }
 
+    fn notice_room(&self) -> usize {
+        self.inner.notice_room()
+    }
+
     fn connected(&self) -> Vec<Rank> {
         self.inner.connected()
     }

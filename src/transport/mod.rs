@@ -188,6 +188,12 @@ pub trait Transport: Room {
     /// May panic without [`Room`] for it, or if the ring has no such slot.
     fn fetch(&mut self, from: Rank, slot: u32, token: Token) -> Result<(), TransportError>;
 
+    /// Aborts and farewells that can be sent now, as [reliable](Self::reliable) messages: they have
+    /// slots that nothing else takes. As many as wanted, where there are no slots.
+    fn notice_room(&self) -> usize {
+        usize::MAX
+    }
+
     /// The ranks that a reliable connection was made with, by either side.
     fn connected(&self) -> Vec<Rank>;
 

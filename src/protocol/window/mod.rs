@@ -574,6 +574,10 @@ impl Core for Window {
         for index in 0..self.operations.len() as u32 {
             self.apply_departure(self.first.plus(index), rank, next);
         }
+        // It needs nothing more, and its adapter may answer nothing more.
+        self.ring.forget(rank);
+        self.debts.forget(rank);
+        self.settle();
     }
 
     fn handle_timeout(&mut self, now: Instant) {
