@@ -46,7 +46,7 @@ fn the_table_has_the_simulation_the_model_and_the_run() {
     for expected in [
         "ranks                 100\n",
         "algorithm             co-root (window)\n",
-        "size                  1024 bytes, 1 fragment(s) of up to 4048\n",
+        "size                  1024 bytes, fragments of up to 4048: 1\n",
         "loss                  0.02\n",
         "skew                  2.50 µs\n",
         "seed                  9\n",
@@ -178,7 +178,7 @@ fn a_swarm_runs_well() {
     assert_eq!(report["seeds"], 50);
     assert_eq!(report["first_seed"], 100);
     assert!(report["failure"].is_null());
-    assert!(printed("--swarm 50 --seed 100").contains("50 seeds from 100 on"));
+    assert!(printed("--swarm 50 --seed 100").contains("seeds: 50 from 100 on"));
 }
 
 #[test]

@@ -140,7 +140,7 @@ impl Display for Summary {
             None => "all well".to_owned(),
             Some(broken) => format!("seed {} failed", broken.seed),
         };
-        writeln!(f, "{seeds} seeds from {first_seed} on in {wall_seconds:.2} s: {verdict}")?;
+        writeln!(f, "seeds: {seeds} from {first_seed} on in {wall_seconds:.2} s: {verdict}")?;
         writeln!(f, "{seeds_rate:.0} seeds/s, {events} events, {events_rate:.0} events/s")
     }
 }

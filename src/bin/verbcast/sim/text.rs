@@ -76,7 +76,7 @@ impl Display for Simulated {
             line(f, &format!("option {name}"), value)?;
         }
         let Simulated { size_bytes, fragments, fragment_bytes, .. } = self;
-        let each = format!("{fragments} fragment(s) of up to {fragment_bytes}");
+        let each = format!("fragments of up to {fragment_bytes}: {fragments}");
         line(f, "size", format!("{size_bytes} bytes, {each}"))?;
         let apart = match self.interval_ns {
             0 => "back to back".to_owned(),
