@@ -42,6 +42,7 @@ impl<C: Core> Member<C> {
 /// All ranks and the network between them.
 pub struct Cluster<'a, C> {
     plan: &'a Plan,
+    observe: Box<dyn FnMut(Rank, usize) + 'a>,
     network: Rc<RefCell<Network>>,
     members: Vec<Member<C>>,
     draw: ChaCha8Rng,
@@ -87,6 +88,7 @@ impl<'a, C: Core> Cluster<'a, C> {
         draw.set_stream(1);
         let mut cluster = Cluster {
             plan,
+            observe: Box::new(|_, _| {}),
             members: members.collect(),
             network,
             draw,
@@ -101,6 +103,12 @@ impl<'a, C: Core> Cluster<'a, C> {
             cluster.network.borrow_mut().wake_at(rank, 0);
         }
         cluster
+    }
+
+    /// Calls `observe` whenever a broadcast ends at a rank, for whoever waits for the outcome.
+    pub fn observed(mut self, observe: impl FnMut(Rank, usize) + 'a) -> Self {
+        self.observe = Box::new(observe);
+        self
     }
 
     /// Runs until every rank has ended every broadcast, then until nothing is owed.
@@ -295,6 +303,7 @@ impl<'a, C: Core> Cluster<'a, C> {
             let bytes = member.driver.take_message(op).unwrap_or_default();
             checkers::same_bytes(self.plan, rank, step, &bytes)?;
             self.calls[step][rank.index()].ended = cpu.max(1);
+            (self.observe)(rank, step);
             let elsewhere = self.plan.computing.iter();
             for computing in elsewhere.filter(|one| one.rank == rank && one.after == step) {
                 member.computes_until = cpu + computing.nanos;

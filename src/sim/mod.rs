@@ -39,6 +39,7 @@ pub use plan::{Computing, Plan, Step};
 pub use transport::SimTransport;
 
 use crate::protocol::options::Options;
+use crate::rank::Rank;
 
 /// Runs a plan with the protocols and parameters of `options`.
 ///
@@ -46,14 +47,26 @@ use crate::protocol::options::Options;
 /// If the options contradict the plan, or anything does not hold that must: the bytes and their order,
 /// the bounds of buffers, an end of all waiting, nothing owed in the end.
 pub fn simulate(plan: &Plan, options: &Options) -> Result<Outcome, Violation> {
+    simulate_observed(plan, options, |_, _| {})
+}
+
+/// As [`simulate`]; calls `observe` whenever a broadcast, counted from 0, ends at a rank.
+///
+/// # Errors
+/// As [`simulate`].
+pub fn simulate_observed(
+    plan: &Plan,
+    options: &Options,
+    observe: impl FnMut(Rank, usize),
+) -> Result<Outcome, Violation> {
     let refused = |error: &dyn std::fmt::Display| Violation(error.to_string());
     let depths = plan.depths;
     options.validate(depths.receive, depths.ring).map_err(|error| refused(&error))?;
     let mut suites = Vec::new();
-    for rank in (0..plan.size).map(crate::rank::Rank) {
+    for rank in (0..plan.size).map(Rank) {
         suites.push(options.suite(&plan.place(rank)).map_err(|error| refused(&error))?);
     }
     let mut suites = suites.into_iter();
     let make = |_| suites.next().expect("there is a suite for each rank");
-    Cluster::new(plan, make).run()
+    Cluster::new(plan, make).observed(observe).run()
 }

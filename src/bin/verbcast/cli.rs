@@ -1,5 +1,6 @@
 //! What can be said on the command line.
 
+use crate::sim;
 use crate::units;
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
@@ -21,6 +22,9 @@ pub enum Command {
     /// Copy a file to every rank, sending each packet once
     #[command(after_long_help = COPY_HELP)]
     Copy(CopyArgs),
+    /// Simulate broadcasts among any number of ranks, beside the papers' models
+    #[command(after_long_help = sim::help::text())]
+    Sim(sim::args::SimArgs),
 }
 
 #[derive(Args)]

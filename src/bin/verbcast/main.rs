@@ -7,6 +7,7 @@ mod copy;
 mod failure;
 mod info;
 mod launch;
+mod sim;
 mod units;
 
 use clap::Parser;
@@ -17,6 +18,7 @@ fn main() -> ExitCode {
     let outcome = match cli::Cli::parse().command {
         cli::Command::Info(args) => info::run(&args),
         cli::Command::Copy(args) => copy::run(&args),
+        cli::Command::Sim(args) => sim::run(&args),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,0 +1,48 @@
+//! `verbcast sim`: the deterministic simulator, with the papers' models beside it.
+
+pub mod args;
+mod compare;
+pub mod help;
+mod latency;
+mod memory;
+mod progress;
+mod report;
+mod setup;
+mod swarm;
+mod text;
+mod totals;
+
+use crate::failure::Failure;
+use args::SimArgs;
+use progress::Progress;
+use report::Report;
+use setup::Setup;
+use std::time::Instant;
+use verbcast::sim::{Violation, simulate_observed};
+
+pub fn run(args: &SimArgs) -> Result<(), Failure> {
+    if let Some(count) = args.swarm {
+        return swarm::run(args.seed, count, args.json);
+    }
+    let setup = Setup::new(args)?;
+    let report = simulate(args, &setup).map_err(|violation| {
+        let words: Vec<_> = std::env::args().skip(1).collect();
+        Failure::new(format!("{violation}\nto repeat it: verbcast {}", words.join(" ")))
+    })?;
+    if args.json {
+        let text = serde_json::to_string_pretty(&report).map_err(Failure::new)?;
+        crate::print(&(text + "\n"))
+    } else {
+        crate::print(&report.to_string())
+    }
+}
+
+fn simulate(args: &SimArgs, setup: &Setup) -> Result<Report, Violation> {
+    let ends = u64::from(args.operations) * u64::from(args.ranks);
+    let progress = Progress::new(ends, "calls");
+    let began = Instant::now();
+    let outcome = simulate_observed(&setup.plan, &setup.options, |_, _| progress.advance())?;
+    let wall = began.elapsed();
+    drop(progress);
+    Report::new(args, setup, &outcome, wall)
+}
