@@ -73,6 +73,7 @@ fn window(words: &Words<'_>) -> window::Config {
         Some("push") => Repair::Push,
         _ => Repair::Pull,
     };
+    config.absorbed = words.optional("absorbed").map_or(config.absorbed, |n| n as u32);
     config.acknowledge_after = Duration::from_micros(1000);
     let (initial, least) = (Duration::from_micros(2000), Duration::from_micros(100));
     config.patience = Bounds { initial, least, most: Duration::from_micros(64_000) };
