@@ -21,7 +21,7 @@ fn transcripts() -> Vec<PathBuf> {
 fn every_transcript_reads_as_the_cores_behave() {
     let write = std::env::var_os("VERBCAST_WRITE_SCENARIOS").is_some();
     let all = transcripts();
-    assert!(all.len() > 20, "only {} transcripts were found", all.len());
+    assert!(all.len() > 60, "only {} transcripts were found", all.len());
     let mut different = Vec::new();
     for path in all {
         let text = fs::read_to_string(&path).unwrap();

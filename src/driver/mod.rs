@@ -11,6 +11,8 @@ mod messages;
 mod notices;
 mod receive;
 mod statistics;
+#[cfg(test)]
+mod tests;
 mod transmit;
 mod watch;
 
@@ -238,7 +240,8 @@ impl<C: Core, T: Transport> Driver<C, T> {
             self.watch.rest();
             return Ok(());
         }
-        if let Some(failure) = self.broken.take() {
+        // It stays noted, so that the rank that failed is not told.
+        if let Some(failure) = self.broken.clone() {
             self.fail(failure);
             return Ok(());
         }

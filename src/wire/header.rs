@@ -231,6 +231,23 @@ mod tests {
     }
 
     #[test]
+    fn fields_are_where_the_drawing_has_them() {
+        let bytes = packet(b"payload", true);
+        let drawn: [&[u8]; 9] = [
+            &[VERSION, 1, 0, 1],
+            &[0, 0, 0, 3],
+            &[0x01, 0x23, 0x45, 0x67, 0x89, 0xab, 0xcd, 0xef],
+            &[0xff, 0xff, 0xff, 0xfe],
+            &[0, 0, 0, 9],
+            &[0, 0, 0, 1, 0, 0, 0, 2],
+            &[0, 0, 0, 3, 0, 0, 0, 4],
+            &[0, 0, 0, 7],
+            &crc32fast::hash(&[&bytes[..CRC_AT], b"payload"].concat()).to_be_bytes(),
+        ];
+        assert_eq!(bytes, [&drawn.concat()[..], b"payload"].concat());
+    }
+
+    #[test]
     fn every_flipped_bit_is_noticed() {
         let bytes = packet(b"payload", true);
         for bit in 0..bytes.len() * 8 {

@@ -3,7 +3,10 @@
 use super::words::Words;
 use std::time::Duration;
 use verbcast::protocol::Core;
+use verbcast::protocol::choice::Table;
+use verbcast::protocol::suite::{Parts, Suite};
 use verbcast::protocol::two_stage::{self, Synchronisation, TwoStage};
+use verbcast::protocol::unicast::{self, Algorithm, Unicast};
 use verbcast::protocol::window::{
     self, Acknowledge, Bounds, By, Repair, Repairers, Report, Seq, Window,
 };
@@ -14,11 +17,36 @@ pub fn make(words: &Words<'_>) -> Box<dyn Core> {
     let me = Rank(words.number("rank") as u32);
     let size = words.number("ranks") as u32;
     let first = OpId(words.optional("first").unwrap_or(0) as u32);
+    let make_two_stage = |first| TwoStage::new(me, size, first, two_stage(words)).unwrap();
+    let make_window = |first| Window::new(me, size, first, window(words)).unwrap();
+    let make_unicast = |first| Unicast::new(me, size, first, unicast(words)).unwrap();
     match words.verb() {
-        "window" => Box::new(Window::new(me, size, first, window(words)).unwrap()),
-        "two-stage" => Box::new(TwoStage::new(me, size, first, two_stage(words)).unwrap()),
+        "two-stage" => Box::new(make_two_stage(first)),
+        "window" => Box::new(make_window(first)),
+        "unicast" => Box::new(make_unicast(first)),
+        "suite" => {
+            let parts = Parts {
+                // Each protocol counts its operations from a number of its own.
+                two_stage: make_two_stage(OpId(0)),
+                window: make_window(OpId(0)),
+                unicast: make_unicast(OpId(0)),
+                table: table(words),
+                history: words.optional("history").unwrap_or(0) as usize,
+            };
+            Box::new(Suite::new(me, size, first, parts))
+        }
         other => words.fail(&format!("there is no core {other:?}")),
     }
+}
+
+/// A table such as `table=10:window,20:two-stage,any:binomial`: the most bytes of each algorithm.
+fn table(words: &Words<'_>) -> Table {
+    let rows = words.text("table").split(',').map(|row| {
+        let (bytes, algorithm) = row.split_once(':').expect("bytes:algorithm");
+        let bound = if bytes == "any" { bytes.to_owned() } else { format!("<= {bytes}") };
+        format!("ranks any bytes {bound} {algorithm}\n")
+    });
+    rows.collect::<String>().parse().unwrap()
 }
 
 fn window(words: &Words<'_>) -> window::Config {
@@ -45,6 +73,7 @@ fn window(words: &Words<'_>) -> window::Config {
         Some("push") => Repair::Push,
         _ => Repair::Pull,
     };
+    config.absorbed = words.optional("absorbed").map_or(config.absorbed, |n| n as u32);
     config.acknowledge_after = Duration::from_micros(1000);
     let (initial, least) = (Duration::from_micros(2000), Duration::from_micros(100));
     config.patience = Bounds { initial, least, most: Duration::from_micros(64_000) };
@@ -68,17 +97,34 @@ fn two_stage(words: &Words<'_>) -> two_stage::Config {
     }
 }
 
+fn unicast(words: &Words<'_>) -> unicast::Config {
+    unicast::Config {
+        algorithm: match words.optional_text("algorithm") {
+            None | Some("binomial") => Algorithm::Binomial,
+            Some("chain") => Algorithm::Chain,
+            Some("scatter-allgather") => Algorithm::ScatterAllgather,
+            Some(other) => words.fail(&format!("there is no algorithm {other:?}")),
+        },
+        fragment_len: words.number("fragment") as usize,
+        in_flight: words.optional("in-flight").unwrap_or(4) as u32,
+        eager: words.optional("eager").unwrap_or(100) as u32,
+    }
+}
+
 /// A report of the window family.
 pub fn report(have: u32, credit: u32) -> Report {
     Report { have: Seq(have), credit: Seq(credit) }
 }
 
+/// In a report of the unicast family, what is above the count makes zero say nothing.
+const SAYS_SOMETHING: u64 = 1 << 32;
+
 /// A report of the unicast family.
 pub fn consumed(count: u32) -> u64 {
-    u64::from(count)
+    SAYS_SOMETHING | u64::from(count)
 }
 
-/// What a report of the unicast family says.
-pub fn spoken(value: u64) -> u64 {
-    value
+/// The count that a report of the unicast family says.
+pub fn spoken(value: u64) -> Option<u32> {
+    (value & SAYS_SOMETHING != 0).then_some(value as u32)
 }

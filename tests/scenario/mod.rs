@@ -85,8 +85,16 @@ pub fn play(text: &str) -> String {
     played
 }
 
+/// What the reports that go along with packets are about.
+#[derive(Clone, Copy, Debug)]
+enum Family {
+    Window,
+    Unicast,
+}
+
 struct Player {
     core: Box<dyn Core>,
+    family: Family,
     capacity: Capacity,
     fragment_len: usize,
     message_len: u64,
@@ -99,6 +107,7 @@ impl Player {
         let (multicast, reliable, report, fetch) = (100, 100, 100, 100);
         Player {
             core: make(words),
+            family: if words.verb() == "unicast" { Family::Unicast } else { Family::Window },
             capacity: Capacity { multicast, reliable, report, fetch, is_idle: true },
             fragment_len: words.number("fragment") as usize,
             message_len: 0,
@@ -139,6 +148,11 @@ impl Player {
                 self.core.handle_departed(now, rank("rank"), next);
             }
             "timeout" => self.core.handle_timeout(now),
+            "drained" => {
+                let is_drained = self.core.is_drained();
+                let said = if is_drained { "nothing is still to come" } else { "more is to come" };
+                self.outputs.push(said.to_owned());
+            }
             "room" => self.set_room(words),
             verb => words.fail(&format!("there is no input {verb:?}")),
         }
@@ -187,7 +201,7 @@ impl Player {
 
     fn drain(&mut self) {
         while let Some(transmit) = self.core.poll_transmit(&self.capacity) {
-            self.outputs.push(transmitted(&transmit));
+            self.outputs.push(transmitted(&transmit, self.family));
         }
         while let Some(event) = self.core.poll_event() {
             self.outputs.push(happened(&event));
@@ -240,10 +254,13 @@ fn disposed(disposition: &Disposition) -> String {
     }
 }
 
-fn transmitted(transmit: &Transmit) -> String {
+fn transmitted(transmit: &Transmit, family: Family) -> String {
     match transmit {
         Transmit::Send { target, piece, .. } => {
-            let report = spoken(piece.report);
+            let report = match family {
+                Family::Window => spoken(piece.report),
+                Family::Unicast => spoken_count(piece.report),
+            };
             let what = match piece.kind {
                 Kind::Fragment => format!("{}.{}", piece.op.0, piece.fragment.0),
                 Kind::Acknowledge => "acknowledgement".to_owned(),
@@ -264,7 +281,7 @@ fn transmitted(transmit: &Transmit) -> String {
         }
         Transmit::Report { to, counter, value } => match counter {
             Counter::Acknowledged => format!("report to {}{}", to.0, spoken(*value)),
-            Counter::Consumed => format!("report to {}: consumed {}", to.0, core::spoken(*value)),
+            Counter::Consumed => format!("report to {}{}", to.0, spoken_count(*value)),
         },
         Transmit::Fetch { from, slot, token } => {
             format!("fetch {}.{} from slot {slot} of {}", token.op.0, token.fragment.0, from.0)
@@ -279,6 +296,11 @@ fn spoken(value: u64) -> String {
         Some(Report { have, credit }) if have == credit => format!(": have {}", have.0),
         Some(Report { have, credit }) => format!(": have {} credit {}", have.0, credit.0),
     }
+}
+
+/// A report of the unicast family in words.
+fn spoken_count(value: u64) -> String {
+    core::spoken(value).map_or_else(String::new, |count| format!(": consumed {count}"))
 }
 
 fn happened(event: &Event) -> String {

@@ -9,6 +9,8 @@ mod config;
 mod credits;
 mod outbox;
 mod routes;
+#[cfg(test)]
+mod tests;
 
 pub use config::{Config, ConfigError};
 pub use routes::Algorithm;

@@ -1,0 +1,213 @@
+//! What the driver does by itself, at rank 1 of three with a transport that only takes notes.
+
+use super::*;
+use crate::protocol::window::{Config, Window};
+use crate::protocol::{Counter, Room, Token, Via};
+use crate::rank::Fragment;
+use crate::transport::Buffer;
+use crate::wire::{HEADER_LEN, Header};
+use std::collections::VecDeque;
+use std::time::Duration;
+
+const KEY: Key = Key(7);
+const STEP: Duration = Duration::from_millis(100);
+
+/// Reports what a test puts in, and notes what is asked of it.
+#[derive(Default)]
+struct Notes {
+    arrivals: VecDeque<Arrival>,
+    packets: Vec<Vec<u8>>,
+    probed: Vec<Rank>,
+    fetched: Vec<(Rank, Token)>,
+    told: Vec<Rank>,
+    recycled: usize,
+}
+
+impl Notes {
+    fn arrives(&mut self, packet: Vec<u8>) -> Buffer {
+        self.packets.push(packet);
+        Buffer { index: self.packets.len() as u32 - 1 }
+    }
+}
+
+impl Room for Notes {
+    fn multicast_room(&self) -> usize {
+        1
+    }
+
+    fn reliable_room(&self, _to: Rank) -> usize {
+        1
+    }
+
+    fn report_room(&self, _to: Rank) -> usize {
+        1
+    }
+
+    fn fetch_room(&self, _from: Rank) -> usize {
+        1
+    }
+
+    fn is_idle(&self, _slot: u32) -> bool {
+        true
+    }
+}
+
+type Done = Result<(), TransportError>;
+
+impl Transport for Notes {
+    fn packet_len(&self) -> usize {
+        HEADER_LEN + 10
+    }
+
+    fn multicast(&mut self, _: &[u8; HEADER_LEN], _: &[u8]) -> Done {
+        Ok(())
+    }
+
+    fn reliable(&mut self, to: Rank, _: &[u8; HEADER_LEN], _: &[u8], _: Token) -> Done {
+        self.told.push(to);
+        Ok(())
+    }
+
+    fn ring_len(&self) -> u32 {
+        4
+    }
+
+    fn retain(&mut self, _: u32, _: &[u8; HEADER_LEN], _: &[u8]) -> Done {
+        Ok(())
+    }
+
+    fn multicast_retained(&mut self, _: u32) -> Done {
+        Ok(())
+    }
+
+    fn reliable_retained(&mut self, _: Rank, _: u32, _: Token) -> Done {
+        Ok(())
+    }
+
+    fn report(&mut self, _: Rank, _: Counter, _: u64) -> Done {
+        Ok(())
+    }
+
+    fn fetch(&mut self, from: Rank, _: u32, token: Token) -> Done {
+        self.fetched.push((from, token));
+        Ok(())
+    }
+
+    fn connected(&self) -> Vec<Rank> {
+        Vec::new()
+    }
+
+    fn probe(&mut self, peer: Rank) -> Done {
+        self.probed.push(peer);
+        Ok(())
+    }
+
+    fn poll(&mut self, _: Instant) -> Result<Option<Arrival>, TransportError> {
+        Ok(self.arrivals.pop_front())
+    }
+
+    fn bytes(&self, buffer: &Buffer) -> &[u8] {
+        &self.packets[buffer.index as usize]
+    }
+
+    fn recycle(&mut self, _: Buffer) -> Done {
+        self.recycled += 1;
+        Ok(())
+    }
+}
+
+/// A driver in the middle of a broadcast of rank 0.
+fn waiting() -> Driver<Window, Notes> {
+    let core = Window::new(Rank(1), 3, OpId(0), Config::new(10, 4)).unwrap();
+    let identity =
+        Identity { rank: Rank(1), key: KEY, payload_crc: true, most_held: 4, most_copied: 4 };
+    let mut driver = Driver::new(core, Notes::default(), identity);
+    driver.start_owned(Instant::ZERO, Rank(0), vec![0; 10]).unwrap();
+    driver
+}
+
+fn packet(source: u32, kind: Kind, op: u32, key: Key, payload: &[u8]) -> Vec<u8> {
+    let (source, op, fragment) = (Rank(source), OpId(op), Fragment(0));
+    let message_len = payload.len() as u64;
+    let header = Header { kind, source, key, op, fragment, message_len, report: 0 };
+    [&header.emit(payload, true), payload].concat()
+}
+
+fn receive(driver: &mut Driver<Window, Notes>, packet: Vec<u8>) -> Result<bool, Failure> {
+    let buffer = driver.transport.arrives(packet);
+    driver.transport.arrivals.push_back(Arrival::Packet { via: Via::Reliable, buffer });
+    driver.turn(Instant::ZERO, None)
+}
+
+fn breaks(driver: &mut Driver<Window, Notes>, peer: u32) -> Result<bool, Failure> {
+    let (peer, reason) = (Rank(peer), "no answer".to_owned());
+    driver.transport.arrivals.push_back(Arrival::Broken { peer, reason });
+    driver.turn(Instant::ZERO, None)
+}
+
+#[test]
+fn answers_are_no_progress() {
+    let mut driver = waiting();
+    for step in 1..=10 {
+        driver.transport.arrivals.push_back(Arrival::Alive { peer: Rank(0) });
+        driver.turn(Instant::ZERO + STEP * step, None).unwrap();
+    }
+    let asked = driver.transport.probed.iter().filter(|rank| **rank == Rank(0)).count();
+    assert!(asked >= 3, "{:?}", driver.transport.probed);
+}
+
+#[test]
+fn fetches_that_find_nothing_are_no_progress() {
+    let mut driver = waiting();
+    for step in 1..=10 {
+        for (from, token) in std::mem::take(&mut driver.transport.fetched) {
+            let buffer = driver.transport.arrives(vec![0; HEADER_LEN]);
+            driver.transport.arrivals.push_back(Arrival::Fetched { from, token, buffer });
+        }
+        driver.turn(Instant::ZERO + STEP * step, None).unwrap();
+    }
+    assert!(driver.transport.recycled >= 3, "it hardly read");
+    assert!(driver.transport.probed.contains(&Rank(0)));
+}
+
+#[test]
+fn a_broken_connection_is_a_failure_of_that_rank_which_all_hear_of() {
+    let mut driver = waiting();
+    assert_eq!(breaks(&mut driver, 0).unwrap_err().rank, Rank(0));
+    assert_eq!(driver.transport.told, [Rank(2)], "all but the one that failed");
+    assert_eq!(driver.turn(Instant::ZERO, None).unwrap_err().rank, Rank(0), "for good");
+}
+
+#[test]
+fn a_rank_that_left_in_good_order_did_not_fail() {
+    let mut driver = waiting();
+    receive(&mut driver, packet(2, Kind::Bye, 1, KEY, &[])).unwrap();
+    breaks(&mut driver, 2).unwrap();
+    assert_eq!(driver.transport.told, []);
+}
+
+#[test]
+fn packets_of_strangers_and_damaged_ones_are_counted_and_dropped() {
+    let mut driver = waiting();
+    receive(&mut driver, packet(0, Kind::Fragment, 0, Key(8), &[9; 10])).unwrap();
+    let mut damaged = packet(0, Kind::Fragment, 0, KEY, &[9; 10]);
+    *damaged.last_mut().unwrap() ^= 1;
+    receive(&mut driver, damaged).unwrap();
+    let Statistics { foreign, damaged, .. } = driver.statistics();
+    assert_eq!((foreign, damaged), (1, 1));
+    assert!(!driver.take_complete(OpId(0)));
+    receive(&mut driver, packet(0, Kind::Fragment, 0, KEY, &[9; 10])).unwrap();
+    assert!(driver.take_complete(OpId(0)));
+    assert_eq!(driver.take_message(OpId(0)).unwrap(), [9; 10]);
+    assert_eq!(driver.transport.recycled, 3);
+}
+
+#[test]
+fn what_is_early_waits_for_its_call() {
+    let mut driver = waiting();
+    receive(&mut driver, packet(0, Kind::Fragment, 1, KEY, &[5; 10])).unwrap();
+    driver.start_owned(Instant::ZERO, Rank(0), vec![0; 10]).unwrap();
+    driver.turn(Instant::ZERO, None).unwrap();
+    assert!(driver.take_complete(OpId(1)));
+    assert_eq!(driver.take_message(OpId(1)).unwrap(), [5; 10]);
+}
