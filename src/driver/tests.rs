@@ -4,7 +4,7 @@ use super::*;
 use crate::protocol::window::{Config, Window};
 use crate::protocol::{Counter, Room, Token, Via};
 use crate::rank::Fragment;
-use crate::transport::Buffer;
+use crate::transport::{Arrival, Buffer};
 use crate::wire::{HEADER_LEN, Header};
 use std::collections::VecDeque;
 use std::time::Duration;
