@@ -188,3 +188,25 @@ fn lazy_acknowledgements_are_fewer() {
     assert_eq!(each, 7 * 60);
     assert!(each > 5 * every && each > 5 * skewed, "{every}, {skewed}");
 }
+
+/// Fragments that all ranks but the root lost while each came late to every broadcast, or none did.
+fn lost_by_latecomers(late: bool, sync: &str) -> u64 {
+    let steps = 60;
+    let mut plan = plan(8, steps);
+    plan.steps = vec![Step { root: Rank(0), len: 200_000 }; steps];
+    plan.interval = 20 * MILLISECOND;
+    if late {
+        plan.late = (1..8).map(|rank| (Rank(rank), 3 * MILLISECOND)).collect();
+    }
+    let settings = [("algorithm", "two-stage"), ("run-ahead", "64"), ("sync", sync)];
+    run(&plan, &settings).total(|statistics| statistics.lost)
+}
+
+#[test]
+fn an_adaptive_root_waits_where_waiting_helps() {
+    let (never, adaptive) =
+        (lost_by_latecomers(true, "none"), lost_by_latecomers(true, "adaptive"));
+    println!("lost by latecomers: {never} without a delay, {adaptive} with an adaptive one");
+    assert!(never > 0 && adaptive * 2 < never, "{adaptive} of {never}");
+    assert_eq!(lost_by_latecomers(false, "adaptive"), 0);
+}

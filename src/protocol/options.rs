@@ -21,6 +21,8 @@ pub enum Synchronisation {
     Delay(Duration),
     /// The root waits for one other rank, drawn anew for each broadcast.
     RandomRank,
+    /// The root waits for as long as ranks that lose its multicast came late before, at most this.
+    Adaptive(Duration),
 }
 
 /// How many groups of ranks have a root or co-root of their own (Liu 2004, section 4.3).
@@ -128,6 +130,8 @@ pub struct Place {
     pub ring_depth: u32,
 }
 
+/// The longest delay of an adaptive root, unless it is given.
+const MOST_DELAY: Duration = Duration::from_millis(10);
 /// Receives that are left to announcements, aborts and farewells.
 const NOTICES: u32 = 8;
 
@@ -140,7 +144,7 @@ impl Options {
              or scatter-allgather",
         ),
         ("in-flight", "a number of broadcasts"),
-        ("sync", "none, random or delay:MICROSECONDS"),
+        ("sync", "none, random, delay:MICROSECONDS, adaptive or adaptive:MOST_MICROSECONDS"),
         ("run-ahead", "a number of fragments"),
         ("window", "a number of fragments, a power of two"),
         ("co-roots", "none, optimal or a number of groups"),
@@ -174,6 +178,8 @@ impl Options {
                 self.synchronisation = match value.split_once(':') {
                     None if value == "none" => Synchronisation::None,
                     None if value == "random" => Synchronisation::RandomRank,
+                    None if value == "adaptive" => Synchronisation::Adaptive(MOST_DELAY),
+                    Some(("adaptive", micros)) => Synchronisation::Adaptive(micros_of(micros)?),
                     Some(("delay", micros)) => Synchronisation::Delay(micros_of(micros)?),
                     _ => return None,
                 }
@@ -337,6 +343,9 @@ impl Options {
                 Synchronisation::Delay(delay) => two_stage::Synchronisation::Delay(delay),
                 Synchronisation::RandomRank => {
                     two_stage::Synchronisation::RandomRank { seed: place.seed }
+                }
+                Synchronisation::Adaptive(most) => {
+                    two_stage::Synchronisation::Adaptive { seed: place.seed, most }
                 }
             },
             multicast: place.multicast,

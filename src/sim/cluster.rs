@@ -220,11 +220,12 @@ impl<'a, C: Core> Cluster<'a, C> {
 
     /// Draws when a rank calls its next broadcast.
     fn plan_call(&mut self, rank: Rank) {
-        let Plan { interval, skew, .. } = self.plan;
-        let late = if *skew > 0 { self.draw.next_u64() % (skew + 1) } else { 0 };
+        let Plan { interval, skew, late, .. } = self.plan;
+        let drawn = if *skew > 0 { self.draw.next_u64() % (skew + 1) } else { 0 };
+        let late = late.iter().find(|(other, _)| *other == rank).map_or(0, |(_, nanos)| *nanos);
         let cpu = self.network.borrow_mut().port(rank).cpu;
         let member = &mut self.members[rank.index()];
-        member.calls_at = cpu.max(member.next as u64 * interval) + late;
+        member.calls_at = cpu.max(member.next as u64 * interval + late) + drawn;
     }
 
     fn turn(&mut self, now: u64, rank: Rank) -> Result<(), Violation> {

@@ -42,6 +42,8 @@ pub struct Plan {
     pub interval: u64,
     /// Every rank calls each broadcast up to this much later, drawn anew each time.
     pub skew: u64,
+    /// Ranks that call each broadcast so much later than the others.
+    pub late: Vec<(Rank, u64)>,
     /// Ranks whose CPU takes so many times as long.
     pub slow: Vec<(Rank, u64)>,
     /// Ranks that are elsewhere for a while.
@@ -77,6 +79,7 @@ impl Plan {
             at_once: 1,
             interval: 0,
             skew: 0,
+            late: Vec::new(),
             slow: Vec::new(),
             computing: Vec::new(),
             crash: None,

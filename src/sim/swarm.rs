@@ -133,7 +133,7 @@ fn draw_settings(draw: &mut Draw, size: u32) -> Vec<(&'static str, String)> {
     let mut settings = vec![("algorithm", draw.pick(&algorithms).to_owned())];
     let mut set = |name, value: &str| settings.push((name, value.to_owned()));
     set("repair", draw.pick(&["push", "pull", "pull"]));
-    set("sync", draw.pick(&["none", "random", "delay:30"]));
+    set("sync", draw.pick(&["none", "random", "delay:30", "adaptive:2000"]));
     set("window", draw.pick(&["1", "2", "4", "8"]));
     set("piggyback", draw.pick(&["on", "off"]));
     set("acknowledge-by", draw.pick(&["write", "write", "message"]));

@@ -88,6 +88,9 @@ fn two_stage(words: &Words<'_>) -> two_stage::Config {
         absorbed: words.optional("absorbed").unwrap_or(100) as u32,
         synchronisation: match words.optional_text("sync") {
             Some("random") => Synchronisation::RandomRank { seed: 7 },
+            Some("adaptive") => {
+                Synchronisation::Adaptive { seed: 7, most: Duration::from_millis(10) }
+            }
             Some(micros) => {
                 Synchronisation::Delay(Duration::from_micros(micros.parse().expect("microseconds")))
             }

@@ -195,7 +195,10 @@ impl Player {
             fragment: Fragment(fragment as u32),
             message_len,
             payload_len: if kind == Kind::Fragment { payload_len as usize } else { 0 },
-            report: if has_report { reported(words).1 } else { 0 },
+            report: match has_report {
+                true => reported(words).1,
+                false => words.optional("lost").unwrap_or(0),
+            },
         }
     }
 

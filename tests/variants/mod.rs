@@ -20,6 +20,7 @@ pub type Variant = &'static [(&'static str, &'static str)];
 pub const TWO_STAGE: &[Variant] = &[
     &[("algorithm", "two-stage")],
     &[("algorithm", "two-stage"), ("sync", "random")],
+    &[("algorithm", "two-stage"), ("sync", "adaptive")],
     &[("algorithm", "two-stage"), ("sync", "delay:200"), ("run-ahead", "3")],
     &[("algorithm", "two-stage-on-demand")],
     &[("algorithm", "two-stage-on-demand"), ("acknowledge", "every:4")],

@@ -19,6 +19,25 @@ pub enum Synchronisation {
         /// The seed, the same at every rank.
         seed: u64,
     },
+    /// The root waits for as long as ranks that lose its multicast came late before.
+    Adaptive {
+        /// The seed from which the rank that tells is drawn, the same at every rank.
+        seed: u64,
+        /// Longest delay.
+        most: Duration,
+    },
+}
+
+impl Synchronisation {
+    /// The rank that tells the root that it has joined.
+    pub(super) fn announcer(self, op: OpId, root: Rank, size: u32) -> Option<Rank> {
+        match self {
+            Synchronisation::RandomRank { seed } | Synchronisation::Adaptive { seed, .. } => {
+                (size > 1).then(|| drawn_rank(seed, op, root, size))
+            }
+            Synchronisation::None | Synchronisation::Delay(_) => None,
+        }
+    }
 }
 
 /// Parameters of the two-stage protocol, the same at every rank.
@@ -65,9 +84,9 @@ impl Config {
     }
 }
 
-/// The non-root rank that the root of `op` waits for: the same at every rank, different from one
-/// operation to the next.
-pub(super) fn awaited_rank(seed: u64, op: OpId, root: Rank, size: u32) -> Rank {
+/// A rank other than the root of `op`: the same at every rank, different from one operation to the
+/// next.
+fn drawn_rank(seed: u64, op: OpId, root: Rank, size: u32) -> Rank {
     let mut generator = ChaCha8Rng::seed_from_u64(seed);
     generator.set_stream(u64::from(op.0));
     // The bias of a remainder over 64 bits is far below what a run could show.
@@ -80,10 +99,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_awaited_rank_is_never_the_root_and_anyone_else() {
+    fn the_drawn_rank_is_never_the_root_and_anyone_else() {
         let mut seen = [0; 8];
         for op in 0..800 {
-            seen[awaited_rank(7, OpId(op), Rank(3), 8).index()] += 1;
+            seen[drawn_rank(7, OpId(op), Rank(3), 8).index()] += 1;
         }
         assert_eq!(seen[3], 0);
         assert!(seen.iter().enumerate().all(|(rank, n)| rank == 3 || *n > 50), "{seen:?}");

@@ -26,6 +26,7 @@ mod chain_stage;
 mod config;
 mod multicast_stage;
 mod operation;
+mod root_delay;
 #[cfg(test)]
 mod tests;
 
@@ -40,6 +41,7 @@ use crate::time::Instant;
 use crate::wire::Kind;
 use multicast_stage::Gate;
 use operation::{Operation, Owned};
+use root_delay::RootDelay;
 use std::collections::VecDeque;
 
 /// The two-stage protocol at one rank.
@@ -60,6 +62,9 @@ pub struct TwoStage {
     to_announce: VecDeque<(OpId, Rank)>,
     /// Announcements for operations that have not begun here.
     early: Vec<(OpId, Rank)>,
+    root_delay: Option<RootDelay>,
+    /// Whether this rank lost fragments of the multicast in the last operation that it completed.
+    has_lost: bool,
     /// Ranks of the ring that left, and the first operation that they left out.
     departed: Vec<(Rank, OpId)>,
     events: VecDeque<Event>,
@@ -73,6 +78,10 @@ impl TwoStage {
     /// If the configuration contradicts itself.
     pub fn new(me: Rank, size: u32, first: OpId, config: Config) -> Result<Self, ConfigError> {
         config.validate()?;
+        let root_delay = match config.synchronisation {
+            Synchronisation::Adaptive { most, .. } => Some(RootDelay::new(most)),
+            _ => None,
+        };
         Ok(TwoStage {
             me,
             size,
@@ -84,6 +93,8 @@ impl TwoStage {
             expected: 0,
             to_announce: VecDeque::new(),
             early: Vec::new(),
+            root_delay,
+            has_lost: false,
             departed: Vec::new(),
             events: VecDeque::new(),
         })
@@ -108,14 +119,16 @@ impl TwoStage {
         self.operations.get_mut(index)
     }
 
-    fn gate(&self, now: Instant, op: OpId, root: Rank) -> Gate {
-        match self.config.synchronisation {
-            _ if self.size == 1 => Gate::Open,
-            Synchronisation::None => Gate::Open,
-            Synchronisation::Delay(delay) => Gate::Until(now + delay),
-            Synchronisation::RandomRank { seed } => {
-                Gate::For(config::awaited_rank(seed, op, root, self.size))
-            }
+    /// What an operation of this rank as root waits for; another rank may have told it of joining.
+    fn gate(&mut self, now: Instant, op: OpId, announcer: Option<Rank>) -> Gate {
+        if self.size == 1 {
+            return Gate::Open;
+        }
+        match (self.config.synchronisation, announcer, &mut self.root_delay) {
+            (Synchronisation::Delay(delay), _, _) => Gate::Until(now + delay),
+            (Synchronisation::RandomRank { .. }, Some(rank), _) => Gate::For(rank),
+            (_, _, Some(delay)) => delay.begin(now, op),
+            _ => Gate::Open,
         }
     }
 
@@ -125,7 +138,10 @@ impl TwoStage {
         let Some(operation) = self.operation(op) else { return };
         let complete = if may_leave { operation.take_complete() } else { None };
         let quiescent = operation.take_quiescent();
-        self.events.extend(complete.map(|lost| Event::Complete { op, lost }));
+        if let Some(lost) = complete {
+            self.has_lost = lost > 0;
+            self.events.push_back(Event::Complete { op, lost });
+        }
         self.events.extend(quiescent.then_some(Event::Quiescent(op)));
         while self.operations.front().is_some_and(Operation::has_ended) {
             self.operations.pop_front();
@@ -180,8 +196,12 @@ impl TwoStage {
         disposition
     }
 
-    fn handle_ready(&mut self, packet: &Incoming) -> Disposition {
+    fn handle_ready(&mut self, now: Instant, packet: &Incoming) -> Disposition {
         let ahead = packet.op.after(self.first);
+        if let Some(delay) = &mut self.root_delay {
+            delay.joined(now, packet.op, packet.report > 0);
+            return Disposition::Consumed;
+        }
         if ahead < 0 {
             return Disposition::Late;
         }
@@ -214,7 +234,8 @@ impl TwoStage {
         let target = Target::Rank(root);
         let message_len = self.operation(op).map_or(0, |operation| operation.cut.message_len());
         let (fragment, message_len) = (Fragment(0), message_len as u64);
-        let piece = Piece { kind: Kind::Ready, op, fragment, message_len, report: 0 };
+        let report = u64::from(self.has_lost);
+        let piece = Piece { kind: Kind::Ready, op, fragment, message_len, report };
         Some(Transmit::Send { target, piece, range: 0..0 })
     }
 
@@ -275,12 +296,13 @@ impl Core for TwoStage {
         let op = self.next_op();
         let is_root = root == self.me;
         let forwards = self.size > 1 && root != self.successor();
-        let gate = self.gate(now, op, root);
-        if gate == Gate::For(self.me) {
+        let announcer = self.config.synchronisation.announcer(op, root, self.size);
+        if announcer == Some(self.me) {
             self.to_announce.push_back((op, root));
         }
         let multicasts = self.config.multicast && self.size > 1;
         let mut operation = if is_root {
+            let gate = self.gate(now, op, announcer);
             Operation::root(root, cut, gate, multicasts, forwards)
         } else {
             Operation::receiver(root, cut, forwards)
@@ -302,13 +324,13 @@ impl Core for TwoStage {
         Ok(op)
     }
 
-    fn handle_packet(&mut self, _now: Instant, packet: &Incoming) -> Disposition {
+    fn handle_packet(&mut self, now: Instant, packet: &Incoming) -> Disposition {
         if packet.source.0 >= self.size || packet.source == self.me {
             return Disposition::Reject;
         }
         match packet.kind {
             Kind::Fragment => self.handle_fragment(packet),
-            Kind::Ready => self.handle_ready(packet),
+            Kind::Ready => self.handle_ready(now, packet),
             Kind::Abort | Kind::Bye | Kind::Probe | Kind::Connect | Kind::Acknowledge => {
                 Disposition::Reject
             }

@@ -183,7 +183,7 @@ fn a_delayed_root_multicasts_when_its_timer_fires() {
 fn a_synchronised_root_waits_for_the_rank_that_all_know() {
     let synchronisation = Synchronisation::RandomRank { seed: 5 };
     let config = Config { synchronisation, ..config() };
-    let awaited = config::awaited_rank(5, OpId(0), Rank(0), 4);
+    let awaited = synchronisation.announcer(OpId(0), Rank(0), 4).unwrap();
     let mut root = core(0, config);
     root.start(NOW, Rank(0), LEN).unwrap();
     let other = (1..4).find(|rank| Rank(*rank) != awaited).unwrap();
@@ -205,7 +205,7 @@ fn a_synchronised_root_waits_for_the_rank_that_all_know() {
 fn an_announcement_that_comes_before_the_root_is_kept() {
     let synchronisation = Synchronisation::RandomRank { seed: 5 };
     let mut root = core(0, Config { synchronisation, ..config() });
-    let awaited = config::awaited_rank(5, OpId(0), Rank(0), 4);
+    let awaited = synchronisation.announcer(OpId(0), Rank(0), 4).unwrap();
     assert_eq!(root.handle_packet(NOW, &ready(awaited.0, 0)), Disposition::Consumed);
     root.start(NOW, Rank(0), LEN).unwrap();
     assert_eq!(sent(&mut root).len(), 6);

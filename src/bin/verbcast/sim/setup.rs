@@ -103,7 +103,7 @@ fn apart(plan: &Plan, options: &Options, fragments: u32) -> u64 {
     let message = u64::from(fragments) * model.t_pp * u64::from(ranks.ilog2() + 2);
     let patience = 10 * options.patience.initial.max(options.acknowledge_after).as_nanos() as u64;
     let delay = match options.synchronisation {
-        Synchronisation::Delay(delay) => delay.as_nanos() as u64,
+        Synchronisation::Delay(delay) | Synchronisation::Adaptive(delay) => delay.as_nanos() as u64,
         _ => 0,
     };
     let sum = chain.saturating_add(message).saturating_add(patience).saturating_add(delay);
