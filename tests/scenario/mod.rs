@@ -148,6 +148,11 @@ impl Player {
                 self.core.handle_departed(now, rank("rank"), next);
             }
             "timeout" => self.core.handle_timeout(now),
+            "awaited" => {
+                let ranks: Vec<_> =
+                    self.core.awaited().iter().map(|rank| rank.0.to_string()).collect();
+                self.outputs.push(format!("asks after [{}]", ranks.join(", ")));
+            }
             "drained" => {
                 let is_drained = self.core.is_drained();
                 let said = if is_drained { "nothing is still to come" } else { "more is to come" };
