@@ -9,7 +9,8 @@
 //!
 //! A line that begins with a time is an input; the lines with arrows below it are everything that
 //! the core then does, in order. `0.1` is fragment 1 of operation 0. A timer is shown where it
-//! changed.
+//! changed. The inputs `awaited` and `drained` only ask the core. A further line that begins with
+//! `core` begins anew with another rank.
 
 mod core;
 mod words;
