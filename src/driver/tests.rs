@@ -116,12 +116,15 @@ impl Transport for Notes {
     }
 }
 
+fn identity(rank: u32) -> Identity {
+    let (rank, key) = (Rank(rank), KEY);
+    Identity { rank, key, payload_crc: true, most_held: 4, most_copied: 4 }
+}
+
 /// A driver in the middle of a broadcast of rank 0.
 fn waiting() -> Driver<Window, Notes> {
     let core = Window::new(Rank(1), 3, OpId(0), Config::new(10, 4)).unwrap();
-    let identity =
-        Identity { rank: Rank(1), key: KEY, payload_crc: true, most_held: 4, most_copied: 4 };
-    let mut driver = Driver::new(core, Notes::default(), identity);
+    let mut driver = Driver::new(core, Notes::default(), identity(1));
     driver.start_owned(Instant::ZERO, Rank(0), vec![0; 10]).unwrap();
     driver
 }
@@ -154,6 +157,19 @@ fn answers_are_no_progress() {
     }
     let asked = driver.transport.probed.iter().filter(|rank| **rank == Rank(0)).count();
     assert!(asked >= 3, "{:?}", driver.transport.probed);
+}
+
+#[test]
+fn whoever_is_waited_for_is_asked() {
+    // With four ranks the root, rank 0, is no neighbour of rank 2.
+    let core = Window::new(Rank(2), 4, OpId(0), Config::new(10, 4)).unwrap();
+    let mut driver = Driver::new(core, Notes::default(), identity(2));
+    driver.start_owned(Instant::ZERO, Rank(0), vec![0; 10]).unwrap();
+    driver.turn(Instant::ZERO + STEP * 3, None).unwrap();
+    let probed = &mut driver.transport.probed;
+    probed.sort_unstable();
+    probed.dedup();
+    assert_eq!(*probed, [Rank(0), Rank(1), Rank(3)]);
 }
 
 #[test]

@@ -9,7 +9,8 @@
 //!
 //! A line that begins with a time is an input; the lines with arrows below it are everything that
 //! the core then does, in order. `0.1` is fragment 1 of operation 0. A timer is shown where it
-//! changed.
+//! changed. The inputs `awaited` and `drained` only ask the core. A further line that begins with
+//! `core` begins anew with another rank.
 
 mod core;
 mod words;
@@ -148,6 +149,11 @@ impl Player {
                 self.core.handle_departed(now, rank("rank"), next);
             }
             "timeout" => self.core.handle_timeout(now),
+            "awaited" => {
+                let ranks: Vec<_> =
+                    self.core.awaited().iter().map(|rank| rank.0.to_string()).collect();
+                self.outputs.push(format!("asks after [{}]", ranks.join(", ")));
+            }
             "drained" => {
                 let is_drained = self.core.is_drained();
                 let said = if is_drained { "nothing is still to come" } else { "more is to come" };
