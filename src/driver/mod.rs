@@ -60,6 +60,8 @@ pub struct Driver<C, T> {
     progressed: bool,
     completed: HashSet<OpId>,
     in_flight: usize,
+    /// Ranks that must be connected before anything completes.
+    connecting: Vec<Rank>,
     /// Peers that left in good order.
     departed: HashSet<Rank>,
     /// A peer whose connection broke while nothing was in flight, and what the adapter said.
@@ -83,6 +85,7 @@ impl<C: Core, T: Transport> Driver<C, T> {
             progressed: false,
             completed: HashSet::new(),
             in_flight: 0,
+            connecting: Vec::new(),
             departed: HashSet::new(),
             broken: None,
             failure: None,
@@ -140,9 +143,10 @@ impl<C: Core, T: Transport> Driver<C, T> {
         Ok(op)
     }
 
-    /// Whether an operation has completed since it was last asked for.
+    /// Whether an operation has completed since it was last asked for, and all ranks that were to be
+    /// connected for it are.
     pub fn take_complete(&mut self, op: OpId) -> bool {
-        self.completed.remove(&op)
+        self.connecting.is_empty() && self.completed.remove(&op)
     }
 
     /// The message of an operation that has completed, once.
@@ -152,7 +156,7 @@ impl<C: Core, T: Transport> Driver<C, T> {
 
     /// Whether nothing is owed, by this rank or to it, for any operation begun here.
     pub fn is_quiescent(&self) -> bool {
-        self.in_flight == 0 && self.core.is_drained()
+        self.in_flight == 0 && self.connecting.is_empty() && self.core.is_drained()
     }
 
     /// Packets of operations to come that were kept at once, at most.
@@ -206,9 +210,25 @@ impl<C: Core, T: Transport> Driver<C, T> {
             worked = true;
         }
         worked |= self.transmit(lent)?;
+        self.connect()?;
         self.collect_events();
         self.watch(now)?;
         Ok(worked)
+    }
+
+    /// Connects with the ranks that the core has named.
+    fn connect(&mut self) -> Result<(), TransportError> {
+        for rank in self.core.take_partners() {
+            self.transport.connect(rank)?;
+            self.connecting.push(rank);
+        }
+        let Driver { transport, departed, broken, .. } = self;
+        let broken = broken.as_ref().map(|failure| failure.rank);
+        self.connecting.retain(|rank| {
+            let is_gone = departed.contains(rank) || broken == Some(*rank);
+            !is_gone && !transport.is_connected(*rank)
+        });
+        Ok(())
     }
 
     fn settle<V>(&mut self, outcome: Result<V, TransportError>) -> Result<V, Failure> {
@@ -249,7 +269,7 @@ impl<C: Core, T: Transport> Driver<C, T> {
             self.watch.progress(now);
         } else if self.watch.take_due(now) {
             let awaited = self.core.awaited();
-            for rank in self.core.peers().iter().chain(&awaited) {
+            for rank in self.core.peers().iter().chain(&awaited).chain(&self.connecting) {
                 if !self.departed.contains(rank) && *rank != self.identity.rank {
                     self.transport.probe(*rank)?;
                 }

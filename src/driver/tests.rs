@@ -21,6 +21,9 @@ struct Notes {
     fetched: Vec<(Rank, Token)>,
     told: Vec<Rank>,
     recycled: usize,
+    /// Connections take until a test ends them.
+    is_slow: bool,
+    connecting: Vec<Rank>,
 }
 
 impl Notes {
@@ -91,6 +94,15 @@ impl Transport for Notes {
     fn fetch(&mut self, from: Rank, _: u32, token: Token) -> Done {
         self.fetched.push((from, token));
         Ok(())
+    }
+
+    fn connect(&mut self, peer: Rank) -> Done {
+        self.connecting.extend(self.is_slow.then_some(peer));
+        Ok(())
+    }
+
+    fn is_connected(&self, peer: Rank) -> bool {
+        !self.connecting.contains(&peer)
     }
 
     fn connected(&self) -> Vec<Rank> {
@@ -226,4 +238,31 @@ fn what_is_early_waits_for_its_call() {
     driver.turn(Instant::ZERO, None).unwrap();
     assert!(driver.take_complete(OpId(1)));
     assert_eq!(driver.take_message(OpId(1)).unwrap(), [5; 10]);
+}
+
+#[test]
+fn nothing_completes_before_those_who_may_read_are_connected() {
+    let mut driver = waiting();
+    driver.transport.is_slow = true;
+    receive(&mut driver, packet(0, Kind::Fragment, 0, KEY, &[9; 10])).unwrap();
+    assert_eq!(driver.transport.connecting, [Rank(0)]);
+    assert!(!driver.take_complete(OpId(0)) && !driver.is_quiescent());
+    driver.transport.connecting.clear();
+    driver.turn(Instant::ZERO, None).unwrap();
+    assert!(driver.take_complete(OpId(0)));
+}
+
+#[test]
+fn who_left_is_not_waited_for() {
+    let core = Window::new(Rank(0), 3, OpId(0), Config::new(10, 4)).unwrap();
+    let transport = Notes { is_slow: true, ..Notes::default() };
+    let mut driver = Driver::new(core, transport, identity(0));
+    driver.start_owned(Instant::ZERO, Rank(0), vec![7; 10]).unwrap();
+    driver.turn(Instant::ZERO, None).unwrap();
+    assert_eq!(driver.transport.connecting, [Rank(1), Rank(2)]);
+    assert!(!driver.take_complete(OpId(0)));
+    // Who left needs nothing more.
+    receive(&mut driver, packet(1, Kind::Bye, 1, KEY, &[])).unwrap();
+    receive(&mut driver, packet(2, Kind::Bye, 1, KEY, &[])).unwrap();
+    assert!(driver.take_complete(OpId(0)));
 }

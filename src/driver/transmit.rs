@@ -12,9 +12,22 @@ impl<C: Core, T: Transport> Driver<C, T> {
         while let Some(transmit) = self.core.poll_transmit(&self.transport) {
             worked = true;
             self.progressed |= !matches!(transmit, Transmit::Fetch { .. });
+            self.await_connection(&transmit);
             self.carry_out(transmit, lent)?;
         }
         Ok(worked)
+    }
+
+    /// A message to a rank that is not connected yet leaves this rank only when both CPUs have made the
+    /// connection, so nothing completes before.
+    fn await_connection(&mut self, transmit: &Transmit) {
+        if let Transmit::Send { target: Target::Rank(to), .. }
+        | Transmit::Resend { target: Target::Rank(to), .. } = transmit
+            && !self.transport.is_connected(*to)
+            && !self.connecting.contains(to)
+        {
+            self.connecting.push(*to);
+        }
     }
 
     fn carry_out(

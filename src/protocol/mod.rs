@@ -199,6 +199,13 @@ pub trait Core {
     /// while an operation is in flight.
     fn peers(&self) -> &[Rank];
 
+    /// Ranks whose memory this rank may read, or that may read this rank's, for an operation that has
+    /// begun, once for each. Making a connection takes both CPUs, so no operation may complete before
+    /// these are connected: then a read needs only the reader's. By default none.
+    fn take_partners(&mut self) -> Vec<Rank> {
+        Vec::new()
+    }
+
     /// The ranks that this one waits for now, besides its [`peers`](Core::peers): to be asked whether
     /// they are there when nothing comes for long.
     fn awaited(&self) -> Vec<Rank> {

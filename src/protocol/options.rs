@@ -328,6 +328,9 @@ impl Options {
             unicast: unicast.map_err(|error| refused(&error))?,
             history: (self.in_flight + place.reliable_receive_depth) as usize,
             table: if place.multicast { self.table.clone() } else { Table::unicast() },
+            fragment_len: place.fragment_len,
+            in_flight: self.in_flight,
+            pushes: self.repair == Repair::Push,
         };
         Ok(Suite::new(me, size, first, parts))
     }

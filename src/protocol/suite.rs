@@ -3,14 +3,21 @@
 //! The choice depends only on what all ranks know alike, the length and the number of ranks, so
 //! every rank hands an operation to the same protocol. Each protocol counts its own operations; on
 //! the wire and to the caller they have one count.
+//!
+//! # Order
+//! A connection carries what the protocols send in the order in which they send it, and a receiver takes
+//! only so many packets of a broadcast that it has not begun. The chain of a long two-stage broadcast is
+//! more than that, and would hold up behind it what the receiver needs to end an earlier broadcast of
+//! another protocol. So a two-stage broadcast begins when this rank will send no more for those. What the
+//! other protocols send ahead is bounded by their windows and credits.
 
 use super::choice::{Algorithm, Table};
 use super::two_stage::TwoStage;
 use super::unicast::{self, Unicast};
-use super::window::{Repairers, Window};
+use super::window::{self, Repairers, Window};
 use super::{
-    Core, Counter, Disposition, Event, Incoming, Room, StartError, Timer, Token, Transmit,
-    ring_peers,
+    Core, Counter, Disposition, Event, Fragments, Incoming, Room, StartError, Timer, Token,
+    Transmit, ring_peers,
 };
 use crate::rank::{OpId, Rank};
 use crate::time::Instant;
@@ -32,7 +39,16 @@ const LANES: [Lane; 3] = [Lane::TwoStage, Lane::Window, Lane::Unicast];
 struct Entry {
     lane: Lane,
     inner: OpId,
+    is_complete: bool,
     is_quiescent: bool,
+}
+
+/// An operation that waits for earlier ones.
+#[derive(Clone, Copy, Debug)]
+struct Waiting {
+    root: Rank,
+    len: u64,
+    algorithm: Algorithm,
 }
 
 /// The cores behind a suite, all of the same rank and size.
@@ -47,6 +63,12 @@ pub struct Parts {
     pub unicast: Unicast,
     /// Which operation takes which.
     pub table: Table,
+    /// Bytes of a message in a fragment, for all of them.
+    pub fragment_len: usize,
+    /// Most operations in flight, for all of them.
+    pub in_flight: u32,
+    /// Whether the window protocol sends repairs unasked, at any time until an operation is quiescent.
+    pub pushes: bool,
     /// Operations of which something may come when they are quiescent here.
     pub history: usize,
 }
@@ -62,6 +84,9 @@ pub struct Suite {
     entries: VecDeque<Entry>,
     history: usize,
     first: OpId,
+    /// Operations that the caller has begun, but their protocols have not.
+    waiting: VecDeque<Waiting>,
+    now: Instant,
     departed: Vec<(Rank, OpId)>,
     events: VecDeque<Event>,
 }
@@ -76,6 +101,8 @@ impl Suite {
             peers: ring_peers(me, size),
             entries: VecDeque::new(),
             first,
+            waiting: VecDeque::new(),
+            now: Instant::ZERO,
             departed: Vec::new(),
             events: VecDeque::new(),
         }
@@ -134,14 +161,14 @@ impl Suite {
     fn collect_events(&mut self, lane: Lane) {
         while let Some(event) = self.lane(lane).poll_event() {
             let event = match event {
-                Event::Complete { op, lost } => Event::Complete { op: self.outer(lane, op), lost },
+                Event::Complete { op: inner, lost } => {
+                    let op = self.outer(lane, inner);
+                    self.mark(op, |entry| entry.is_complete = true);
+                    Event::Complete { op, lost }
+                }
                 Event::Quiescent(inner) => {
                     let op = self.outer(lane, inner);
-                    if let Ok(index) = usize::try_from(op.after(self.first))
-                        && let Some(entry) = self.entries.get_mut(index)
-                    {
-                        entry.is_quiescent = true;
-                    }
+                    self.mark(op, |entry| entry.is_quiescent = true);
                     Event::Quiescent(op)
                 }
                 Event::Disagreement { op, rank, what } => {
@@ -152,29 +179,45 @@ impl Suite {
         }
     }
 
-    fn settle(&mut self) {
-        for lane in LANES {
-            self.collect_events(lane);
-        }
-        let history = self.history;
-        let ended = |entry: &Entry| entry.is_quiescent;
-        while self.entries.len() > history && self.entries.front().is_some_and(ended) {
-            self.entries.pop_front();
-            self.first = self.first.next();
+    fn mark(&mut self, op: OpId, mark: impl FnOnce(&mut Entry)) {
+        let index = usize::try_from(op.after(self.first));
+        if let Some(entry) = index.ok().and_then(|index| self.entries.get_mut(index)) {
+            mark(entry);
         }
     }
 
-    fn left_before(&mut self, op: OpId, rank: Rank) {
-        let what = format!("it left before {op}");
-        self.events.push_back(Event::Disagreement { op, rank, what });
+    /// Whether this rank may have more to send for an operation that a two-stage one waits for.
+    fn is_busy(&self, entry: &Entry) -> bool {
+        match entry.lane {
+            Lane::TwoStage => false,
+            Lane::Window if self.parts.pushes => !entry.is_quiescent,
+            Lane::Window | Lane::Unicast => !entry.is_complete,
+        }
     }
-}
 
-impl Core for Suite {
-    fn start(&mut self, now: Instant, root: Rank, len: u64) -> Result<OpId, StartError> {
+    /// Hands waiting operations to their protocols, as far as they may begin.
+    fn begin_waiting(&mut self) {
+        while let Some(next) = self.waiting.front().copied() {
+            let waits = next.algorithm == Algorithm::TwoStage
+                && self.entries.iter().any(|entry| self.is_busy(entry));
+            if waits {
+                return;
+            }
+            self.waiting.pop_front();
+            let op = self.next_op();
+            if let Err(error) = self.begin(next) {
+                // Its caller was told of all that can be wrong with it.
+                unreachable!("{op}: {error}");
+            }
+            LANES.into_iter().for_each(|lane| self.collect_events(lane));
+        }
+    }
+
+    fn begin(&mut self, Waiting { root, len, algorithm }: Waiting) -> Result<(), StartError> {
         let op = self.next_op();
-        let Parts { two_stage, window, unicast, table, .. } = &mut self.parts;
-        let (lane, inner) = match table.choose(len, self.size) {
+        let now = self.now;
+        let Parts { two_stage, window, unicast, .. } = &mut self.parts;
+        let (lane, inner) = match algorithm {
             Algorithm::TwoStage => (Lane::TwoStage, two_stage.start(now, root, len)?),
             Algorithm::Window => (Lane::Window, window.start(now, root, len)?),
             Algorithm::TwoStageOnDemand => {
@@ -193,17 +236,64 @@ impl Core for Suite {
                 (Lane::Unicast, unicast.start_with(now, root, len, route)?)
             }
         };
-        self.entries.push_back(Entry { lane, inner, is_quiescent: false });
+        let entry = Entry { lane, inner, is_complete: false, is_quiescent: false };
+        self.entries.push_back(entry);
         for (rank, next) in self.departed.clone() {
             if op.after(next) >= 0 {
                 self.left_before(op, rank);
             }
         }
+        Ok(())
+    }
+
+    fn check(&self, root: Rank, len: u64) -> Result<(), StartError> {
+        // Those behind one that is not quiescent count, as each protocol counts its own.
+        let first = self.entries.iter().position(|entry| !entry.is_quiescent);
+        let begun = first.map_or(0, |first| self.entries.len() - first);
+        if root.0 >= self.size {
+            return Err(StartError::NoSuchRoot { root, size: self.size });
+        }
+        if begun + self.waiting.len() >= self.parts.in_flight as usize {
+            return Err(StartError::TooManyInFlight(self.parts.in_flight));
+        }
+        match Fragments::new(len, self.parts.fragment_len) {
+            Some(cut) if cut.count() <= window::MOST_FRAGMENTS => Ok(()),
+            _ => Err(StartError::TooLong(len)),
+        }
+    }
+
+    fn settle(&mut self) {
+        for lane in LANES {
+            self.collect_events(lane);
+        }
+        self.begin_waiting();
+        let history = self.history;
+        let ended = |entry: &Entry| entry.is_quiescent;
+        while self.entries.len() > history && self.entries.front().is_some_and(ended) {
+            self.entries.pop_front();
+            self.first = self.first.next();
+        }
+    }
+
+    fn left_before(&mut self, op: OpId, rank: Rank) {
+        let what = format!("it left before {op}");
+        self.events.push_back(Event::Disagreement { op, rank, what });
+    }
+}
+
+impl Core for Suite {
+    fn start(&mut self, now: Instant, root: Rank, len: u64) -> Result<OpId, StartError> {
+        self.now = now;
+        self.check(root, len)?;
+        let op = self.next_op().plus(self.waiting.len() as u32);
+        let algorithm = self.parts.table.choose(len, self.size);
+        self.waiting.push_back(Waiting { root, len, algorithm });
         self.settle();
         Ok(op)
     }
 
     fn handle_packet(&mut self, now: Instant, packet: &Incoming) -> Disposition {
+        self.now = now;
         let disposition = match (packet.kind, self.entry(packet.op)) {
             (Kind::Acknowledge, _) => self.parts.window.handle_packet(now, packet),
             (_, Some(Entry { lane, inner, .. })) => {
@@ -218,6 +308,7 @@ impl Core for Suite {
     }
 
     fn handle_delivered(&mut self, now: Instant, to: Rank, token: Token) {
+        self.now = now;
         if token.kind == Kind::Acknowledge {
             self.parts.window.handle_delivered(now, to, token);
         } else if let Some(Entry { lane, inner, .. }) = self.entry(token.op) {
@@ -227,6 +318,7 @@ impl Core for Suite {
     }
 
     fn handle_report(&mut self, now: Instant, from: Rank, counter: Counter, value: u64) {
+        self.now = now;
         for lane in LANES {
             self.lane(lane).handle_report(now, from, counter, value);
         }
@@ -234,6 +326,7 @@ impl Core for Suite {
     }
 
     fn handle_told(&mut self, now: Instant, to: Rank, counter: Counter) {
+        self.now = now;
         for lane in LANES {
             self.lane(lane).handle_told(now, to, counter);
         }
@@ -241,6 +334,7 @@ impl Core for Suite {
     }
 
     fn handle_missed(&mut self, now: Instant, from: Rank, token: Token) {
+        self.now = now;
         if let Some(Entry { lane, inner, .. }) = self.entry(token.op) {
             self.lane(lane).handle_missed(now, from, Token { op: inner, ..token });
         }
@@ -248,6 +342,7 @@ impl Core for Suite {
     }
 
     fn handle_broken(&mut self, now: Instant, rank: Rank) {
+        self.now = now;
         for lane in LANES {
             self.lane(lane).handle_broken(now, rank);
         }
@@ -255,6 +350,7 @@ impl Core for Suite {
     }
 
     fn handle_departed(&mut self, now: Instant, rank: Rank, next: OpId) {
+        self.now = now;
         self.departed.push((rank, next));
         let begun = (0..self.entries.len() as u32).map(|index| self.first.plus(index));
         for op in begun.filter(|op| op.after(next) >= 0).collect::<Vec<_>>() {
@@ -269,6 +365,7 @@ impl Core for Suite {
     }
 
     fn handle_timeout(&mut self, now: Instant) {
+        self.now = now;
         for lane in LANES {
             self.lane(lane).handle_timeout(now);
         }
@@ -302,8 +399,12 @@ impl Core for Suite {
         self.lanes().into_iter().flat_map(Core::awaited).collect()
     }
 
+    fn take_partners(&mut self) -> Vec<Rank> {
+        self.parts.window.take_partners()
+    }
+
     fn is_drained(&self) -> bool {
-        self.lanes().into_iter().all(Core::is_drained)
+        self.waiting.is_empty() && self.lanes().into_iter().all(Core::is_drained)
     }
 
     fn next_op(&self) -> OpId {

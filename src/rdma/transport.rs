@@ -107,10 +107,6 @@ impl RdmaTransport {
         self.connections.open(now, rank, &fabric).map_err(failed)
     }
 
-    pub(super) fn is_connected(&self, rank: Rank) -> bool {
-        self.connections.is_connected(rank)
-    }
-
     /// A header of the transport's own packets.
     pub(super) fn header(&self, kind: Kind, payload: &[u8]) -> [u8; HEADER_LEN] {
         let Place { rank: source, key, .. } = self.place;
@@ -280,6 +276,14 @@ impl Transport for RdmaTransport {
 
     fn notice_room(&self) -> usize {
         self.connections.free_slots()
+    }
+
+    fn connect(&mut self, peer: Rank) -> Result<(), TransportError> {
+        self.open(self.now, peer)
+    }
+
+    fn is_connected(&self, peer: Rank) -> bool {
+        self.connections.is_connected(peer)
     }
 
     fn connected(&self) -> Vec<Rank> {

@@ -230,6 +230,14 @@ impl<T: Transport> Transport for Faulty<T> {
         self.inner.notice_room()
     }
 
+    fn connect(&mut self, peer: Rank) -> Result<(), TransportError> {
+        self.inner.connect(peer)
+    }
+
+    fn is_connected(&self, peer: Rank) -> bool {
+        self.inner.is_connected(peer)
+    }
+
     fn connected(&self) -> Vec<Rank> {
         self.inner.connected()
     }

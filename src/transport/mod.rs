@@ -194,6 +194,19 @@ pub trait Transport: Room {
         usize::MAX
     }
 
+    /// Begins to connect with `peer`, unless there is a connection. By default there always is.
+    ///
+    /// # Errors
+    /// If the device fails.
+    fn connect(&mut self, _peer: Rank) -> Result<(), TransportError> {
+        Ok(())
+    }
+
+    /// Whether a connection with `peer` can be used by either side without the other's CPU.
+    fn is_connected(&self, _peer: Rank) -> bool {
+        true
+    }
+
     /// The ranks that a reliable connection was made with, by either side.
     fn connected(&self) -> Vec<Rank>;
 

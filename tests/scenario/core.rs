@@ -32,6 +32,9 @@ pub fn make(words: &Words<'_>) -> Box<dyn Core> {
                 unicast: make_unicast(OpId(0)),
                 table: table(words),
                 history: words.optional("history").unwrap_or(0) as usize,
+                fragment_len: words.number("fragment") as usize,
+                in_flight: 4,
+                pushes: words.optional_text("repair") == Some("push"),
             };
             Box::new(Suite::new(me, size, first, parts))
         }

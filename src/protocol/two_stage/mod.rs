@@ -296,7 +296,9 @@ impl Core for TwoStage {
         let op = self.next_op();
         let is_root = root == self.me;
         let forwards = self.size > 1 && root != self.successor();
-        let announcer = self.config.synchronisation.announcer(op, root, self.size);
+        // Without a multicast there is nothing to hold back.
+        let synchronisation = Some(self.config.synchronisation).filter(|_| self.config.multicast);
+        let announcer = synchronisation.and_then(|how| how.announcer(op, root, self.size));
         if announcer == Some(self.me) {
             self.to_announce.push_back((op, root));
         }

@@ -7,7 +7,7 @@
 use crate::rank::Rank;
 
 /// Who keeps a message for whom.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Repairers {
     /// The root, for all (Liu 2004, sections 4.1 and 4.2).
     Root,
@@ -19,7 +19,7 @@ pub enum Repairers {
 }
 
 /// Who repairs whom, among `size` ranks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Groups {
     repairers: Repairers,
     size: u32,

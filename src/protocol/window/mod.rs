@@ -56,8 +56,10 @@ use operation::Operation;
 use patience::Patience;
 use pull::Pull;
 use ring::Ring;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+/// Fragments of a message at most, so that their numbers keep an order where they wrap.
+pub(super) const MOST_FRAGMENTS: u32 = 1 << 30;
 /// By how much longer a repairer waits where receivers repair themselves.
 const FORBEARANCE: u32 = 8;
 /// Ranks that are asked at once whether they are there, of those whose acknowledgement is awaited.
@@ -86,6 +88,10 @@ pub struct Window {
     ring: Ring,
     /// Slots that an operation holds, by its number.
     holding: BTreeMap<u32, u32>,
+    /// Roots and groups whose broadcasts this rank took part in.
+    introduced: BTreeSet<(Rank, Groups)>,
+    /// Ranks to be connected with, to read from or to be read by.
+    partners: Vec<Rank>,
     /// Reliable copies that this rank will get as a co-root, for operations begun here.
     expected: u64,
     /// The slot that the next fragment to keep needs and does not get.
@@ -128,6 +134,8 @@ impl Window {
             seen: begin,
             ring: Ring::new(me, config.window, begin, patience, forbearance),
             holding: BTreeMap::new(),
+            introduced: BTreeSet::new(),
+            partners: Vec::new(),
             expected: 0,
             wanted: None,
             to_multicast: None,
@@ -161,7 +169,7 @@ impl Window {
             return Err(StartError::TooManyInFlight(self.config.in_flight));
         }
         let cut = Fragments::new(len, self.config.fragment_len).ok_or(StartError::TooLong(len))?;
-        if cut.count() > 1 << 30 {
+        if cut.count() > MOST_FRAGMENTS {
             return Err(StartError::TooLong(len));
         }
         let op = self.next_op();
@@ -171,6 +179,7 @@ impl Window {
         if !is_repaired && root != self.me {
             self.expected += u64::from(cut.count());
         }
+        self.introduce(&operation);
         self.next_seq = operation.end();
         self.operations.push_back(operation);
         self.advance();
@@ -360,6 +369,15 @@ impl Window {
     }
 
     /// Whether this rank misses something that it may read.
+    /// The first time with a root and groups, whoever reads needs a connection with whom it reads from.
+    fn introduce(&mut self, operation: &Operation) {
+        let (root, groups) = operation.context();
+        if self.config.repair == Repair::Pull && self.introduced.insert((root, groups)) {
+            self.partners.extend(groups.repairer(self.me, root));
+            self.partners.extend(groups.leaves(self.me, root));
+        }
+    }
+
     fn reads(&self) -> bool {
         let mut missing = self.operations.range(self.whole..);
         self.config.repair == Repair::Pull
@@ -631,6 +649,10 @@ impl Core for Window {
         ranks.sort_unstable();
         ranks.dedup();
         ranks
+    }
+
+    fn take_partners(&mut self) -> Vec<Rank> {
+        std::mem::take(&mut self.partners)
     }
 
     fn is_drained(&self) -> bool {
