@@ -31,6 +31,8 @@ struct Member<C> {
     ended: usize,
     computes_until: u64,
     failure: Option<Failure>,
+    /// It has said farewell.
+    is_departing: bool,
 }
 
 impl<C: Core> Member<C> {
@@ -82,6 +84,7 @@ impl<'a, C: Core> Cluster<'a, C> {
                 ended: 0,
                 computes_until: 0,
                 failure: None,
+                is_departing: false,
             }
         });
         let mut draw = ChaCha8Rng::seed_from_u64(*seed);
@@ -239,6 +242,10 @@ impl<'a, C: Core> Cluster<'a, C> {
             port.turn_at = None;
             port.cpu = port.cpu.max(now);
         }
+        if self.members[rank.index()].is_departing {
+            self.linger(rank);
+            return Ok(());
+        }
         for _ in 0..TURNS_ON_END {
             let at = self.network.borrow_mut().port(rank).cpu;
             let until = self.members[rank.index()].computes_until;
@@ -259,12 +266,39 @@ impl<'a, C: Core> Cluster<'a, C> {
                 }
             };
             let ended = self.end(rank)?;
+            if self.departs(rank)? {
+                return Ok(());
+            }
             if !worked && !ended {
                 self.rest(rank, at);
                 return Ok(());
             }
         }
         Err(Violation(format!("{rank} finds no rest after {now} ns")))
+    }
+
+    /// Lets a rank leave that has everything and owes nothing; whether it does.
+    fn departs(&mut self, rank: Rank) -> Result<bool, Violation> {
+        let member = &mut self.members[rank.index()];
+        let is_done = member.is_done(self.plan.steps.len()) && member.driver.is_quiescent();
+        if !self.plan.departs || !is_done {
+            return Ok(false);
+        }
+        member.is_departing = true;
+        let said = member.driver.depart();
+        said.map_err(|failure| Violation(format!("{rank} cannot leave: {failure}")))?;
+        self.linger(rank);
+        Ok(true)
+    }
+
+    /// A leaving rank stays until its farewells are delivered.
+    fn linger(&mut self, rank: Rank) {
+        let member = &mut self.members[rank.index()];
+        let at = self.network.borrow_mut().port(rank).cpu;
+        while member.driver.linger(Instant::from_nanos(at)) {}
+        if !member.driver.owes_notices() {
+            self.network.borrow_mut().leave(rank);
+        }
     }
 
     /// Calls the broadcasts whose time has come.

@@ -111,6 +111,8 @@ pub(super) struct Port {
     broken: BTreeSet<Rank>,
     is_bad: bool,
     pub is_dead: bool,
+    /// The rank has left in good order. Nothing is answered, and nobody is told.
+    pub is_gone: bool,
     /// Up to when the CPU is busy.
     pub cpu: u64,
     /// The CPU takes this many times as long.
@@ -247,6 +249,9 @@ impl Network {
 
     pub fn probe(&mut self, from: Rank, to: Rank) {
         let at = self.port(from).cpu + 2 * self.costs.unicast_latency;
+        if self.port(to).is_gone {
+            return;
+        }
         match self.ports[to.index()].is_dead {
             true => self.breaks(at, from, to),
             false => self.queue.put(at, Event::Complete(from, Completion::Alive(to))),
@@ -283,6 +288,9 @@ impl Network {
             Event::Message(message) => self.arrive(now, message),
             Event::Report { from, to, counter, value } => {
                 self.in_transit -= 1;
+                if self.port(to).is_gone {
+                    return;
+                }
                 if self.port(to).is_dead {
                     self.port(from).telling.remove(&(to, counter as u8));
                     return self.breaks(now, from, to);
@@ -293,6 +301,9 @@ impl Network {
             }
             Event::Read { from, owner, slot, token } => {
                 self.in_transit -= 1;
+                if self.port(owner).is_gone {
+                    return;
+                }
                 if self.port(owner).is_dead {
                     self.port(from).fetching -= 1;
                     return self.breaks(now, from, owner);
@@ -333,7 +344,7 @@ impl Network {
     fn datagram(&mut self, to: Rank, bytes: Bytes) {
         let depth = self.depths.receive;
         let port = self.port(to);
-        if port.is_dead {
+        if port.is_dead || port.is_gone {
             return;
         }
         if port.datagrams_used == depth {
@@ -347,6 +358,10 @@ impl Network {
 
     fn arrive(&mut self, now: u64, message: Message) {
         let Message { from, to, slot, .. } = message;
+        if self.port(to).is_gone {
+            self.in_transit -= 1;
+            return;
+        }
         if self.port(to).is_dead {
             self.in_transit -= 1;
             self.port(from).ended(slot);
@@ -386,6 +401,15 @@ impl Network {
         }
     }
 
+    /// A rank leaves for good. What waits for its receives is lost.
+    pub fn leave(&mut self, rank: Rank) {
+        let port = self.port(rank);
+        port.is_gone = true;
+        port.queue.clear();
+        let stalled = std::mem::take(&mut port.stalled);
+        self.in_transit -= stalled.into_values().map(|queue| queue.len()).sum::<usize>() as u64;
+    }
+
     fn crash(&mut self, now: u64, rank: Rank) {
         let port = self.port(rank);
         port.is_dead = true;
@@ -407,7 +431,11 @@ impl Network {
     /// Puts a turn no later than `at`, unless the rank takes none.
     pub fn wake_at(&mut self, rank: Rank, at: u64) {
         let port = self.port(rank);
-        if port.is_dead || port.sleeps || port.turn_at.is_some_and(|before| before <= at) {
+        if port.is_dead
+            || port.is_gone
+            || port.sleeps
+            || port.turn_at.is_some_and(|before| before <= at)
+        {
             return;
         }
         port.turn_at = Some(at);

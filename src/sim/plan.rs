@@ -52,6 +52,8 @@ pub struct Plan {
     pub crash: Option<(Rank, u64)>,
     /// Whether a rank that has everything polls no more, until all have.
     pub leaves: bool,
+    /// Whether a rank that has everything and owes nothing leaves for good.
+    pub departs: bool,
     /// What everything takes.
     pub costs: Costs,
     /// How much adapters hold.
@@ -84,6 +86,7 @@ impl Plan {
             computing: Vec::new(),
             crash: None,
             leaves: false,
+            departs: false,
             costs: Costs::default(),
             depths: Depths::default(),
             faults: Faults::default(),

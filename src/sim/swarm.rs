@@ -113,6 +113,7 @@ pub fn draw(seed: u64) -> Drawn {
     // queue at a rank that has left which takes what was on its way there.
     let alone = options.repair == Repair::Pull && plan.depths.reliable_receive >= 32;
     plan.leaves = plan.crash.is_none() && alone && !draw.one_in(3);
+    plan.departs = plan.crash.is_none() && !plan.leaves && draw.one_in(2);
     Drawn { seed, plan, settings, options }
 }
 

@@ -5,7 +5,7 @@ use super::report::Report;
 use super::seq::Seq;
 use crate::rank::Rank;
 use crate::time::Instant;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Reports under way to a rank at once: to one that does not listen more would only pile up. A second one
 /// lets a rank say that it has all of a message, and leave, while what it said within it still goes.
@@ -20,25 +20,38 @@ struct Debt {
     is_due: bool,
     /// The root of the broadcast for which it is owed, and who repairs whom in it.
     context: (Rank, Groups),
+    /// It acknowledges what its receiver keeps until then. Otherwise it is about credits, which who has
+    /// all of its broadcasts may take along.
+    is_awaited: bool,
 }
 
 /// A rank's debts.
 #[derive(Clone, Debug)]
 pub(super) struct Debts {
+    me: Rank,
     first: Seq,
     owed: BTreeMap<Rank, Debt>,
     /// What was reported last.
     told: BTreeMap<Rank, Report>,
     /// What was reported last to everybody, by datagrams that may have been lost.
     said: Report,
-    /// Ranks to whom a report is under way.
-    under_way: Vec<Rank>,
+    /// Ranks to whom a report is under way, and whether it is awaited there.
+    under_way: Vec<(Rank, bool)>,
+    /// Ranks to whom nothing is owed any more.
+    gone: BTreeSet<Rank>,
 }
 
 impl Debts {
-    pub fn new(first: Seq) -> Self {
-        let (owed, told) = (BTreeMap::new(), BTreeMap::new());
-        Debts { first, owed, told, said: Report::initial(first), under_way: Vec::new() }
+    pub fn new(me: Rank, first: Seq) -> Self {
+        Debts {
+            me,
+            first,
+            owed: BTreeMap::new(),
+            told: BTreeMap::new(),
+            said: Report::initial(first),
+            under_way: Vec::new(),
+            gone: BTreeSet::new(),
+        }
     }
 
     /// What `to` was told for certain.
@@ -53,8 +66,14 @@ impl Debts {
 
     /// A report is owed to a rank for a broadcast, by a point in time or at once.
     pub fn owe(&mut self, to: Rank, context: (Rank, Groups), now: Instant, by: Instant) {
-        let debt = self.owed.entry(to).or_insert(Debt { by, is_due: false, context });
+        if self.gone.contains(&to) {
+            return;
+        }
+        let new = Debt { by, is_due: false, context, is_awaited: false };
+        let debt = self.owed.entry(to).or_insert(new);
+        let (root, groups) = context;
         debt.context = context;
+        debt.is_awaited |= groups.repairer(self.me, root) == Some(to);
         debt.by = debt.by.min(by);
         debt.is_due |= debt.by <= now;
     }
@@ -86,30 +105,33 @@ impl Debts {
     }
 
     fn under_way_to(&self, to: Rank) -> usize {
-        self.under_way.iter().filter(|rank| **rank == to).count()
+        self.under_way.iter().filter(|(rank, _)| *rank == to).count()
     }
 
     /// A rank is being told.
     pub fn pay(&mut self, to: Rank, report: Report) {
-        self.owed.remove(&to);
+        let is_awaited = self.owed.remove(&to).is_some_and(|debt| debt.is_awaited);
         self.told.insert(to, report);
-        self.under_way.push(to);
+        self.under_way.push((to, is_awaited));
     }
 
-    /// A report has arrived.
+    /// A report has arrived: the one that left first.
     pub fn arrived(&mut self, to: Rank) {
-        if let Some(at) = self.under_way.iter().position(|rank| *rank == to) {
-            self.under_way.swap_remove(at);
+        if let Some(at) = self.under_way.iter().position(|(rank, _)| *rank == to) {
+            self.under_way.remove(at);
         }
     }
 
-    /// Nothing more can be told to a rank.
+    /// Nothing more can be told to a rank, nor need it be.
     pub fn forget(&mut self, rank: Rank) {
+        self.gone.insert(rank);
         self.owed.remove(&rank);
-        self.under_way.retain(|to| *to != rank);
+        self.under_way.retain(|(to, _)| *to != rank);
     }
 
+    /// Whether no report is awaited that was not received.
     pub fn is_clear(&self) -> bool {
-        self.owed.is_empty() && self.under_way.is_empty()
+        let under_way = self.under_way.iter().any(|(_, is_awaited)| *is_awaited);
+        !under_way && !self.owed.values().any(|debt| debt.is_awaited)
     }
 }

@@ -142,7 +142,7 @@ impl Window {
             limit: begin.plus(config.credits.unwrap_or(0)),
             limit_among: Groups::new(config.repairers, size),
             laggard: None,
-            debts: Debts::new(begin),
+            debts: Debts::new(me, begin),
             pull: Pull::new(config.patience),
             departed: Vec::new(),
             events: VecDeque::new(),
