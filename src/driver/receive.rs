@@ -89,6 +89,7 @@ impl<C: Core, T: Transport> Driver<C, T> {
             Kind::Bye => {
                 self.departed.insert(header.source);
                 self.needs_no_notice(header.source);
+                self.transport.disconnect(now, header.source);
                 self.core.handle_departed(now, header.source, header.op);
                 return self.give_back(parcel);
             }

@@ -199,9 +199,10 @@ pub trait Core {
     /// while an operation is in flight.
     fn peers(&self) -> &[Rank];
 
-    /// Ranks whose memory this rank may read, or that may read this rank's, for an operation that has
-    /// begun, once for each. Making a connection takes both CPUs, so no operation may complete before
-    /// these are connected: then a read needs only the reader's. By default none.
+    /// Ranks whose memory this rank may read or write, or that may do so with this rank's, for an
+    /// operation that has begun, once for each. Making a connection takes both CPUs, so no operation may
+    /// complete before these are connected: then a read needs only the reader's, and who leaves knows
+    /// whom to tell. By default none.
     fn take_partners(&mut self) -> Vec<Rank> {
         Vec::new()
     }

@@ -400,7 +400,9 @@ impl Core for Suite {
     }
 
     fn take_partners(&mut self) -> Vec<Rank> {
-        self.parts.window.take_partners()
+        let mut partners = self.parts.window.take_partners();
+        partners.extend(self.parts.two_stage.take_partners());
+        partners
     }
 
     fn is_drained(&self) -> bool {

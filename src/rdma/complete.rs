@@ -118,10 +118,17 @@ impl RdmaTransport {
     }
 
     fn broke(&mut self, peer: Rank, reason: String) {
-        if let Some(waiting) = self.connections.broke(peer) {
-            self.drop_pending(peer, waiting);
+        if self.give_up(peer) {
             self.broken.push_back((peer, reason));
         }
+    }
+
+    /// Gives up a connection, and frees what waited for it; whether that is news.
+    pub(super) fn give_up(&mut self, peer: Rank) -> bool {
+        let waiting = self.connections.broke(peer);
+        let is_news = waiting.is_some();
+        self.drop_pending(peer, waiting.unwrap_or_default());
+        is_news
     }
 
     /// A datagram came. Probes and handshakes are the transport's own; the rest is handed on.

@@ -13,7 +13,11 @@ use crate::verbs::{
     SharedReceiveQueue, Slot, Span,
 };
 use crate::wire::HEADER_LEN;
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
+use std::time::Duration;
+
+/// How long this side's adapter may take to answer the last message of a rank that leaves.
+const ANSWERED_AFTER: Duration = Duration::from_millis(50);
 
 /// What a new connection is made from.
 pub(super) struct Fabric<'a> {
@@ -37,6 +41,8 @@ pub(super) struct Connections {
     ranks: Vec<Rank>,
     /// Ranks whose handshake is under way.
     opening: Vec<Rank>,
+    /// Ranks that have left, and when that was heard.
+    departed: VecDeque<(Rank, Instant)>,
     srq: SharedReceiveQueue,
     receives: Pool,
     sends: Pool,
@@ -70,6 +76,7 @@ impl Connections {
             by_rank: HashMap::new(),
             ranks: Vec::new(),
             opening: Vec::new(),
+            departed: VecDeque::new(),
             srq,
             receives,
             sends,
@@ -275,6 +282,21 @@ impl Connections {
         }
     }
 
+    /// A rank has left.
+    pub fn depart(&mut self, now: Instant, rank: Rank) {
+        self.departed.push_back((rank, now));
+    }
+
+    /// A rank that left long enough ago for its adapter to have heard that its farewell has come.
+    pub fn take_departed(&mut self, now: Instant) -> Option<Rank> {
+        let is_due = |(_, at): &(Rank, Instant)| now - *at >= ANSWERED_AFTER;
+        self.departed
+            .front()
+            .is_some_and(is_due)
+            .then(|| self.departed.pop_front())?
+            .map(|one| one.0)
+    }
+
     /// The connection is of no more use: what has waited for it, if that is news.
     pub fn broke(&mut self, rank: Rank) -> Option<Vec<Pending>> {
         let connection = self.by_rank.get_mut(&rank)?;
@@ -285,6 +307,7 @@ impl Connections {
         if let Err(error) = connection.messages.give_up() {
             log::debug!("a broken connection with {rank} goes on: {error}");
         }
+        self.opening.retain(|other| *other != rank);
         let mut others = Vec::new();
         for pending in connection.queue.drain(..) {
             match pending {

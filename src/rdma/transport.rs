@@ -286,6 +286,10 @@ impl Transport for RdmaTransport {
         self.connections.is_connected(peer)
     }
 
+    fn disconnect(&mut self, now: Instant, peer: Rank) {
+        self.connections.depart(now, peer);
+    }
+
     fn connected(&self) -> Vec<Rank> {
         self.connections.ranks().to_vec()
     }
@@ -304,6 +308,9 @@ impl Transport for RdmaTransport {
         loop {
             if let Some(arrival) = self.arrivals.pop_front() {
                 return Ok(Some(arrival));
+            }
+            if let Some(peer) = self.connections.take_departed(now) {
+                self.give_up(peer);
             }
             if self.connections.are_opening() {
                 for (rank, message) in self.connections.poll_handshakes(now) {

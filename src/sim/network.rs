@@ -109,6 +109,10 @@ pub(super) struct Port {
     pub ring: BTreeMap<u32, Slot>,
     /// Connections that were reported broken.
     broken: BTreeSet<Rank>,
+    /// Requests that a rank which is gone does not answer.
+    unanswered: BTreeMap<Rank, Vec<Unanswered>>,
+    /// Ranks that left, as this rank knows.
+    given_up: BTreeSet<Rank>,
     is_bad: bool,
     pub is_dead: bool,
     /// The rank has left in good order. Nothing is answered, and nobody is told.
@@ -126,6 +130,14 @@ pub(super) struct Port {
     /// The next turn that is put, and whether the rank takes turns at all.
     pub turn_at: Option<u64>,
     pub sleeps: bool,
+}
+
+/// A request that is not answered, and what it holds.
+#[derive(Clone, Copy, Debug)]
+enum Unanswered {
+    Message(Option<u32>),
+    Report(u8),
+    Read,
 }
 
 /// A slot of a ring.
@@ -237,6 +249,11 @@ impl Network {
         self.queue.put(at, Event::Read { from, owner, slot, token });
     }
 
+    /// Connections are made at once.
+    pub fn connect(&mut self, from: Rank, to: Rank) {
+        self.port(from).order.entry(to).or_default();
+    }
+
     /// The ranks that have sent something to a rank for it alone, or that it has sent to.
     pub fn connected(&self, rank: Rank) -> Vec<Rank> {
         let sent = &self.ports[rank.index()].order;
@@ -289,7 +306,7 @@ impl Network {
             Event::Report { from, to, counter, value } => {
                 self.in_transit -= 1;
                 if self.port(to).is_gone {
-                    return;
+                    return self.unanswered(from, to, Unanswered::Report(counter as u8));
                 }
                 if self.port(to).is_dead {
                     self.port(from).telling.remove(&(to, counter as u8));
@@ -302,7 +319,7 @@ impl Network {
             Event::Read { from, owner, slot, token } => {
                 self.in_transit -= 1;
                 if self.port(owner).is_gone {
-                    return;
+                    return self.unanswered(from, owner, Unanswered::Read);
                 }
                 if self.port(owner).is_dead {
                     self.port(from).fetching -= 1;
@@ -360,7 +377,7 @@ impl Network {
         let Message { from, to, slot, .. } = message;
         if self.port(to).is_gone {
             self.in_transit -= 1;
-            return;
+            return self.unanswered(from, to, Unanswered::Message(slot));
         }
         if self.port(to).is_dead {
             self.in_transit -= 1;
@@ -407,7 +424,33 @@ impl Network {
         port.is_gone = true;
         port.queue.clear();
         let stalled = std::mem::take(&mut port.stalled);
-        self.in_transit -= stalled.into_values().map(|queue| queue.len()).sum::<usize>() as u64;
+        for message in stalled.into_values().flatten() {
+            self.in_transit -= 1;
+            self.unanswered(message.from, rank, Unanswered::Message(message.slot));
+        }
+    }
+
+    /// A request to a rank that is gone keeps what it holds until its sender gives that rank up.
+    fn unanswered(&mut self, from: Rank, to: Rank, request: Unanswered) {
+        let port = self.port(from);
+        port.unanswered.entry(to).or_default().push(request);
+        if port.given_up.contains(&to) {
+            self.give_up(from, to);
+        }
+    }
+
+    /// Frees what requests to a rank hold that has left.
+    pub fn give_up(&mut self, from: Rank, to: Rank) {
+        let port = self.port(from);
+        port.given_up.insert(to);
+        for request in port.unanswered.remove(&to).unwrap_or_default() {
+            match request {
+                Unanswered::Message(slot) => port.ended(slot),
+                Unanswered::Report(counter) => drop(port.telling.remove(&(to, counter))),
+                Unanswered::Read => port.fetching -= 1,
+            }
+        }
+        self.wake(from);
     }
 
     fn crash(&mut self, now: u64, rank: Rank) {

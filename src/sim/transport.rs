@@ -168,6 +168,15 @@ impl Transport for SimTransport {
         self.network.borrow().connected(self.me)
     }
 
+    fn connect(&mut self, peer: Rank) -> Result<(), TransportError> {
+        self.network.borrow_mut().connect(self.me, peer);
+        Ok(())
+    }
+
+    fn disconnect(&mut self, _now: Instant, peer: Rank) {
+        self.network.borrow_mut().give_up(self.me, peer);
+    }
+
     fn probe(&mut self, peer: Rank) -> Result<(), TransportError> {
         self.network.borrow_mut().probe(self.me, peer);
         Ok(())

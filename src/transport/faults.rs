@@ -238,6 +238,10 @@ impl<T: Transport> Transport for Faulty<T> {
         self.inner.is_connected(peer)
     }
 
+    fn disconnect(&mut self, now: Instant, peer: Rank) {
+        self.inner.disconnect(now, peer);
+    }
+
     fn connected(&self) -> Vec<Rank> {
         self.inner.connected()
     }

@@ -207,6 +207,10 @@ pub trait Transport: Room {
         true
     }
 
+    /// `peer` has left in good order: what is under way to it is given up, at the latest soon, since it
+    /// may never be answered; and none of it is reported. By default everything is answered.
+    fn disconnect(&mut self, _now: Instant, _peer: Rank) {}
+
     /// The ranks that a reliable connection was made with, by either side.
     fn connected(&self) -> Vec<Rank>;
 

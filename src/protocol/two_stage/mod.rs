@@ -60,6 +60,8 @@ pub struct TwoStage {
     expected: u64,
     /// Roots to be told that this rank has joined their operation.
     to_announce: VecDeque<(OpId, Rank)>,
+    /// Ranks to be connected with: those that announce, and their roots.
+    partners: Vec<Rank>,
     /// Announcements for operations that have not begun here.
     early: Vec<(OpId, Rank)>,
     root_delay: Option<RootDelay>,
@@ -92,6 +94,7 @@ impl TwoStage {
             ahead: 0,
             expected: 0,
             to_announce: VecDeque::new(),
+            partners: Vec::new(),
             early: Vec::new(),
             root_delay,
             has_lost: false,
@@ -301,6 +304,10 @@ impl Core for TwoStage {
         let announcer = synchronisation.and_then(|how| how.announcer(op, root, self.size));
         if announcer == Some(self.me) {
             self.to_announce.push_back((op, root));
+            self.partners.push(root);
+        }
+        if is_root {
+            self.partners.extend(announcer);
         }
         let multicasts = self.config.multicast && self.size > 1;
         let mut operation = if is_root {
@@ -391,6 +398,10 @@ impl Core for TwoStage {
 
     fn awaited(&self) -> Vec<Rank> {
         self.operations.iter().filter_map(Operation::awaits).collect()
+    }
+
+    fn take_partners(&mut self) -> Vec<Rank> {
+        std::mem::take(&mut self.partners)
     }
 
     fn is_drained(&self) -> bool {

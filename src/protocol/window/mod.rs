@@ -90,10 +90,10 @@ pub struct Window {
     holding: BTreeMap<u32, u32>,
     /// Roots and groups whose broadcasts this rank took part in.
     introduced: BTreeSet<(Rank, Groups)>,
-    /// Ranks to be connected with, to read from or to be read by.
+    /// Ranks to be connected with: repairers and those whom this rank repairs.
     partners: Vec<Rank>,
     /// Reliable copies that this rank will get as a co-root, for operations begun here.
-    expected: u64,
+    expected: BTreeMap<u32, u64>,
     /// The slot that the next fragment to keep needs and does not get.
     wanted: Option<u32>,
     /// The fragment that was kept last, to be multicast.
@@ -136,7 +136,7 @@ impl Window {
             holding: BTreeMap::new(),
             introduced: BTreeSet::new(),
             partners: Vec::new(),
-            expected: 0,
+            expected: BTreeMap::new(),
             wanted: None,
             to_multicast: None,
             limit: begin.plus(config.credits.unwrap_or(0)),
@@ -177,7 +177,7 @@ impl Window {
         let operation = Operation::new(self.me, root, groups, cut, self.next_seq);
         let is_repaired = operation.repairer(self.me).is_some();
         if !is_repaired && root != self.me {
-            self.expected += u64::from(cut.count());
+            self.expected.insert(op.0, u64::from(cut.count()));
         }
         self.introduce(&operation);
         self.next_seq = operation.end();
@@ -286,7 +286,8 @@ impl Window {
         let slots = self.holding.get(&op.0).copied().unwrap_or(0);
         let operation = &mut self.operations[index];
         let waits = self.config.blocking && operation.root == self.me && slots > 0;
-        let absorbs = self.expected <= u64::from(self.config.absorbed);
+        let expected: u64 = self.expected.values().sum();
+        let absorbs = expected <= u64::from(self.config.absorbed);
         let done = operation.has_all() && operation.keeps_all() && absorbs && !waits;
         let sent = self.to_multicast.is_none() && !self.ring.has_queued(op);
         if operation.is_complete || !done || !sent {
@@ -300,10 +301,19 @@ impl Window {
         }
     }
 
+    /// Counts a reliable copy, which may come when the operation is over here.
+    fn count_expected(&mut self, op: OpId) {
+        let Some(expected) = self.expected.get_mut(&op.0) else { return };
+        *expected -= 1;
+        if *expected == 0 {
+            self.expected.remove(&op.0);
+        }
+        self.settle();
+    }
+
     fn handle_fragment(&mut self, packet: &Incoming) -> Disposition {
-        if packet.via == Via::Reliable && packet.op.after(self.next_op()) < 0 {
-            self.expected = self.expected.saturating_sub(1);
-            self.settle();
+        if packet.via == Via::Reliable {
+            self.count_expected(packet.op);
         }
         if packet.op.after(self.first) < 0 {
             return Disposition::Late;
@@ -369,10 +379,11 @@ impl Window {
     }
 
     /// Whether this rank misses something that it may read.
-    /// The first time with a root and groups, whoever reads needs a connection with whom it reads from.
+    /// The first time with a root and groups, each rank needs a connection with its repairer: to report
+    /// to it, to read from it, and to hear of its farewell.
     fn introduce(&mut self, operation: &Operation) {
         let (root, groups) = operation.context();
-        if self.config.repair == Repair::Pull && self.introduced.insert((root, groups)) {
+        if self.introduced.insert((root, groups)) {
             self.partners.extend(groups.repairer(self.me, root));
             self.partners.extend(groups.leaves(self.me, root));
         }
@@ -656,7 +667,7 @@ impl Core for Window {
     }
 
     fn is_drained(&self) -> bool {
-        self.debts.is_clear() && self.expected == 0
+        self.debts.is_clear() && self.expected.is_empty()
     }
 
     fn next_op(&self) -> OpId {
