@@ -1,4 +1,5 @@
-//! Every algorithm and option over real verbs and real multicast.
+//! Every algorithm and option over real verbs and real multicast. Long messages take minutes where
+//! the machine is emulated: with `VERBCAST_TEST_ALL=1` every option carries them, otherwise one of each kind.
 
 #![cfg(feature = "verbs")]
 
@@ -42,7 +43,10 @@ fn unicast_works() {
 
 #[test]
 fn long_messages_come_whole_by_every_algorithm() {
-    for variants in [TWO_STAGE, WINDOW, CO_ROOTS, UNICAST] {
-        variants::try_all(variants, &[8], FAULTS, &[LONG]);
+    let all = std::env::var_os("VERBCAST_TEST_ALL").is_some();
+    for (variants, some) in [(TWO_STAGE, 0..1), (WINDOW, 1..3), (CO_ROOTS, 2..3), (UNICAST, 0..3)] {
+        let (variants, faults) =
+            if all { (variants, FAULTS) } else { (&variants[some], &FAULTS[1..]) };
+        variants::try_all(variants, &[8], faults, &[LONG]);
     }
 }
