@@ -38,6 +38,12 @@ pub struct Counters {
     pub overflowed: u64,
     pub foreign: u64,
     pub damaged: u64,
+    pub sent_in_place: u64,
+    pub received_in_place: u64,
+    pub moved: u64,
+    pub receive_flushes: u64,
+    pub registrations: u64,
+    pub registration_hits: u64,
 }
 
 impl From<Statistics> for Counters {
@@ -55,6 +61,12 @@ impl From<Statistics> for Counters {
             overflowed: s.overflowed,
             foreign: s.foreign,
             damaged: s.damaged,
+            sent_in_place: s.sent_in_place,
+            received_in_place: s.received_in_place,
+            moved: s.moved,
+            receive_flushes: s.receive_flushes,
+            registrations: s.registrations,
+            registration_hits: s.registration_hits,
         }
     }
 }
@@ -73,6 +85,12 @@ impl Counters {
         self.overflowed += other.overflowed;
         self.foreign += other.foreign;
         self.damaged += other.damaged;
+        self.sent_in_place += other.sent_in_place;
+        self.received_in_place += other.received_in_place;
+        self.moved += other.moved;
+        self.receive_flushes += other.receive_flushes;
+        self.registrations += other.registrations;
+        self.registration_hits += other.registration_hits;
     }
 
     fn row(&self, rank: &str, device: &str) -> String {
@@ -191,6 +209,13 @@ impl Summary {
         for report in &self.ranks {
             text += &report.counters.row(&report.rank.to_string(), &report.device);
         }
-        text + &self.total.row("total", "")
+        text += &self.total.row("total", "");
+        let Counters { sent_in_place, received_in_place, moved, receive_flushes, .. } = self.total;
+        let _ = writeln!(
+            text,
+            "\nwithout a copy: {sent_in_place} packets sent, {received_in_place} received; \
+             {moved} were moved, in {receive_flushes} cases the receive queue was flushed"
+        );
+        text
     }
 }
