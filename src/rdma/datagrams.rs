@@ -91,7 +91,7 @@ impl Datagrams {
             received: (0..settings.receive_depth).map(|_| None).collect(),
             receives_into: vec![None; settings.receive_depth as usize],
             sends_from: vec![None; settings.send_depth as usize],
-            prediction: Prediction::default(),
+            prediction: Prediction::new(settings.receive_depth),
             idle: None,
             port,
             send_depth: settings.send_depth as usize,

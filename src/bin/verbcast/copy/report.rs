@@ -180,7 +180,7 @@ impl Summary {
     fn text(&self) -> String {
         let mut text = format!(
             "copied {} to {} on {} ranks\n{} bytes in {:.3} s, {:.1} MB/s to each rank\n\
-             SHA-256 {}\n{} packets multicast by rank 0, {} needed for {} bytes each\n\n",
+             SHA-256 {}\n{} packets multicast by rank 0, {} needed for {} bytes each\n",
             self.source,
             self.destination,
             self.ranks.len().saturating_sub(1),
@@ -193,6 +193,12 @@ impl Summary {
             self.packet_payload
         );
         // Writing to a String does not fail.
+        let Counters { sent_in_place, received_in_place, moved, receive_flushes, .. } = self.total;
+        let _ = writeln!(
+            text,
+            "without a copy: {sent_in_place} packets sent, {received_in_place} received; {moved} were \
+             moved, {receive_flushes} times the receive queue was flushed\n"
+        );
         let _ = writeln!(
             text,
             "{:>5}  {:<10} {:>10} {:>10} {:>8} {:>8} {:>10} {:>8} {:>8}",
@@ -209,13 +215,6 @@ impl Summary {
         for report in &self.ranks {
             text += &report.counters.row(&report.rank.to_string(), &report.device);
         }
-        text += &self.total.row("total", "");
-        let Counters { sent_in_place, received_in_place, moved, receive_flushes, .. } = self.total;
-        let _ = writeln!(
-            text,
-            "\nwithout a copy: {sent_in_place} packets sent, {received_in_place} received; \
-             {moved} were moved, in {receive_flushes} cases the receive queue was flushed"
-        );
-        text
+        text + &self.total.row("total", "")
     }
 }
