@@ -3,6 +3,7 @@
 #![cfg(feature = "verbs")]
 
 mod ranks;
+mod stranger;
 
 use std::time::Duration;
 use verbcast::broadcast::{Broadcaster, Config, Error};
@@ -10,7 +11,6 @@ use verbcast::driver::Statistics;
 use verbcast::protocol::options::Synchronisation;
 use verbcast::rank::Rank;
 use verbcast::rdma::{Family, Multicast, Waiting};
-use verbcast::verbs;
 
 fn config(devices: &[String]) -> Config {
     let mut config = Config::default();
@@ -226,7 +226,8 @@ fn garbage_on_the_group_changes_nothing_but_a_counter() {
         let group = broadcaster.description().group.clone().unwrap();
         let me = broadcaster.rank();
         std::thread::scope(|scope| {
-            let stranger = (me == Rank(0)).then(|| scope.spawn(|| flood(&group, GARBAGE)));
+            let stranger =
+                (me == Rank(0)).then(|| scope.spawn(|| stranger::flood(&group, GARBAGE)));
             let mut op = 0;
             let mut more = true;
             while more {
@@ -253,47 +254,4 @@ fn garbage_on_the_group_changes_nothing_but_a_counter() {
         assert_eq!((statistics.damaged, statistics.rejected), (0, 0), "{statistics:?}");
     }
     println!("foreign packets seen: {:?}", all.iter().map(|one| one.foreign).collect::<Vec<_>>());
-}
-
-/// Sends datagrams of random bytes to a group from a QP of its own; how many.
-fn flood(group: &str, count: usize) -> usize {
-    let devices = verbs::devices().unwrap();
-    let survey = verbcast::rdma::survey(&Config::default().settings, Rank(0)).unwrap();
-    let choice = survey.choice.unwrap();
-    let device = &devices[choice.device];
-    let context = device.open().unwrap();
-    let domain = verbs::ProtectionDomain::new(&context).unwrap();
-    let cq = verbs::CompletionQueue::new(&context, 64).unwrap();
-    let (mut pool, mut free) = verbs::Pool::new(&domain, 8, 4096).unwrap();
-    let (no_receives, _) = verbs::Pool::new(&domain, 1, 64).unwrap();
-    let mut qp = verbs::QueuePair::datagram(&domain, &cq, (&pool, 8), (&no_receives, 1)).unwrap();
-    let ports = survey.devices[choice.device].ports.as_ref().unwrap();
-    let gids = &ports.iter().find(|report| report.port.number == choice.port).unwrap().gids;
-    let own = gids.iter().find(|gid| gid.index == choice.gid_index).unwrap().ipv4().unwrap();
-    let source = verbs::Source::Ip((own, 0).into());
-    let address = verbs::MulticastGroup::Ip((group.parse::<std::net::IpAddr>().unwrap(), 0).into());
-    let (_membership, path) =
-        verbs::Membership::join(source, address, Duration::from_secs(10)).unwrap();
-    qp.ready_datagrams(choice.port, path.qkey).unwrap();
-    let handle = path.handle(&domain).unwrap();
-    let mut noise = 0x9e37_79b9_7f4a_7c15_u64;
-    let mut sent = 0;
-    while sent < count {
-        // SAFETY: every completion here is of a send, whose id is its slot's index.
-        cq.poll(|completion| free.push(unsafe { pool.reclaim(completion.id as u32) })).unwrap();
-        let Some(mut slot) = free.pop() else {
-            std::thread::yield_now();
-            continue;
-        };
-        for byte in pool.bytes_mut(&mut slot) {
-            noise ^= noise << 13;
-            noise ^= noise >> 7;
-            noise ^= noise << 17;
-            *byte = noise as u8;
-        }
-        let (len, id) = ((noise % 4096) as usize, u64::from(slot.index()));
-        qp.send_datagram(slot, len, id, &handle, (0xff_ffff, path.qkey)).unwrap();
-        sent += 1;
-    }
-    sent
 }

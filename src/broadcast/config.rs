@@ -84,6 +84,13 @@ impl Config {
         read.number("VERBCAST_RELIABLE_SEND_DEPTH", depth, &mut settings.reliable_send_depth)?;
         read.number("VERBCAST_RING_DEPTH", depth, &mut settings.ring_depth)?;
         read.number("VERBCAST_FETCH_DEPTH", depth, &mut settings.fetch_depth)?;
+        let zero_copy = &mut settings.zero_copy;
+        read.with("VERBCAST_ZERO_COPY", "a number of bytes, or off", |text| {
+            *zero_copy = if text == "off" { None } else { Some(text.parse().ok()?) };
+            Some(())
+        })?;
+        let cache = &mut settings.registration_cache;
+        read.number("VERBCAST_REGISTRATION_CACHE", "a number of bytes", cache)?;
         read.seconds("VERBCAST_TIMEOUT", &mut settings.timeout)?;
         read.seconds("VERBCAST_ACK_TIMEOUT", &mut settings.ack_timeout)?;
         let waiting = [
@@ -245,10 +252,14 @@ mod tests {
             ("VERBCAST_FAULT", "loss=0.5"),
             ("VERBCAST_RING_DEPTH", "64"),
             ("VERBCAST_FETCH_DEPTH", "3"),
+            ("VERBCAST_ZERO_COPY", "off"),
+            ("VERBCAST_REGISTRATION_CACHE", "1000000"),
         ])
         .unwrap();
         assert_eq!(config.settings.devices, ["rxe0", "rxe1"]);
         assert_eq!((config.settings.ring_depth, config.settings.fetch_depth), (64, 3));
+        assert_eq!(config.settings.zero_copy, None);
+        assert_eq!(config.settings.registration_cache, 1_000_000);
         assert_eq!(config.settings.timeout, Duration::from_millis(2500));
         assert_eq!(config.settings.waiting, Waiting::Block);
         assert_eq!(config.settings.multicast, Multicast::Off);
@@ -270,6 +281,8 @@ mod tests {
             ("VERBCAST_SYNC", "delay:"),
             ("VERBCAST_FAULT", "loss=7"),
             ("VERBCAST_IN_FLIGHT", "many"),
+            ("VERBCAST_ZERO_COPY", "on"),
+            ("VERBCAST_REGISTRATION_CACHE", "-1"),
             ("VERBCAST_ACKNOWLEDGE_AFTER", "soon"),
             ("VERBCAST_CHOICE", "/nowhere/table"),
         ] {

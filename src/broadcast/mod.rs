@@ -17,9 +17,11 @@
 //! # }
 //! ```
 
+mod buffer;
 mod config;
 mod error;
 
+pub use buffer::Buffer;
 pub use config::{Config, ConfigError};
 pub use error::Error;
 
@@ -29,7 +31,7 @@ use crate::protocol::options::{self, OptionsError};
 use crate::protocol::ring_peers;
 use crate::protocol::suite::Suite;
 use crate::rank::{OpId, Rank};
-use crate::rdma::{self, Agreed, Description, RdmaTransport};
+use crate::rdma::{self, Agreed, Claims, Counters, Description, RdmaTransport};
 use crate::time::{Clock, Instant};
 use crate::transport::{Faulty, Park};
 use crate::verbs::Context;
@@ -42,6 +44,8 @@ const LONGEST_PARK: Duration = Duration::from_millis(500);
 /// Reliable messages of operations to come that are copied at most; more among many ranks, each of
 /// which may have one.
 const LEAST_COPIED: u32 = 256;
+/// How long datagrams that are still expected in a message's memory may take when it is complete.
+const LEFT_OVER: Duration = Duration::from_millis(1);
 /// How long a failed rank stays to have its notices delivered.
 const LINGER: Duration = Duration::from_secs(3);
 
@@ -161,19 +165,46 @@ impl Broadcaster {
 
     /// The counters so far.
     pub fn statistics(&self) -> Statistics {
-        self.driver.statistics()
+        let Counters { moved, receive_flushes, registrations, registration_hits } =
+            self.driver.transport().inner().counters();
+        Statistics {
+            moved,
+            receive_flushes,
+            registrations,
+            registration_hits,
+            ..self.driver.statistics()
+        }
+    }
+
+    /// A buffer of `len` bytes whose broadcasts need not register it: for messages that are long
+    /// enough to be sent and received [without a copy](crate::rdma::Settings::zero_copy). Its first
+    /// contents are of no meaning. When it is dropped, its memory may be given out again.
+    ///
+    /// Where it does not fit into the [bound](crate::rdma::Settings::registration_cache) or the device
+    /// refuses it, it is memory as any other.
+    pub fn buffer(&mut self, len: usize) -> Buffer {
+        Buffer::new(self.transport().block(len), len)
+    }
+
+    fn transport(&mut self) -> &mut RdmaTransport {
+        self.driver.transport_mut().inner_mut()
     }
 
     /// Broadcasts `buffer` of `root` to all ranks, and returns when it is here and all that this
     /// rank must send of it was handed to the device. Collective.
     ///
+    /// A long message is sent and received [without a copy](crate::rdma::Settings::zero_copy); then
+    /// it returns when the device is done with the buffer.
+    ///
     /// # Errors
     /// If the root is no rank; or, at every rank, if a rank failed, left, or called with another
-    /// root or length.
+    /// root or length. What is in the buffer then is of no meaning.
     pub fn broadcast_into<T: Pod>(&mut self, root: Rank, buffer: &mut [T]) -> Result<(), Error> {
         let bytes: &mut [u8] = bytemuck::cast_slice_mut(buffer);
         let op = self.driver.start(self.clock.now(), root, bytes.len())?;
-        self.run_until_complete(op, Some(bytes))
+        rdma::lend(self, Self::transport, op, bytes, |broadcaster, bytes| {
+            broadcaster.run_until_complete(op, bytes)
+        })
     }
 
     /// Begins to broadcast `message` of `root`; at the other ranks it only gives the length. Further
@@ -182,7 +213,10 @@ impl Broadcaster {
     /// # Errors
     /// If the root is no rank, or too many broadcasts are in flight.
     pub fn start(&mut self, root: Rank, message: Vec<u8>) -> Result<Pending, Error> {
-        let op = self.driver.start_owned(self.clock.now(), root, message)?;
+        let op = self.driver.start(self.clock.now(), root, message.len())?;
+        if let Some(message) = self.transport().lend_owned(op, message) {
+            self.driver.own(op, message);
+        }
         Ok(Pending { op })
     }
 
@@ -192,7 +226,8 @@ impl Broadcaster {
     /// As [`broadcast_into`](Self::broadcast_into).
     pub fn wait(&mut self, pending: Pending) -> Result<Vec<u8>, Error> {
         self.run_until_complete(pending.op, None)?;
-        Ok(self.driver.take_message(pending.op).unwrap_or_default())
+        let lent = self.transport().take_owned(pending.op);
+        Ok(lent.or_else(|| self.driver.take_message(pending.op)).unwrap_or_default())
     }
 
     /// Makes progress without waiting: for a rank that computes for long while others need it.
@@ -223,7 +258,7 @@ impl Broadcaster {
             if until.is_some_and(|until| self.clock.now() >= until) {
                 return Err(Error::Timeout { rank: self.rank, after: self.timeout });
             }
-            self.rest(worked, &mut idle)?;
+            self.rest(worked, &mut idle, LONGEST_PARK)?;
         }
     }
 
@@ -252,16 +287,37 @@ impl Broadcaster {
         departed
     }
 
+    /// Makes progress until the operation is complete and its message can be given back.
     fn run_until_complete(&mut self, op: OpId, mut bytes: Option<&mut [u8]>) -> Result<(), Error> {
         let mut idle = Idle::default();
+        let mut is_complete = false;
+        let mut left_over = None;
         loop {
             let lent = bytes.as_deref_mut().map(|bytes| Lent { op, bytes });
             let worked = self.turn(lent)?;
-            if self.driver.take_complete(op) {
-                return Ok(());
-            }
-            self.rest(worked, &mut idle)?;
+            is_complete |= self.driver.take_complete(op);
+            let claims = is_complete.then(|| self.driver.transport().inner().claims(op));
+            let at_most = match claims {
+                None | Some(Claims::Sends) => LONGEST_PARK,
+                Some(Claims::None) => return Ok(()),
+                Some(Claims::Receives) => {
+                    let now = self.clock.now();
+                    if now - *left_over.get_or_insert(now) >= LEFT_OVER {
+                        self.take_receives_back()?;
+                        continue;
+                    }
+                    LEFT_OVER
+                }
+            };
+            self.rest(worked, &mut idle, at_most)?;
         }
+    }
+
+    fn take_receives_back(&mut self) -> Result<(), Error> {
+        self.transport().flush_receives().map_err(|error| {
+            let failure = self.driver.abort(&error.what);
+            self.fail(failure)
+        })
     }
 
     fn turn(&mut self, lent: Option<Lent<'_>>) -> Result<bool, Error> {
@@ -270,15 +326,15 @@ impl Broadcaster {
     }
 
     /// Waits for something to do, unless there just was.
-    fn rest(&mut self, worked: bool, idle: &mut Idle) -> Result<(), Error> {
+    fn rest(&mut self, worked: bool, idle: &mut Idle, longest: Duration) -> Result<(), Error> {
         let now = self.clock.now();
         let for_long = idle.update(now, worked);
         if worked {
             return Ok(());
         }
         let at_most = match self.driver.next_timeout() {
-            Some(at) => at.since(now).min(LONGEST_PARK),
-            None => LONGEST_PARK,
+            Some(at) => at.since(now).min(longest),
+            None => longest,
         };
         self.driver.transport_mut().park(for_long, at_most).map_err(|error| {
             let failure = self.driver.abort(&error.what);

@@ -2,7 +2,8 @@
 
 use crate::protocol::Via;
 use crate::rank::OpId;
-use crate::transport::{Buffer, Transport};
+use crate::transport::{Buffer, Origin, Transport};
+use crate::wire::{HEADER_LEN, Key, Malformed, Packet};
 
 /// A received packet: in the transport's buffer, or copied out of it.
 #[derive(Debug, PartialEq, Eq)]
@@ -12,10 +13,31 @@ pub(super) enum Parcel {
 }
 
 impl Parcel {
-    pub fn bytes<'a>(&'a self, transport: &'a impl Transport) -> &'a [u8] {
-        match self {
+    /// The packet, checked.
+    pub fn packet<'a>(
+        &'a self,
+        transport: &'a impl Transport,
+        key: Key,
+    ) -> Result<Packet<'a>, Malformed> {
+        let bytes = match self {
             Parcel::Buffer(buffer) => transport.bytes(buffer),
             Parcel::Copy(bytes) => bytes,
+        };
+        let elsewhere = match self {
+            Parcel::Buffer(buffer) => transport.payload_elsewhere(buffer),
+            Parcel::Copy(_) => None,
+        };
+        match (bytes.first_chunk(), elsewhere) {
+            (Some(head), Some(payload)) => Packet::parse_parts(head, payload, key),
+            _ => Packet::parse(bytes, key),
+        }
+    }
+
+    /// Where a payload of `len` bytes is.
+    pub fn origin(&self, len: usize) -> Origin<'_> {
+        match self {
+            Parcel::Buffer(buffer) => Origin::Received(buffer),
+            Parcel::Copy(bytes) => Origin::Bytes(&bytes[HEADER_LEN..][..len]),
         }
     }
 }

@@ -114,8 +114,8 @@ impl<C: Core, T: Transport> Driver<C, T> {
         self.statistics
     }
 
-    /// Joins the next broadcast of `len` bytes; the message is lent to every [`turn`](Self::turn)
-    /// until it is complete.
+    /// Joins the next broadcast of `len` bytes; the message is lent to the transport until it is
+    /// complete, or to every [`turn`](Self::turn), or [owned](Self::own) by the driver.
     ///
     /// # Errors
     /// As [`Core::start`].
@@ -139,8 +139,13 @@ impl<C: Core, T: Transport> Driver<C, T> {
         message: Vec<u8>,
     ) -> Result<OpId, StartError> {
         let op = self.start(now, root, message.len())?;
-        self.messages.insert(op, message);
+        self.own(op, message);
         Ok(op)
+    }
+
+    /// Owns the message of an operation from now on, until it is [taken](Self::take_message).
+    pub fn own(&mut self, op: OpId, message: Vec<u8>) {
+        self.messages.insert(op, message);
     }
 
     /// Whether an operation has completed since it was last asked for, and all ranks that were to be

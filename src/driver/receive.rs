@@ -3,10 +3,11 @@
 use super::held::Parcel;
 use super::{Driver, Failure, Lent};
 use crate::protocol::{Core, Disposition, Incoming, Token, Via};
-use crate::rank::Rank;
+use crate::rank::{OpId, Rank};
 use crate::time::Instant;
-use crate::transport::{Arrival, Buffer, Transport, TransportError};
+use crate::transport::{Arrival, Buffer, Origin, Placed, Transport, TransportError};
 use crate::wire::{Header, Kind, Malformed, Notice, Packet};
+use std::ops::Range;
 
 /// Reports taken from the transport in one turn, so that a flood cannot keep a turn from ending.
 const ARRIVALS_PER_TURN: usize = 256;
@@ -61,8 +62,7 @@ impl<C: Core, T: Transport> Driver<C, T> {
         parcel: Parcel,
         lent: &mut Option<Lent<'_>>,
     ) -> Result<(), TransportError> {
-        let bytes = parcel.bytes(&self.transport);
-        let packet = match Packet::parse(bytes, self.identity.key) {
+        let packet = match parcel.packet(&self.transport, self.identity.key) {
             Ok(packet) => packet,
             Err(malformed) => {
                 match malformed {
@@ -97,10 +97,11 @@ impl<C: Core, T: Transport> Driver<C, T> {
         }
         let incoming = incoming(via, &header, packet.payload().len());
         let disposition = self.core.handle_packet(now, &incoming);
-        if let Disposition::Place(range) = &disposition
-            && let Some(message) = self.messages.get_mut(lent, header.op)
-        {
-            message[range.clone()].copy_from_slice(packet.payload());
+        if let Disposition::Place(range) = &disposition {
+            match self.messages.get_mut(lent, header.op) {
+                Some(message) => message[range.clone()].copy_from_slice(packet.payload()),
+                None => self.place(header.op, range.clone(), parcel.origin(range.len()))?,
+            }
         }
         if disposition == Disposition::Hold {
             let transport = &self.transport;
@@ -133,10 +134,11 @@ impl<C: Core, T: Transport> Driver<C, T> {
                 self.progressed = true;
                 let incoming = incoming(Via::Fetched, packet.header(), packet.payload().len());
                 let disposition = self.core.handle_packet(now, &incoming);
-                if let Disposition::Place(range) = &disposition
-                    && let Some(message) = self.messages.get_mut(lent, token.op)
-                {
-                    message[range.clone()].copy_from_slice(packet.payload());
+                if let Disposition::Place(range) = &disposition {
+                    match self.messages.get_mut(lent, token.op) {
+                        Some(message) => message[range.clone()].copy_from_slice(packet.payload()),
+                        None => self.place(token.op, range.clone(), Origin::Received(&buffer))?,
+                    }
                 }
                 self.count(Via::Fetched, &disposition);
             }
@@ -146,6 +148,18 @@ impl<C: Core, T: Transport> Driver<C, T> {
             }
         }
         self.transport.recycle(buffer)
+    }
+
+    /// Puts a payload into a message that was lent to the transport.
+    fn place(
+        &mut self,
+        op: OpId,
+        range: Range<usize>,
+        from: Origin<'_>,
+    ) -> Result<(), TransportError> {
+        let placed = self.transport.place(op, range, from)?;
+        self.statistics.received_in_place += u64::from(placed == Some(Placed::Already));
+        Ok(())
     }
 
     fn give_back(&mut self, parcel: Parcel) -> Result<(), TransportError> {

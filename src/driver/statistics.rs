@@ -39,4 +39,17 @@ pub struct Statistics {
     pub damaged: u64,
     /// Packets of this communicator that make no sense in its protocol.
     pub rejected: u64,
+    /// Fragments sent out of their message's memory, without a copy.
+    pub sent_in_place: u64,
+    /// Fragments received right into their message's memory.
+    pub received_in_place: u64,
+    /// Datagrams received where another fragment was expected, and moved away.
+    pub moved: u64,
+    /// Times that receives posted for a message's memory were left over and had to be taken back, with
+    /// all others. Datagrams that came meanwhile are lost.
+    pub receive_flushes: u64,
+    /// Times that memory of messages was registered with the device.
+    pub registrations: u64,
+    /// Broadcasts, and buffers handed out, for which memory was found registered.
+    pub registration_hits: u64,
 }

@@ -1,8 +1,8 @@
 //! Does what the core asks for.
 
-use super::{Driver, Identity, Lent, Messages};
+use super::{Driver, Identity, Lent};
 use crate::protocol::{Core, Piece, Target, Transmit};
-use crate::transport::{Transport, TransportError};
+use crate::transport::{Transport, TransportError, not_lent};
 use crate::wire::{HEADER_LEN, Header};
 use std::ops::Range;
 
@@ -39,24 +39,42 @@ impl<C: Core, T: Transport> Driver<C, T> {
         let payload_crc = self.identity.payload_crc;
         match transmit {
             Transmit::Send { target, piece, range } => {
-                let payload = payload(&mut self.messages, lent, &piece, range)?;
+                let owned = self.messages.get_mut(lent, piece.op);
+                let payload = payload(owned.as_deref(), transport, &piece, range.clone())?;
                 let header = header(&self.identity, &piece, payload, payload_crc);
                 match target {
-                    Target::Group => {
-                        statistics.multicast_sent += 1;
-                        transport.multicast(&header, payload)
-                    }
-                    Target::Rank(to) => {
-                        statistics.reliable_sent += 1;
-                        transport.reliable(to, &header, payload, piece.token())
-                    }
+                    Target::Group => statistics.multicast_sent += 1,
+                    Target::Rank(_) => statistics.reliable_sent += 1,
+                }
+                let is_lent = owned.is_none() && !range.is_empty();
+                if is_lent {
+                    let (op, token) = (piece.op, piece.token());
+                    let sent = match target {
+                        Target::Group => transport.multicast_lent(&header, op, range),
+                        Target::Rank(to) => transport.reliable_lent(to, &header, op, range, token),
+                    };
+                    return sent.map(|in_place| statistics.sent_in_place += u64::from(in_place));
+                }
+                let payload = owned.map_or(&[][..], |message| &message[range]);
+                match target {
+                    Target::Group => transport.multicast(&header, payload),
+                    Target::Rank(to) => transport.reliable(to, &header, payload, piece.token()),
                 }
             }
             Transmit::Retain { slot, piece, range } => {
-                let payload = payload(&mut self.messages, lent, &piece, range)?;
+                let owned = self.messages.get_mut(lent, piece.op);
+                let payload = payload(owned.as_deref(), transport, &piece, range.clone())?;
                 // A read may find it half replaced by the next, which only the CRC tells.
                 let header = header(&self.identity, &piece, payload, true);
-                transport.retain(slot, &header, payload)
+                match owned {
+                    None if !range.is_empty() => {
+                        transport.retain_lent(slot, &header, piece.op, range)
+                    }
+                    owned => {
+                        let payload = owned.map_or(&[][..], |message| &message[range]);
+                        transport.retain(slot, &header, payload)
+                    }
+                }
             }
             Transmit::Resend { target: Target::Group, slot, .. } => {
                 statistics.multicast_sent += 1;
@@ -78,20 +96,18 @@ impl<C: Core, T: Transport> Driver<C, T> {
     }
 }
 
-/// The bytes of a message that a packet carries.
+/// The bytes of a message that a packet carries: of the driver's or the caller's, or lent to the
+/// transport.
 fn payload<'a>(
-    messages: &'a mut Messages,
-    lent: &'a mut Option<Lent<'_>>,
+    message: Option<&'a [u8]>,
+    transport: &'a impl Transport,
     piece: &Piece,
     range: Range<usize>,
 ) -> Result<&'a [u8], TransportError> {
-    match messages.get_mut(lent, piece.op) {
+    match message {
         Some(message) => Ok(&message[range]),
         None if range.is_empty() => Ok(&[]),
-        None => {
-            let what = format!("{} is in flight, but its message was not lent", piece.op);
-            Err(TransportError { what })
-        }
+        None => transport.lent(piece.op, range).ok_or_else(|| not_lent(piece.op)),
     }
 }
 

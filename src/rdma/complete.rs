@@ -34,9 +34,12 @@ impl RdmaTransport {
             Work::DatagramReceive(slot) => {
                 // SAFETY: the completion at hand is the request's.
                 unsafe { self.datagrams.arrived(slot) };
+                let len = if let Outcome::Done(len) = outcome { len } else { 0 };
+                self.landed(slot, len);
                 match outcome {
                     Outcome::Done(len) => return self.datagram(now, slot, len),
-                    Outcome::Failed(_) => return self.datagrams.recycle(slot).map_err(failed),
+                    Outcome::Failed(_) => return self.recycle_datagram(slot),
+                    Outcome::Flushed if self.is_flushing => return self.recycle_datagram(slot),
                     Outcome::Flushed => {}
                 }
             }
@@ -117,14 +120,14 @@ impl RdmaTransport {
         }
     }
 
-    fn broke(&mut self, peer: Rank, reason: String) {
-        if self.give_up(peer) {
+    pub(super) fn broke(&mut self, peer: Rank, reason: String) {
+        if self.give_up_on(peer) {
             self.broken.push_back((peer, reason));
         }
     }
 
     /// Gives up a connection, and frees what waited for it; whether that is news.
-    pub(super) fn give_up(&mut self, peer: Rank) -> bool {
+    pub(super) fn give_up_on(&mut self, peer: Rank) -> bool {
         let waiting = self.connections.broke(peer);
         let is_news = waiting.is_some();
         self.drop_pending(peer, waiting.unwrap_or_default());
@@ -154,7 +157,7 @@ impl RdmaTransport {
                 self.arrivals.push_back(Arrival::Packet { via: Via::Multicast, buffer });
                 return Ok(());
             }
-            return self.datagrams.recycle(slot).map_err(failed);
+            return self.recycle_datagram(slot);
         };
         let source = packet.header().source;
         let message = match packet.header().kind {
@@ -164,7 +167,7 @@ impl RdmaTransport {
                 None
             }
         };
-        self.datagrams.recycle(slot).map_err(failed)?;
+        self.recycle_datagram(slot)?;
         let Some(message) = message else { return Ok(()) };
         let path = self.path(source);
         let fabric = fabric(&self.domain, &self.cq, &self.memory, &self.place);

@@ -5,6 +5,7 @@
 //! Probes of liveness go over the other, one at a time and with few retries, so that only an adapter
 //! that answers nothing counts as gone.
 
+use super::datagrams::Tail;
 use super::handshake::{Ends, Handshake};
 use super::work::Work;
 use crate::protocol::{Counter, Token};
@@ -15,8 +16,8 @@ use std::collections::VecDeque;
 /// Something to do over a connection.
 #[derive(Debug)]
 pub(super) enum Pending {
-    /// Send a message of so many bytes.
-    Message(Slot, usize),
+    /// Send a message of so many bytes, and a part of some message's memory behind them.
+    Message(Slot, usize, Option<Tail>),
     /// Send the packet in a slot of the ring.
     Ring(u32, Span),
     /// Write a number.
@@ -79,9 +80,14 @@ impl Connection {
                     self.queue.push_front(pending);
                     break;
                 }
-                Pending::Message(slot, len) => {
+                Pending::Message(slot, len, tail) => {
                     let id = Work::Send(rank, slot.index()).id();
-                    messages.send(slot, len, id)?;
+                    match tail {
+                        Some(tail) => {
+                            messages.send_with((slot, len), (&tail.lease, tail.range), id)?
+                        }
+                        None => messages.send(slot, len, id)?,
+                    }
                 }
                 Pending::Ring(slot, span) => {
                     self.ring_sends += 1;

@@ -1,7 +1,7 @@
 //! RC connections, made when a rank is first sent to.
 
 use super::connection::{Connection, Pending};
-use super::datagrams::fill;
+use super::datagrams::{Tail, fill};
 use super::handshake::{Ends, Handshake, Message, Reaction, Step};
 use super::settings::{RESERVED_SLOTS, Settings};
 use super::work::Work;
@@ -9,11 +9,12 @@ use crate::protocol::Token;
 use crate::rank::Rank;
 use crate::time::Instant;
 use crate::verbs::{
-    CompletionQueue, Endpoint, PathTo, Patience, Pool, ProtectionDomain, QueuePair, Result, Shared,
-    SharedReceiveQueue, Slot, Span,
+    CompletionQueue, Endpoint, Lease, PathTo, Patience, Pool, ProtectionDomain, QueuePair, Result,
+    Shared, SharedReceiveQueue, Slot, Span,
 };
 use crate::wire::HEADER_LEN;
 use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// How long this side's adapter may take to answer the last message of a rank that leaves.
@@ -51,6 +52,8 @@ pub(super) struct Connections {
     received: Vec<Option<Slot>>,
     /// What the sender wants to be told, by slot.
     tokens: Vec<Option<Token>>,
+    /// Memory of messages that sends use, posted or not, and to whom, by slot.
+    sends_from: Vec<Option<(Rank, Arc<Lease>)>>,
     /// Sends from the ring under way at most on a connection.
     ring_sends: usize,
     requests: u32,
@@ -83,6 +86,7 @@ impl Connections {
             free,
             received: (0..settings.reliable_receive_depth).map(|_| None).collect(),
             tokens: vec![None; settings.reliable_send_depth as usize],
+            sends_from: vec![None; settings.reliable_send_depth as usize],
             ring_sends: settings.ring_sends(size) as usize,
             requests: settings.connection_requests(size),
             patience: Patience::at_least(settings.ack_timeout),
@@ -207,9 +211,37 @@ impl Connections {
         let Some(slot) = self.free.pop() else { return Ok(false) };
         self.tokens[slot.index() as usize] = Some(token);
         let (slot, len) = fill(&mut self.sends, slot, header, payload);
-        connection.queue.push_back(Pending::Message(slot, len));
+        connection.queue.push_back(Pending::Message(slot, len, None));
         connection.start(rank)?;
         Ok(true)
+    }
+
+    /// As [`send`](Self::send), with a payload out of a message's memory.
+    pub fn send_with(
+        &mut self,
+        rank: Rank,
+        header: &[u8; HEADER_LEN],
+        tail: Tail,
+        token: Token,
+    ) -> Result<bool> {
+        let Some(connection) = self.by_rank.get_mut(&rank) else { return Ok(false) };
+        if connection.is_broken {
+            return Ok(true);
+        }
+        let Some(slot) = self.free.pop() else { return Ok(false) };
+        let index = slot.index() as usize;
+        self.tokens[index] = Some(token);
+        self.sends_from[index] = Some((rank, Arc::clone(&tail.lease)));
+        let (slot, len) = fill(&mut self.sends, slot, header, &[]);
+        connection.queue.push_back(Pending::Message(slot, len, Some(tail)));
+        connection.start(rank)?;
+        Ok(true)
+    }
+
+    /// The ranks that a message's memory is being sent to.
+    pub fn receivers_of(&self, lease: &Arc<Lease>) -> Vec<Rank> {
+        let sends = self.sends_from.iter().flatten().filter(|(_, one)| Arc::ptr_eq(one, lease));
+        sends.map(|(rank, _)| *rank).collect()
     }
 
     /// Does something over the connection with a rank, which was opened and is not broken.
@@ -258,9 +290,13 @@ impl Connections {
     /// A send has ended; what its sender wanted to be told.
     ///
     /// # Safety
-    /// A completion of the slot's send was polled.
+    /// A completion of the slot's send was polled, and this is the first time that it is told.
     pub unsafe fn sent(&mut self, slot: u32) -> Option<Token> {
         let token = self.tokens[slot as usize].take();
+        if let Some((_, lease)) = self.sends_from[slot as usize].take() {
+            // SAFETY: promised by the caller.
+            unsafe { lease.completed() };
+        }
         // SAFETY: promised by the caller.
         self.free.push(unsafe { self.sends.reclaim(slot) });
         token
@@ -311,8 +347,9 @@ impl Connections {
         let mut others = Vec::new();
         for pending in connection.queue.drain(..) {
             match pending {
-                Pending::Message(slot, _) => {
+                Pending::Message(slot, ..) => {
                     self.tokens[slot.index() as usize] = None;
+                    self.sends_from[slot.index() as usize] = None;
                     self.free.push(slot);
                     continue;
                 }

@@ -7,6 +7,22 @@
 //! shared queue; one completion queue. Two pieces of memory are open to the other ranks: the ring of
 //! retained packets, which they may read, and a table of numbers, which they may write.
 //!
+//! # Messages without a copy
+//! The memory of a message of at least [`Settings::zero_copy`] bytes is [lent](lend) to the transport
+//! for its operation. A packet is then sent out of two parts, the header in a slot and the payload in
+//! the message; and receives are posted for the header in a slot and the payload at the place of
+//! the fragment that they will probably get. What comes as expected is where it belongs; what comes
+//! otherwise is moved into its slot at once, and goes the way of any other packet. Memory is given back
+//! when no request uses it. Receives that are left over for it, which losses late in a message may
+//! cause, are taken back by a flush of the whole receive queue.
+//!
+//! Borrowed memory is registered for one operation and deregistered at its end, so that a device never
+//! reaches pages that were freed and mapped anew. Buffers that verbcast allocates stay registered,
+//! within [`Settings::registration_cache`]. The memory of an operation under way should not be forked:
+//! where the kernel does not copy pinned pages for the child at once (Linux before 5.12), a write by
+//! either process separates the parent from what the device sees, and verbcast does not call
+//! `ibv_fork_init`, which is the program's to decide.
+//!
 //! # Life of a communicator
 //! [`establish`] is collective: open a device, exchange addresses, join the group, prove that it
 //! carries datagrams, connect to the protocol's peers. Every step is put to a vote, so that all
@@ -21,9 +37,15 @@ mod establish;
 mod fetches;
 mod group;
 mod handshake;
+mod landing;
+mod lend;
+mod loans;
 mod memory;
 mod one_sided;
+mod places;
+mod prediction;
 mod prove;
+mod registrations;
 mod reports;
 mod ring;
 mod settings;
@@ -34,6 +56,8 @@ mod work;
 
 pub use address::GroupAddress;
 pub use establish::{Agreed, Description, establish};
+pub use lend::{Claims, lend};
+pub use loans::Counters;
 pub use settings::{Family, Multicast, Settings, SettingsError, Waiting};
 pub use survey::{Candidate, DeviceReport, GidReport, PortReport, Survey, survey};
 pub use transport::RdmaTransport;

@@ -65,6 +65,12 @@ pub struct Settings {
     pub ring_depth: u32,
     /// Reads of other ranks' rings under way, or read and not used yet, at most.
     pub fetch_depth: u32,
+    /// Bytes from which on a message is sent from and received into its own memory, without a copy;
+    /// none: never. Each rank decides for itself.
+    pub zero_copy: Option<usize>,
+    /// Bytes of messages' memory that stay registered at most: of buffers that verbcast allocates, used
+    /// or free. 0: memory is registered for one operation.
+    pub registration_cache: usize,
     /// How long an adapter may leave a reliable message unacknowledged until it counts as gone. The
     /// hardware rounds it up to a power of two.
     pub ack_timeout: Duration,
@@ -90,6 +96,8 @@ impl Default for Settings {
             reliable_send_depth: 32,
             ring_depth: 32,
             fetch_depth: 8,
+            zero_copy: Some(64 << 10),
+            registration_cache: 64 << 20,
             ack_timeout: Duration::from_secs(2),
             timeout: Duration::from_secs(30),
             waiting: Waiting::default(),
@@ -122,7 +130,8 @@ impl Settings {
     /// Checks the settings against each other.
     ///
     /// # Errors
-    /// If a depth is too small to work with or too large to number, or the ring's no power of two.
+    /// If a depth is too small to work with or too large to number, the ring's no power of two, or a
+    /// length or time is zero.
     pub fn validate(&self) -> Result<(), SettingsError> {
         let depths = [
             ("receive depth", self.receive_depth, 4),
@@ -142,6 +151,10 @@ impl Settings {
             let what = format!("a ring depth of {} is no power of two", self.ring_depth);
             return Err(SettingsError(what));
         }
+        if self.zero_copy == Some(0) {
+            let what = "messages without a copy need a length of at least 1; none turns them off";
+            return Err(SettingsError(what.to_owned()));
+        }
         if self.timeout.is_zero() || self.ack_timeout.is_zero() {
             return Err(SettingsError("a timeout of zero lets nothing happen".to_owned()));
         }
@@ -152,6 +165,12 @@ impl Settings {
     /// ranks; others wait. Each connection has its share, so that a busy receiver holds up nobody else.
     pub(super) fn ring_sends(&self, size: u32) -> u32 {
         (SENDS_PER_RING_SLOT * self.ring_depth / size.max(1)).clamp(1, self.ring_depth)
+    }
+
+    /// Whole fragments at the end of a message that are received into slots. As many datagrams under
+    /// way may be lost before receives are left over.
+    pub(super) fn margin(&self) -> u32 {
+        self.receive_depth / 4
     }
 
     /// Requests outstanding at most on the QP of datagrams.
@@ -173,7 +192,7 @@ impl Settings {
         self.receive_depth + self.datagram_requests() + reliable + ring_sends + one_sided
     }
 
-    /// Bytes of registered memory per process in a communicator of `size` ranks, for packets of
+    /// Bytes of registered memory per process, besides that of messages, in a communicator of `size` ranks, for packets of
     /// `packet_len` bytes.
     pub fn registered_memory(&self, packet_len: usize, size: u32) -> usize {
         let slots = |count: u32, len: usize| {

@@ -3,17 +3,21 @@
 use super::connections::{Connections, Fabric};
 use super::datagrams::{Datagrams, Station};
 use super::handshake::{self, Message};
+use super::loans::{Loans, Source};
 use super::memory::{Exposed, Memory};
 use super::prove::Heard;
-use super::settings::Settings;
+use super::settings::{GRH_LEN, Settings};
 use super::wait;
 use crate::protocol::{Counter, Room, Token};
 use crate::rank::{Fragment, OpId, Rank};
 use crate::time::Instant;
-use crate::transport::{Arrival, Buffer, Park, Transport, TransportError};
+use crate::transport::{
+    Arrival, Buffer, Origin, Park, Placed, Transport, TransportError, not_lent,
+};
 use crate::verbs::{Completion, CompletionQueue, Context, PathTo, ProtectionDomain};
 use crate::wire::{HEADER_LEN, Header, Key, Kind};
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::time::Duration;
 
 /// Polls between two looks at the device's events, where nobody sleeps on them.
@@ -47,6 +51,8 @@ pub struct RdmaTransport {
     pub(super) datagrams: Datagrams,
     pub(super) connections: Connections,
     pub(super) memory: Memory,
+    /// Ended before the messages that it owns are freed.
+    pub(super) loans: Loans,
     pub(super) cq: CompletionQueue,
     pub(super) domain: ProtectionDomain,
     pub(super) context: Context,
@@ -60,6 +66,8 @@ pub struct RdmaTransport {
     pub(super) broken: VecDeque<(Rank, String)>,
     pub(super) batch: Vec<Completion>,
     pub(super) heard: Heard,
+    /// All requests of the QP of datagrams are being ended.
+    pub(super) is_flushing: bool,
     polls: u32,
     /// The time of the last poll.
     pub(super) now: Instant,
@@ -85,6 +93,7 @@ impl RdmaTransport {
             datagrams,
             connections,
             memory,
+            loans: Loans::new(&settings),
             cq,
             domain,
             context,
@@ -96,6 +105,7 @@ impl RdmaTransport {
             arrivals: VecDeque::new(),
             broken: VecDeque::new(),
             batch: Vec::new(),
+            is_flushing: false,
             polls: 0,
             now: Instant::ZERO,
         }
@@ -219,7 +229,7 @@ impl Transport for RdmaTransport {
     ) -> Result<(), TransportError> {
         match self.datagrams.multicast(header, payload).map_err(failed)? {
             true => Ok(()),
-            false => Err(TransportError { what: "no slot is free for a datagram".to_owned() }),
+            false => Err(no_slot("a datagram")),
         }
     }
 
@@ -235,7 +245,7 @@ impl Transport for RdmaTransport {
         }
         match self.connections.send(to, header, payload, token).map_err(failed)? {
             true => Ok(()),
-            false => Err(TransportError { what: format!("no slot is free for a message to {to}") }),
+            false => Err(no_slot(&format!("a message to {to}"))),
         }
     }
 
@@ -310,7 +320,7 @@ impl Transport for RdmaTransport {
                 return Ok(Some(arrival));
             }
             if let Some(peer) = self.connections.take_departed(now) {
-                self.give_up(peer);
+                self.give_up_on(peer);
             }
             if self.connections.are_opening() {
                 for (rank, message) in self.connections.poll_handshakes(now) {
@@ -327,7 +337,11 @@ impl Transport for RdmaTransport {
     fn bytes(&self, buffer: &Buffer) -> &[u8] {
         let len = self.lengths[buffer.index as usize];
         match self.owner(buffer) {
-            Owner::Datagrams(slot) => self.datagrams.bytes(slot, len),
+            Owner::Datagrams(slot) => {
+                let is_in_place = self.loans.in_place[slot as usize].is_some();
+                let len = if is_in_place { len.min(GRH_LEN + HEADER_LEN) } else { len };
+                self.datagrams.bytes(slot, len)
+            }
             Owner::Connections(slot) => self.connections.bytes(slot, len),
             Owner::Fetches(slot) => self.memory.fetches.bytes(slot, len),
         }
@@ -335,7 +349,7 @@ impl Transport for RdmaTransport {
 
     fn recycle(&mut self, buffer: Buffer) -> Result<(), TransportError> {
         match self.owner(&buffer) {
-            Owner::Datagrams(slot) => self.datagrams.recycle(slot).map_err(failed),
+            Owner::Datagrams(slot) => self.recycle_datagram(slot),
             Owner::Connections(slot) => self.connections.recycle(slot).map_err(failed),
             Owner::Fetches(slot) => {
                 self.memory.fetches.recycle(slot);
@@ -343,6 +357,78 @@ impl Transport for RdmaTransport {
             }
         }
     }
+
+    fn payload_elsewhere(&self, buffer: &Buffer) -> Option<&[u8]> {
+        self.landed_payload(buffer.index)
+    }
+
+    fn lent(&self, op: OpId, range: Range<usize>) -> Option<&[u8]> {
+        self.loans.bytes(op, range)
+    }
+
+    fn multicast_lent(
+        &mut self,
+        header: &[u8; HEADER_LEN],
+        op: OpId,
+        range: Range<usize>,
+    ) -> Result<bool, TransportError> {
+        let sent = match self.loans.source(op, range)? {
+            Source::Place(tail) => (self.datagrams.multicast_with(header, tail), true),
+            Source::Bytes(payload) => (self.datagrams.multicast(header, payload), false),
+        };
+        match sent {
+            (Ok(true), in_place) => Ok(in_place),
+            (Ok(false), _) => Err(no_slot("a datagram")),
+            (Err(error), _) => Err(failed(error)),
+        }
+    }
+
+    fn reliable_lent(
+        &mut self,
+        to: Rank,
+        header: &[u8; HEADER_LEN],
+        op: OpId,
+        range: Range<usize>,
+        token: Token,
+    ) -> Result<bool, TransportError> {
+        if !self.connections.is_connected(to) {
+            self.open(self.now, to)?;
+        }
+        let sent = match self.loans.source(op, range)? {
+            Source::Place(tail) => (self.connections.send_with(to, header, tail, token), true),
+            Source::Bytes(payload) => (self.connections.send(to, header, payload, token), false),
+        };
+        match sent {
+            (Ok(true), in_place) => Ok(in_place),
+            (Ok(false), _) => Err(no_slot(&format!("a message to {to}"))),
+            (Err(error), _) => Err(failed(error)),
+        }
+    }
+
+    fn retain_lent(
+        &mut self,
+        slot: u32,
+        header: &[u8; HEADER_LEN],
+        op: OpId,
+        range: Range<usize>,
+    ) -> Result<(), TransportError> {
+        let payload = self.loans.bytes(op, range).ok_or_else(|| not_lent(op))?;
+        self.memory.ring.retain(slot, header, payload);
+        Ok(())
+    }
+
+    fn place(
+        &mut self,
+        op: OpId,
+        range: Range<usize>,
+        from: Origin<'_>,
+    ) -> Result<Option<Placed>, TransportError> {
+        self.place_payload(op, range, from)
+    }
+}
+
+fn no_slot(what: &str) -> TransportError {
+    TransportError { what: format!("no slot is free for {what}") }
 }
 
 impl Park for RdmaTransport {

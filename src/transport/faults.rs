@@ -3,15 +3,16 @@
 //! Only datagrams of the group suffer; a reliable connection stays one. Each rank draws its own
 //! faults from the seed, so that losses are independent, as they are on a fabric.
 
-use super::{Arrival, Buffer, Park, Transport, TransportError};
+use super::{Arrival, Buffer, Origin, Park, Placed, Transport, TransportError};
 use crate::protocol::{Counter, Room, Token, Via};
-use crate::rank::Rank;
+use crate::rank::{OpId, Rank};
 use crate::time::Instant;
 use crate::wire::HEADER_LEN;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
+use std::ops::Range;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -109,6 +110,11 @@ impl<T: Transport> Faulty<T> {
     /// The transport inside.
     pub fn inner(&self) -> &T {
         &self.inner
+    }
+
+    /// The transport inside.
+    pub fn inner_mut(&mut self) -> &mut T {
+        &mut self.inner
     }
 
     fn happens(&mut self, probability: f64) -> bool {
@@ -280,6 +286,53 @@ impl<T: Transport> Transport for Faulty<T> {
             return Ok(());
         }
         self.inner.recycle(buffer)
+    }
+
+    fn payload_elsewhere(&self, buffer: &Buffer) -> Option<&[u8]> {
+        self.inner.payload_elsewhere(buffer)
+    }
+
+    fn lent(&self, op: OpId, range: Range<usize>) -> Option<&[u8]> {
+        self.inner.lent(op, range)
+    }
+
+    fn multicast_lent(
+        &mut self,
+        header: &[u8; HEADER_LEN],
+        op: OpId,
+        range: Range<usize>,
+    ) -> Result<bool, TransportError> {
+        self.inner.multicast_lent(header, op, range)
+    }
+
+    fn reliable_lent(
+        &mut self,
+        to: Rank,
+        header: &[u8; HEADER_LEN],
+        op: OpId,
+        range: Range<usize>,
+        token: Token,
+    ) -> Result<bool, TransportError> {
+        self.inner.reliable_lent(to, header, op, range, token)
+    }
+
+    fn retain_lent(
+        &mut self,
+        slot: u32,
+        header: &[u8; HEADER_LEN],
+        op: OpId,
+        range: Range<usize>,
+    ) -> Result<(), TransportError> {
+        self.inner.retain_lent(slot, header, op, range)
+    }
+
+    fn place(
+        &mut self,
+        op: OpId,
+        range: Range<usize>,
+        from: Origin<'_>,
+    ) -> Result<Option<Placed>, TransportError> {
+        self.inner.place(op, range, from)
     }
 }
 

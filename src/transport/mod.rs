@@ -3,16 +3,21 @@
 //! A transport never waits. Its capacity is visible through [`Room`], so that back-pressure stays
 //! in the driver; a received buffer belongs to the caller until it is recycled; a receive queue
 //! that overflows loses datagrams, and loss is normal.
+//!
+//! A transport may have been lent the memory of an operation's message, to send from it and to receive
+//! into it without a copy. Then the memory is reached through the transport alone until it is given
+//! back. One that is lent nothing has nothing to do for it.
 
 mod faults;
 
 pub use faults::{FaultError, Faults, Faulty};
 
 use crate::protocol::{Counter, Room, Token, Via};
-use crate::rank::Rank;
+use crate::rank::{OpId, Rank};
 use crate::time::Instant;
 use crate::wire::HEADER_LEN;
 use std::fmt;
+use std::ops::Range;
 use std::time::Duration;
 
 /// A received buffer, to be given back by [`Transport::recycle`].
@@ -77,6 +82,24 @@ pub enum Arrival {
         /// What the adapter says.
         reason: String,
     },
+}
+
+/// Where the payload of a packet is that goes into a lent message.
+#[derive(Clone, Copy, Debug)]
+pub enum Origin<'a> {
+    /// In a received buffer, or where that buffer's payload was received.
+    Received(&'a Buffer),
+    /// Elsewhere.
+    Bytes(&'a [u8]),
+}
+
+/// How a payload came into a lent message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Placed {
+    /// It was received there.
+    Already,
+    /// By a copy.
+    Copied,
 }
 
 /// The device or a system call failed; the transport is of no more use.
@@ -227,7 +250,8 @@ pub trait Transport: Room {
     /// If the device fails.
     fn poll(&mut self, now: Instant) -> Result<Option<Arrival>, TransportError>;
 
-    /// The bytes of a received buffer.
+    /// The bytes of a received buffer; where its payload [was received elsewhere](Self::payload_elsewhere),
+    /// only the header.
     fn bytes(&self, buffer: &Buffer) -> &[u8];
 
     /// Takes a received buffer back and makes it ready for the next packet.
@@ -235,6 +259,92 @@ pub trait Transport: Room {
     /// # Errors
     /// If the device fails.
     fn recycle(&mut self, buffer: Buffer) -> Result<(), TransportError>;
+
+    /// The payload of a received buffer that the device put right into a lent message.
+    fn payload_elsewhere(&self, buffer: &Buffer) -> Option<&[u8]> {
+        let _ = buffer;
+        None
+    }
+
+    /// A part of a lent message that is here; `None` if the message was not lent.
+    fn lent(&self, op: OpId, range: Range<usize>) -> Option<&[u8]> {
+        let _ = (op, range);
+        None
+    }
+
+    /// As [`multicast`](Self::multicast) of a part of a lent message, which the device may read until
+    /// the message is given back; whether it was sent without a copy.
+    ///
+    /// # Errors
+    /// If the device fails, or the message was not lent.
+    ///
+    /// # Panics
+    /// As [`multicast`](Self::multicast).
+    fn multicast_lent(
+        &mut self,
+        header: &[u8; HEADER_LEN],
+        op: OpId,
+        range: Range<usize>,
+    ) -> Result<bool, TransportError> {
+        let _ = (header, range);
+        Err(not_lent(op))
+    }
+
+    /// As [`reliable`](Self::reliable) of a part of a lent message, which the device may read until
+    /// the message is given back; whether it was sent without a copy.
+    ///
+    /// # Errors
+    /// If the device fails, or the message was not lent.
+    ///
+    /// # Panics
+    /// As [`reliable`](Self::reliable).
+    fn reliable_lent(
+        &mut self,
+        to: Rank,
+        header: &[u8; HEADER_LEN],
+        op: OpId,
+        range: Range<usize>,
+        token: Token,
+    ) -> Result<bool, TransportError> {
+        let _ = (to, header, range, token);
+        Err(not_lent(op))
+    }
+
+    /// As [`retain`](Self::retain) of a part of a lent message.
+    ///
+    /// # Errors
+    /// If the device fails, or the message was not lent.
+    ///
+    /// # Panics
+    /// As [`retain`](Self::retain).
+    fn retain_lent(
+        &mut self,
+        slot: u32,
+        header: &[u8; HEADER_LEN],
+        op: OpId,
+        range: Range<usize>,
+    ) -> Result<(), TransportError> {
+        let _ = (slot, header, range);
+        Err(not_lent(op))
+    }
+
+    /// Puts a payload into a lent message; `None` if the message was not lent.
+    ///
+    /// # Errors
+    /// If the part is no fragment of the message.
+    fn place(
+        &mut self,
+        op: OpId,
+        range: Range<usize>,
+        from: Origin<'_>,
+    ) -> Result<Option<Placed>, TransportError> {
+        let _ = (op, range, from);
+        Ok(None)
+    }
+}
+
+pub(crate) fn not_lent(op: OpId) -> TransportError {
+    TransportError { what: format!("{op} is in flight, but its message was not lent") }
 }
 
 /// A transport that can let the calling thread wait for its next report.

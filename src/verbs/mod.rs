@@ -5,14 +5,18 @@
 //! `close` returns it. Memory that a device reads or writes is a [`Slot`] of a [`Pool`]: posting
 //! consumes the slot and its completion gives it back, so that no reference to it exists meanwhile.
 //! What devices read and write at any time is [`Shared`], to which there are no references at all.
+//! Memory of messages is used under a [`Lease`].
 
 mod address_handle;
+mod block;
 mod cm;
 mod completion;
 mod context;
 mod device;
 mod error;
+mod lease;
 mod memory;
+mod mr;
 mod multicast;
 mod pd;
 mod pool;
@@ -24,11 +28,13 @@ mod shared;
 mod srq;
 
 pub use address_handle::{AddressHandle, PathTo};
+pub use block::{Anchor, Block};
 pub use cm::{GroupPath, Membership, MulticastGroup, Source};
 pub use completion::{Completion, CompletionQueue, Outcome};
 pub use context::{AsyncEvent, Context, GidEntry, GidKind, LinkLayer, Port};
 pub use device::{Device, devices};
 pub use error::{Error, Result};
+pub use lease::Lease;
 pub use multicast::Attachment;
 pub use pd::ProtectionDomain;
 pub use pool::{Pool, Slot};

@@ -2,9 +2,11 @@
 
 use super::address_handle::AddressHandle;
 use super::error::{Error, Result, check};
+use super::lease::Lease;
 use super::pool::Slot;
 use super::qp::QueuePair;
 use super::shared::{Remote, Span};
+use std::ops::Range;
 use std::sync::Arc;
 use verbcast_sys as sys;
 
@@ -21,8 +23,25 @@ impl QueuePair {
         to: &AddressHandle,
         (qpn, qkey): (u32, u32),
     ) -> Result<()> {
-        let mut sge = self.inner.sends.sge(&slot, len);
+        let mut sge = [self.inner.sends.sge(&slot, len)];
         self.post(datagram(id, &mut sge, to, (qpn, qkey)))
+    }
+
+    /// Posts a datagram of the first `len` bytes of a slot and a part of leased memory behind them.
+    ///
+    /// # Errors
+    /// If the send queue is full, or the lease has ended.
+    pub fn send_datagram_with(
+        &mut self,
+        (slot, len): (Slot, usize),
+        (lease, range): (&Lease, Range<usize>),
+        id: u64,
+        to: &AddressHandle,
+        (qpn, qkey): (u32, u32),
+    ) -> Result<()> {
+        let mut sge = [self.inner.sends.sge(&slot, len), lease.begin(range)?];
+        let posted = self.post(datagram(id, &mut sge, to, (qpn, qkey)));
+        posted.inspect_err(|_| lease.withdraw())
     }
 
     /// Posts a datagram of a part of memory that the QP was [lent](Self::lend).
@@ -36,7 +55,7 @@ impl QueuePair {
         to: &AddressHandle,
         (qpn, qkey): (u32, u32),
     ) -> Result<()> {
-        let mut sge = self.lent(span)?;
+        let mut sge = [self.lent(span)?];
         self.post(datagram(id, &mut sge, to, (qpn, qkey)))
     }
 
@@ -45,8 +64,24 @@ impl QueuePair {
     /// # Errors
     /// If the send queue is full.
     pub fn send(&mut self, slot: Slot, len: usize, id: u64) -> Result<()> {
-        let mut sge = self.inner.sends.sge(&slot, len);
-        self.post(request(id, sys::IBV_WR_SEND, Some(&mut sge)))
+        let mut sge = [self.inner.sends.sge(&slot, len)];
+        self.post(request(id, sys::IBV_WR_SEND, &mut sge))
+    }
+
+    /// Posts a reliable message of the first `len` bytes of a slot and a part of leased memory behind
+    /// them.
+    ///
+    /// # Errors
+    /// If the send queue is full, or the lease has ended.
+    pub fn send_with(
+        &mut self,
+        (slot, len): (Slot, usize),
+        (lease, range): (&Lease, Range<usize>),
+        id: u64,
+    ) -> Result<()> {
+        let mut sge = [self.inner.sends.sge(&slot, len), lease.begin(range)?];
+        let posted = self.post(request(id, sys::IBV_WR_SEND, &mut sge));
+        posted.inspect_err(|_| lease.withdraw())
     }
 
     /// Posts a reliable message of a part of memory that the QP was [lent](Self::lend).
@@ -54,8 +89,8 @@ impl QueuePair {
     /// # Errors
     /// If the send queue is full, or the memory was not lent.
     pub fn send_from(&mut self, span: &Span, id: u64) -> Result<()> {
-        let mut sge = self.lent(span)?;
-        self.post(request(id, sys::IBV_WR_SEND, Some(&mut sge)))
+        let mut sge = [self.lent(span)?];
+        self.post(request(id, sys::IBV_WR_SEND, &mut sge))
     }
 
     /// Posts an RDMA write of a part of memory that the QP was [lent](Self::lend).
@@ -63,8 +98,8 @@ impl QueuePair {
     /// # Errors
     /// If the send queue is full, or the memory was not lent.
     pub fn write_from(&mut self, span: &Span, to: Remote, id: u64) -> Result<()> {
-        let mut sge = self.lent(span)?;
-        let mut request = request(id, sys::IBV_WR_RDMA_WRITE, Some(&mut sge));
+        let mut sge = [self.lent(span)?];
+        let mut request = request(id, sys::IBV_WR_RDMA_WRITE, &mut sge);
         request.wr.rdma.remote_addr = to.address;
         request.wr.rdma.rkey = to.key;
         self.post(request)
@@ -76,8 +111,8 @@ impl QueuePair {
     /// If the send queue is full, or the QP is no connection.
     pub fn read(&mut self, slot: Slot, len: usize, from: Remote, id: u64) -> Result<()> {
         let Some(reads) = &self.inner.reads else { return Err(self.refused()) };
-        let mut sge = reads.sge(&slot, len);
-        let mut request = request(id, sys::IBV_WR_RDMA_READ, Some(&mut sge));
+        let mut sge = [reads.sge(&slot, len)];
+        let mut request = request(id, sys::IBV_WR_RDMA_READ, &mut sge);
         request.wr.rdma.remote_addr = from.address;
         request.wr.rdma.rkey = from.key;
         self.post(request)
@@ -88,7 +123,7 @@ impl QueuePair {
     /// # Errors
     /// If the send queue is full.
     pub fn write_nothing(&mut self, id: u64) -> Result<()> {
-        self.post(request(id, sys::IBV_WR_RDMA_WRITE, None))
+        self.post(request(id, sys::IBV_WR_RDMA_WRITE, &mut []))
     }
 
     /// Gives a UD QP a slot to receive into.
@@ -96,21 +131,44 @@ impl QueuePair {
     /// # Errors
     /// If the receive queue is full, or the QP receives through a shared queue.
     pub fn post_receive(&mut self, slot: Slot, id: u64) -> Result<()> {
-        let Some(pool) = &self.inner.receives else {
-            return Err(Error::new("ibv_post_recv", self.inner.name(), libc::EINVAL));
-        };
-        let mut sge = pool.sge(&slot, pool.slot_len());
+        let Some(pool) = &self.inner.receives else { return Err(self.receives_nothing()) };
+        let mut sge = [pool.sge(&slot, pool.slot_len())];
+        self.receive(&mut sge, id)
+    }
+
+    /// Gives a UD QP the first `len` bytes of a slot and a part of leased memory behind them to receive
+    /// into.
+    ///
+    /// # Errors
+    /// If the receive queue is full, the QP receives through a shared queue, or the lease has ended.
+    pub fn post_receive_with(
+        &mut self,
+        (slot, len): (Slot, usize),
+        (lease, range): (&Lease, Range<usize>),
+        id: u64,
+    ) -> Result<()> {
+        let Some(pool) = &self.inner.receives else { return Err(self.receives_nothing()) };
+        let mut sge = [pool.sge(&slot, len), lease.begin(range)?];
+        self.receive(&mut sge, id).inspect_err(|_| lease.withdraw())
+    }
+
+    fn receive(&mut self, sge: &mut [sys::ibv_sge], id: u64) -> Result<()> {
         let mut request = sys::ibv_recv_wr {
             wr_id: id,
             next: std::ptr::null_mut(),
-            sg_list: &mut sge,
-            num_sge: 1,
+            sg_list: sge.as_mut_ptr(),
+            num_sge: sge.len() as i32,
         };
         let mut bad = std::ptr::null_mut();
-        // SAFETY: the slot was handed over, and its pool outlives the QP.
+        // SAFETY: a slot in the request was handed over, and its pool outlives the QP; leased memory
+        // counts the request, and is out of the device's reach when the lease has ended.
         let answer =
             unsafe { sys::inline::ibv_post_recv(self.inner.ptr.as_ptr(), &mut request, &mut bad) };
         check("ibv_post_recv", &self.inner.pd.context.name, answer)
+    }
+
+    fn receives_nothing(&self) -> Error {
+        Error::new("ibv_post_recv", self.inner.name(), libc::EINVAL)
     }
 
     /// The scatter-gather entry for memory that lives as long as this QP.
@@ -128,7 +186,8 @@ impl QueuePair {
     fn post(&mut self, mut request: sys::ibv_send_wr) -> Result<()> {
         let mut bad = std::ptr::null_mut();
         // SAFETY: a slot in the request was handed over, and its pool outlives the QP; so does lent
-        // memory. The request itself is only read during the call.
+        // memory; leased memory counts the request, and is out of the device's reach when the lease
+        // has ended. The request itself is only read during the call.
         let answer =
             unsafe { sys::inline::ibv_post_send(self.inner.ptr.as_ptr(), &mut request, &mut bad) };
         check("ibv_post_send", &self.inner.pd.context.name, answer)
@@ -136,25 +195,25 @@ impl QueuePair {
 }
 
 /// A signalled send request.
-fn request(id: u64, opcode: u32, sge: Option<&mut sys::ibv_sge>) -> sys::ibv_send_wr {
+fn request(id: u64, opcode: u32, sge: &mut [sys::ibv_sge]) -> sys::ibv_send_wr {
     // SAFETY: the request is plain data, for which zero is valid.
     let mut request: sys::ibv_send_wr = unsafe { std::mem::zeroed() };
     request.wr_id = id;
     request.opcode = opcode;
     request.send_flags = sys::IBV_SEND_SIGNALED;
-    request.num_sge = i32::from(sge.is_some());
-    request.sg_list = sge.map_or(std::ptr::null_mut(), std::ptr::from_mut);
+    request.num_sge = sge.len() as i32;
+    request.sg_list = sge.as_mut_ptr();
     request
 }
 
 /// A signalled datagram.
 fn datagram(
     id: u64,
-    sge: &mut sys::ibv_sge,
+    sge: &mut [sys::ibv_sge],
     to: &AddressHandle,
     (qpn, qkey): (u32, u32),
 ) -> sys::ibv_send_wr {
-    let mut request = request(id, sys::IBV_WR_SEND, Some(sge));
+    let mut request = request(id, sys::IBV_WR_SEND, sge);
     request.wr.ud.ah = to.inner.ptr.as_ptr();
     request.wr.ud.remote_qpn = qpn;
     request.wr.ud.remote_qkey = qkey;

@@ -20,6 +20,8 @@ const MIN_RNR_TIMER: u8 = 14;
 const RNR_RETRY: u8 = 7;
 /// The most that the field holds. SoftRoCE (`rdma_rxe`) takes it for ever.
 const MOST_RETRIES: u8 = 7;
+/// Parts of a request: a slot, and leased memory.
+const MOST_PARTS: u32 = 2;
 /// The most that ends everywhere.
 const LIMITED_RETRIES: u8 = 6;
 
@@ -113,7 +115,7 @@ impl QueuePair {
         init.qp_type = sys::IBV_QPT_UD;
         init.cap.max_send_wr = send_depth;
         init.cap.max_recv_wr = receive_depth;
-        init.cap.max_recv_sge = 1;
+        init.cap.max_recv_sge = MOST_PARTS;
         Self::new(domain, cq, (sends, Some(receives), None), None, init)
     }
 
@@ -147,7 +149,7 @@ impl QueuePair {
         let pd = Arc::clone(&domain.inner);
         init.send_cq = cq.inner.ptr.as_ptr();
         init.recv_cq = cq.inner.ptr.as_ptr();
-        init.cap.max_send_sge = 1;
+        init.cap.max_send_sge = MOST_PARTS;
         // SAFETY: the domain and all queues named in `init` are live.
         let ptr = unsafe { sys::ibv_create_qp(pd.ptr.as_ptr(), &mut init) };
         let ptr =
@@ -276,6 +278,16 @@ impl QueuePair {
     pub fn give_up(&mut self) -> Result<()> {
         let mut attr = attributes();
         attr.qp_state = sys::IBV_QPS_ERR;
+        self.modify(&mut attr, sys::IBV_QP_STATE)
+    }
+
+    /// Makes a QP as new, once all its requests have ended. Its attachments to groups stay.
+    ///
+    /// # Errors
+    /// If the device refuses.
+    pub fn reset(&mut self) -> Result<()> {
+        let mut attr = attributes();
+        attr.qp_state = sys::IBV_QPS_RESET;
         self.modify(&mut attr, sys::IBV_QP_STATE)
     }
 

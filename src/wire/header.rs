@@ -158,31 +158,29 @@ impl<'a> Packet<'a> {
     /// [`Malformed::Foreign`] where the bytes are not of this communicator, [`Malformed::Damaged`]
     /// where they are but their length, kind or CRC is wrong.
     pub fn parse(bytes: &'a [u8], key: Key) -> Result<Self, Malformed> {
-        let Some((head, rest)) = bytes.split_first_chunk::<HEADER_LEN>() else {
-            return Err(Malformed::Foreign);
-        };
-        if head[0] != VERSION || head[8..16] != key.0.to_be_bytes() {
+        let Some((head, rest)) = bytes.split_first_chunk() else { return Err(Malformed::Foreign) };
+        Self::parse_parts(head, rest, key)
+    }
+
+    /// As [`parse`](Self::parse), of a packet whose payload lies elsewhere; `rest` may be longer.
+    ///
+    /// # Errors
+    /// As [`parse`](Self::parse).
+    pub fn parse_parts(
+        head: &[u8; HEADER_LEN],
+        rest: &'a [u8],
+        key: Key,
+    ) -> Result<Self, Malformed> {
+        if !is_of(head, key) {
             return Err(Malformed::Foreign);
         }
-        let u32_at =
-            |at: usize| u32::from_be_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
-        let payload = rest.get(..u32_at(LENGTH_AT) as usize).ok_or(Malformed::Damaged)?;
+        let payload = rest.get(..u32_at(head, LENGTH_AT) as usize).ok_or(Malformed::Damaged)?;
         let flags = u16::from_be_bytes([head[2], head[3]]);
         let covered = (flags & FLAG_PAYLOAD_CRC != 0).then_some(payload);
-        if u32_at(CRC_AT) != crc(&head[..CRC_AT], covered) {
+        if u32_at(head, CRC_AT) != crc(&head[..CRC_AT], covered) {
             return Err(Malformed::Damaged);
         }
-        let kind = Kind::from_wire(head[1]).ok_or(Malformed::Damaged)?;
-        let u64_at = |at: usize| u64::from(u32_at(at)) << 32 | u64::from(u32_at(at + 4));
-        let header = Header {
-            kind,
-            source: Rank(u32_at(4)),
-            key,
-            op: OpId(u32_at(16)),
-            fragment: Fragment(u32_at(20)),
-            message_len: u64_at(24),
-            report: u64_at(32),
-        };
+        let header = read(head, key).ok_or(Malformed::Damaged)?;
         Ok(Packet { header, payload })
     }
 
@@ -195,6 +193,34 @@ impl<'a> Packet<'a> {
     pub fn payload(&self) -> &'a [u8] {
         self.payload
     }
+}
+
+/// What a header of this communicator seems to say, and the length of its payload in bytes, before
+/// anything is known of its CRC: a hint.
+pub fn peek(head: &[u8; HEADER_LEN], key: Key) -> Option<(Header, usize)> {
+    let header = is_of(head, key).then(|| read(head, key))??;
+    Some((header, u32_at(head, LENGTH_AT) as usize))
+}
+
+fn is_of(head: &[u8; HEADER_LEN], key: Key) -> bool {
+    head[0] == VERSION && head[8..16] == key.0.to_be_bytes()
+}
+
+fn read(head: &[u8; HEADER_LEN], key: Key) -> Option<Header> {
+    let u64_at = |at: usize| u64::from(u32_at(head, at)) << 32 | u64::from(u32_at(head, at + 4));
+    Some(Header {
+        kind: Kind::from_wire(head[1])?,
+        source: Rank(u32_at(head, 4)),
+        key,
+        op: OpId(u32_at(head, 16)),
+        fragment: Fragment(u32_at(head, 20)),
+        message_len: u64_at(24),
+        report: u64_at(32),
+    })
+}
+
+fn u32_at(head: &[u8; HEADER_LEN], at: usize) -> u32 {
+    u32::from_be_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]])
 }
 
 fn crc(header: &[u8], payload: Option<&[u8]>) -> u32 {

@@ -44,7 +44,8 @@ pub fn run(
     let mut caster = Broadcaster::new(&mut star, config).map_err(|error| error.to_string())?;
     let progress = Progress::new(plan.length, rank == Rank(0));
     let started = Instant::now();
-    let moved = transfer::run(&mut caster, &mut end, &plan, &progress)
+    let mut buffer = caster.buffer(transfer::buffer_len(&plan));
+    let moved = transfer::run(&mut caster, &mut end, &plan, &mut buffer, &progress)
         .map_err(|trouble| match trouble {
             Trouble::Here(reason) => blame(rank, reason),
             Trouble::Channel(reason) => reason,

@@ -38,6 +38,12 @@ pub struct Counters {
     pub overflowed: u64,
     pub foreign: u64,
     pub damaged: u64,
+    pub sent_in_place: u64,
+    pub received_in_place: u64,
+    pub moved: u64,
+    pub receive_flushes: u64,
+    pub registrations: u64,
+    pub registration_hits: u64,
 }
 
 impl From<Statistics> for Counters {
@@ -55,6 +61,12 @@ impl From<Statistics> for Counters {
             overflowed: s.overflowed,
             foreign: s.foreign,
             damaged: s.damaged,
+            sent_in_place: s.sent_in_place,
+            received_in_place: s.received_in_place,
+            moved: s.moved,
+            receive_flushes: s.receive_flushes,
+            registrations: s.registrations,
+            registration_hits: s.registration_hits,
         }
     }
 }
@@ -73,6 +85,12 @@ impl Counters {
         self.overflowed += other.overflowed;
         self.foreign += other.foreign;
         self.damaged += other.damaged;
+        self.sent_in_place += other.sent_in_place;
+        self.received_in_place += other.received_in_place;
+        self.moved += other.moved;
+        self.receive_flushes += other.receive_flushes;
+        self.registrations += other.registrations;
+        self.registration_hits += other.registration_hits;
     }
 
     fn row(&self, rank: &str, device: &str) -> String {
@@ -162,7 +180,7 @@ impl Summary {
     fn text(&self) -> String {
         let mut text = format!(
             "copied {} to {} on {} ranks\n{} bytes in {:.3} s, {:.1} MB/s to each rank\n\
-             SHA-256 {}\n{} packets multicast by rank 0, {} needed for {} bytes each\n\n",
+             SHA-256 {}\n{} packets multicast by rank 0, {} needed for {} bytes each\n",
             self.source,
             self.destination,
             self.ranks.len().saturating_sub(1),
@@ -175,6 +193,12 @@ impl Summary {
             self.packet_payload
         );
         // Writing to a String does not fail.
+        let Counters { sent_in_place, received_in_place, moved, receive_flushes, .. } = self.total;
+        let _ = writeln!(
+            text,
+            "without a copy: {sent_in_place} packets sent, {received_in_place} received; {moved} were \
+             moved, {receive_flushes} times the receive queue was flushed\n"
+        );
         let _ = writeln!(
             text,
             "{:>5}  {:<10} {:>10} {:>10} {:>8} {:>8} {:>10} {:>8} {:>8}",

@@ -42,16 +42,20 @@ pub enum Trouble {
     Channel(String),
 }
 
-/// Moves the whole file. Returns the SHA-256 of what went through here.
+/// Bytes of the largest broadcast: at most 1 GiB, which fits.
+pub fn buffer_len(plan: &Plan) -> usize {
+    plan.chunk.min(plan.length) as usize
+}
+
+/// Moves the whole file through a buffer. Returns the SHA-256 of what went through here.
 pub fn run(
     channel: &mut dyn Channel,
     end: &mut End,
     plan: &Plan,
+    buffer: &mut [u8],
     progress: &Progress,
 ) -> Result<[u8; 32], Trouble> {
     let mut hash = Sha256::new();
-    // At most 1 GiB, which fits.
-    let mut buffer = vec![0; plan.chunk.min(plan.length) as usize];
     let mut left = plan.length;
     while left > 0 {
         let len = left.min(plan.chunk);

@@ -1,0 +1,92 @@
+//! Messages whose memory the transport was lent.
+
+use super::datagrams::Tail;
+use super::places::Places;
+use super::registrations::Registrations;
+use super::settings::Settings;
+use crate::rank::{Fragment, OpId};
+use crate::transport::{TransportError, not_lent};
+use crate::verbs::{Anchor, Lease};
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// What was done for messages without a copy, and with their memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Datagrams received where another fragment was expected, and moved away.
+    pub moved: u64,
+    /// Flushes of the receive queue.
+    pub receive_flushes: u64,
+    /// Times that memory was registered.
+    pub registrations: u64,
+    /// Times that memory was found registered.
+    pub registration_hits: u64,
+}
+
+/// A lent message.
+#[derive(Debug)]
+pub(super) struct Loan {
+    pub lease: Arc<Lease>,
+    pub places: Places,
+    /// The message itself, where the transport owns it. Nobody looks at it before the lease has ended.
+    pub owned: Option<Vec<u8>>,
+}
+
+impl Drop for Loan {
+    fn drop(&mut self) {
+        // Before the message is freed.
+        self.lease.end();
+    }
+}
+
+/// A payload that is to be sent.
+pub(super) enum Source<'a> {
+    /// It is in its place.
+    Place(Tail),
+    /// It waits elsewhere.
+    Bytes(&'a [u8]),
+}
+
+/// All lent messages, and the registered memory for more.
+#[derive(Debug)]
+pub(super) struct Loans {
+    pub by_op: HashMap<OpId, Loan>,
+    /// By slot: the fragment for whose place the slot's receive is posted.
+    pub armed: Vec<Option<(OpId, Fragment)>>,
+    /// By slot: the part of a message that holds the payload received with the slot.
+    pub in_place: Vec<Option<(OpId, Range<usize>)>>,
+    pub registrations: Registrations<Anchor>,
+    pub counters: Counters,
+}
+
+impl Loans {
+    pub fn new(settings: &Settings) -> Self {
+        let slots = settings.receive_depth as usize;
+        Loans {
+            by_op: HashMap::new(),
+            armed: vec![None; slots],
+            in_place: vec![None; slots],
+            registrations: Registrations::new(settings.registration_cache),
+            counters: Counters::default(),
+        }
+    }
+
+    /// A part of a lent message that is here.
+    pub fn bytes(&self, op: OpId, range: Range<usize>) -> Option<&[u8]> {
+        let loan = self.by_op.get(&op)?;
+        // SAFETY: the lease ends when the loan is removed, which needs `self` alone. A part that is
+        // here is not written any more: its place is taken, so that no receive is posted for it; and
+        // if one was posted before, the part is in the stash.
+        let in_place = || unsafe { loan.lease.bytes(range.clone()) };
+        Some(loan.places.stashed(&range).unwrap_or_else(in_place))
+    }
+
+    /// A part of a lent message that is here, to be sent.
+    pub fn source(&self, op: OpId, range: Range<usize>) -> Result<Source<'_>, TransportError> {
+        let loan = self.by_op.get(&op).ok_or_else(|| not_lent(op))?;
+        let in_place =
+            || Source::Place(Tail { lease: Arc::clone(&loan.lease), range: range.clone() });
+        Ok(loan.places.stashed(&range).map_or_else(in_place, Source::Bytes))
+    }
+}
