@@ -1,6 +1,6 @@
 //! Turns completions into reports.
 
-use super::handshake::Message;
+use super::handshake::{Message, Step};
 use super::transport::{RdmaTransport, fabric, failed};
 use super::work::Work;
 use crate::protocol::Via;
@@ -175,18 +175,27 @@ impl RdmaTransport {
             .connections
             .handle_handshake(now, source, &message, &path, &fabric)
             .map_err(failed)?;
-        match answer {
-            Some(answer) => self.send_handshake(source, &answer),
-            None => Ok(()),
+        let Some(answer) = answer else { return Ok(()) };
+        if answer.step == Step::Confirm {
+            // Over the connection it cannot be lost, and this rank may do something else for long.
+            let payload = answer.emit();
+            let header = self.header(Kind::Connect, &payload);
+            self.connections.send_own(source, &header, &payload).map_err(failed)?;
         }
+        self.send_handshake(source, &answer)
     }
 
     fn message(&mut self, slot: u32, len: usize) -> Result<(), TransportError> {
-        if self.connections.are_opening()
-            && let Ok(packet) = Packet::parse(self.connections.bytes(slot, len), self.place.key)
+        let bytes = self.connections.bytes(slot, len);
+        let is_own = bytes.get(1) == Some(&(Kind::Connect as u8));
+        if (is_own || self.connections.are_opening())
+            && let Ok(packet) = Packet::parse(bytes, self.place.key)
         {
             let source = packet.header().source;
             self.connections.heard(source).map_err(failed)?;
+        }
+        if is_own {
+            return self.connections.recycle(slot).map_err(failed);
         }
         let index = self.settings.receive_depth + slot;
         self.lengths[index as usize] = len;

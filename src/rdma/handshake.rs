@@ -7,6 +7,9 @@
 //!   may send          ─────────▶   Confirm: may send
 //! ```
 //!
+//! `Confirm` goes over the connection too, where it cannot be lost: the opener may do something else
+//! for long from then on.
+//!
 //! A side sends data only when it knows that the other's QP is connected, since a packet to a QP
 //! that is not costs a retransmission timeout. `Open` and `Accept` are repeated until they are
 //! answered; every message may be lost or doubled, and both sides may open at once, in which case
