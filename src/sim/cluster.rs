@@ -1,8 +1,9 @@
 //! Ranks on the simulated network: each the real driver with a real core.
 
 use super::checkers;
+use super::event::Event;
 use super::faults::Faults;
-use super::network::{Event, Network};
+use super::network::Network;
 use super::outcome::{Call, Outcome, Violation};
 use super::plan::{MOST_COPIED, Plan};
 use super::transport::SimTransport;

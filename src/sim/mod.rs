@@ -22,10 +22,12 @@
 mod checkers;
 mod cluster;
 mod costs;
+mod event;
 mod faults;
 mod network;
 mod outcome;
 mod plan;
+mod port;
 mod queue;
 pub mod swarm;
 mod transport;

@@ -1,18 +1,15 @@
-//! Adapters and the wire between them.
+//! All adapters and the wire between them.
 
 use super::costs::Costs;
+use super::event::{Bytes, Completion, Event, Message};
 use super::faults::{Faults, fate};
+use super::port::{Port, Unanswered};
 use super::queue::Queue;
 use crate::protocol::{Counter, Token, Via};
 use crate::rank::Rank;
-use crate::transport::Arrival;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
-
-/// A packet's bytes, shared by all who have them.
-pub(super) type Bytes = Rc<[u8]>;
 
 /// How much an adapter holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,108 +40,6 @@ impl Default for Depths {
             fetch: 8,
         }
     }
-}
-
-/// Something that happens at a time.
-#[derive(Debug)]
-pub(super) enum Event {
-    /// A rank's CPU looks at what there is.
-    Turn(Rank),
-    /// A multicast arrives wherever it is not lost.
-    Multicast { from: Rank, bytes: Bytes },
-    /// One receiver's copy of a multicast arrives.
-    Datagram { to: Rank, bytes: Bytes },
-    /// A datagram has left its sender.
-    Left(Rank, Option<u32>),
-    /// A reliable message arrives.
-    Message(Message),
-    /// A report arrives.
-    Report { from: Rank, to: Rank, counter: Counter, value: u64 },
-    /// A read request arrives at the ring's owner.
-    Read { from: Rank, owner: Rank, slot: u32, token: Token },
-    /// Something for the rank's completion queue.
-    Complete(Rank, Completion),
-    /// A rank dies.
-    Crash(Rank),
-}
-
-/// A reliable message.
-#[derive(Debug)]
-pub(super) struct Message {
-    pub from: Rank,
-    pub to: Rank,
-    pub bytes: Bytes,
-    pub token: Token,
-    pub slot: Option<u32>,
-}
-
-/// An entry of a completion queue.
-#[derive(Debug)]
-pub(super) enum Completion {
-    Packet(Via, Bytes),
-    /// A reliable send was acknowledged; it may have been from a slot.
-    Sent(Rank, Token, Option<u32>),
-    Told(Rank, Counter),
-    Fetched(Rank, Token, Bytes),
-    Alive(Rank),
-    Broken(Rank),
-}
-
-/// One rank's adapter, and the time of its CPU.
-#[derive(Debug, Default)]
-pub(super) struct Port {
-    pub completions: VecDeque<Completion>,
-    /// What others have written and this rank has not looked at.
-    pub reports: BTreeMap<(Rank, u8), u64>,
-    /// Receives in use: arrived, or in the driver's hands.
-    pub datagrams_used: u32,
-    pub messages_used: u32,
-    /// Messages that wait for a receive, by connection, and the connections in the order of waiting.
-    stalled: BTreeMap<Rank, VecDeque<Message>>,
-    queue: VecDeque<Rank>,
-    pub datagrams_leaving: u32,
-    pub messages_leaving: u32,
-    pub fetching: u32,
-    pub telling: BTreeSet<(Rank, u8)>,
-    pub ring: BTreeMap<u32, Slot>,
-    /// Connections that were reported broken.
-    broken: BTreeSet<Rank>,
-    /// Requests that a rank which is gone does not answer.
-    unanswered: BTreeMap<Rank, Vec<Unanswered>>,
-    /// Ranks that left, as this rank knows.
-    given_up: BTreeSet<Rank>,
-    is_bad: bool,
-    pub is_dead: bool,
-    /// The rank has left in good order. Nothing is answered, and nobody is told.
-    pub is_gone: bool,
-    /// Up to when the CPU is busy.
-    pub cpu: u64,
-    /// The CPU takes this many times as long.
-    pub slowness: u64,
-    /// Up to when the adapter is sending.
-    wire: u64,
-    /// When a connection delivers next at the earliest, so that its order is kept.
-    order: BTreeMap<Rank, u64>,
-    /// Datagrams that found no receive.
-    pub overflowed: u64,
-    /// The next turn that is put, and whether the rank takes turns at all.
-    pub turn_at: Option<u64>,
-    pub sleeps: bool,
-}
-
-/// A request that is not answered, and what it holds.
-#[derive(Clone, Copy, Debug)]
-enum Unanswered {
-    Message(Option<u32>),
-    Report(u8),
-    Read,
-}
-
-/// A slot of a ring.
-#[derive(Debug)]
-pub(super) struct Slot {
-    pub bytes: Bytes,
-    pub leaving: u32,
 }
 
 /// All adapters.
@@ -483,34 +378,5 @@ impl Network {
         }
         port.turn_at = Some(at);
         self.queue.put(at, Event::Turn(rank));
-    }
-}
-
-impl Port {
-    /// A reliable send has ended. Those from the ring take no send buffer.
-    fn ended(&mut self, slot: Option<u32>) {
-        self.messages_leaving -= u32::from(slot.is_none());
-        self.left(slot);
-    }
-
-    fn left(&mut self, slot: Option<u32>) {
-        if let Some(slot) = slot.and_then(|slot| self.ring.get_mut(&slot)) {
-            slot.leaving -= 1;
-        }
-    }
-}
-
-impl From<Completion> for Option<Arrival> {
-    /// What needs no buffer.
-    fn from(completion: Completion) -> Self {
-        match completion {
-            Completion::Packet(..) | Completion::Fetched(..) => None,
-            Completion::Sent(to, token, _) => Some(Arrival::Delivered { to, token }),
-            Completion::Told(to, counter) => Some(Arrival::Told { to, counter }),
-            Completion::Alive(peer) => Some(Arrival::Alive { peer }),
-            Completion::Broken(peer) => {
-                Some(Arrival::Broken { peer, reason: "its adapter is gone".to_owned() })
-            }
-        }
     }
 }

@@ -1,6 +1,8 @@
 //! One rank's transport over the simulated network.
 
-use super::network::{Bytes, Completion, Message, Network, Slot};
+use super::event::{Bytes, Completion, Message};
+use super::network::Network;
+use super::port::Slot;
 use crate::protocol::{Counter, Room, Token, Via};
 use crate::rank::Rank;
 use crate::time::Instant;

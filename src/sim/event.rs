@@ -1,0 +1,69 @@
+//! What happens in a simulation, and what adapters report.
+
+use crate::protocol::{Counter, Token, Via};
+use crate::rank::Rank;
+use crate::transport::Arrival;
+use std::rc::Rc;
+
+/// A packet's bytes, shared by all who have them.
+pub(super) type Bytes = Rc<[u8]>;
+
+/// Something that happens at a time.
+#[derive(Debug)]
+pub(super) enum Event {
+    /// A rank's CPU looks at what there is.
+    Turn(Rank),
+    /// A multicast arrives wherever it is not lost.
+    Multicast { from: Rank, bytes: Bytes },
+    /// One receiver's copy of a multicast arrives.
+    Datagram { to: Rank, bytes: Bytes },
+    /// A datagram has left its sender.
+    Left(Rank, Option<u32>),
+    /// A reliable message arrives.
+    Message(Message),
+    /// A report arrives.
+    Report { from: Rank, to: Rank, counter: Counter, value: u64 },
+    /// A read request arrives at the ring's owner.
+    Read { from: Rank, owner: Rank, slot: u32, token: Token },
+    /// Something for the rank's completion queue.
+    Complete(Rank, Completion),
+    /// A rank dies.
+    Crash(Rank),
+}
+
+/// A reliable message.
+#[derive(Debug)]
+pub(super) struct Message {
+    pub from: Rank,
+    pub to: Rank,
+    pub bytes: Bytes,
+    pub token: Token,
+    pub slot: Option<u32>,
+}
+
+/// An entry of a completion queue.
+#[derive(Debug)]
+pub(super) enum Completion {
+    Packet(Via, Bytes),
+    /// A reliable send was acknowledged; it may have been from a slot.
+    Sent(Rank, Token, Option<u32>),
+    Told(Rank, Counter),
+    Fetched(Rank, Token, Bytes),
+    Alive(Rank),
+    Broken(Rank),
+}
+
+impl From<Completion> for Option<Arrival> {
+    /// What needs no buffer.
+    fn from(completion: Completion) -> Self {
+        match completion {
+            Completion::Packet(..) | Completion::Fetched(..) => None,
+            Completion::Sent(to, token, _) => Some(Arrival::Delivered { to, token }),
+            Completion::Told(to, counter) => Some(Arrival::Told { to, counter }),
+            Completion::Alive(peer) => Some(Arrival::Alive { peer }),
+            Completion::Broken(peer) => {
+                Some(Arrival::Broken { peer, reason: "its adapter is gone".to_owned() })
+            }
+        }
+    }
+}
