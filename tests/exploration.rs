@@ -44,6 +44,11 @@ fn setup<C>(make: fn(Rank, u32) -> C, size: u32, lens: &[u64]) -> Setup<C> {
     Setup { make, size, steps: rotating(lens), losses: 2, doubles: 1, early_timers: 1 }
 }
 
+/// Where nothing goes wrong.
+fn calm<C>(setup: Setup<C>) -> Setup<C> {
+    Setup { losses: 0, doubles: 0, early_timers: 0, ..setup }
+}
+
 #[test]
 fn two_stage_in_all_its_behaviours() {
     let none = |me, size| two_stage(me, size, Synchronisation::None);
@@ -51,8 +56,8 @@ fn two_stage_in_all_its_behaviours() {
     explore("two-stage, 3 ranks", setup(none, 3, &[5, 5]));
     let waits = |me, size| two_stage(me, size, Synchronisation::RandomRank { seed: 1 });
     explore("two-stage that waits for a rank, 3 ranks", setup(waits, 3, &[5, 5]));
-    let four = Setup { losses: 1, doubles: 0, early_timers: 0, ..setup(none, 4, &[5]) };
-    explore("two-stage, 4 ranks", four);
+    explore("two-stage, 4 ranks", Setup { losses: 1, ..calm(setup(none, 4, &[5, 5])) });
+    explore("two-stage, 4 ranks, doubled", Setup { doubles: 1, ..calm(setup(none, 4, &[5, 5])) });
 }
 
 #[test]
@@ -91,8 +96,7 @@ fn co_roots_in_all_their_behaviours() {
     };
     let three = Setup { losses: 1, doubles: 0, ..setup(heads, 3, &[5, 5]) };
     explore("co-roots, push, 3 ranks", three);
-    let four = Setup { losses: 1, doubles: 0, early_timers: 0, ..setup(heads, 4, &[5]) };
-    explore("co-roots, push, 4 ranks", four);
+    explore("co-roots, push, 4 ranks", Setup { losses: 1, ..calm(setup(heads, 4, &[5])) });
 }
 
 #[test]

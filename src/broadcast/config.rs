@@ -272,6 +272,21 @@ mod tests {
     }
 
     #[test]
+    fn a_table_is_loaded_from_its_file_and_a_bad_one_is_named_with_its_line() {
+        let path = std::env::temp_dir().join(format!("verbcast-choice-{}", std::process::id()));
+        let text = path.to_str().unwrap();
+        std::fs::write(&path, "ranks any bytes <= 2KiB window\nranks any bytes any chain\n")
+            .unwrap();
+        let table = read(&[("VERBCAST_CHOICE", text)]).unwrap().options.table;
+        std::fs::write(&path, "ranks any bytes any chain\nranks any bytes <= 5 window\n").unwrap();
+        let error = read(&[("VERBCAST_CHOICE", text)]).unwrap_err().to_string();
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(table.choose(2048, 8), Algorithm::Window);
+        assert_eq!(table.choose(2049, 8), Algorithm::Chain);
+        assert!(error.contains(text) && error.contains("line 2"), "{error}");
+    }
+
+    #[test]
     fn a_bad_variable_is_named_with_its_value() {
         for (name, value) in [
             ("VERBCAST_PORT", "x"),
