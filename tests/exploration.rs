@@ -65,6 +65,7 @@ fn window_with_push_in_all_its_behaviours() {
     let push = |me, size| window(me, size, |config| config.repair = Repair::Push);
     explore("window, push, 2 ranks", setup(push, 2, &[20, 5]));
     explore("window, push, 3 ranks", setup(push, 3, &[5, 5]));
+    explore("window, push, 4 ranks", Setup { losses: 1, ..calm(setup(push, 4, &[5, 5])) });
     let basic = |me, size| {
         window(me, size, |config| {
             (config.repair, config.blocking, config.window) = (Repair::Push, true, 1);
@@ -97,6 +98,7 @@ fn co_roots_in_all_their_behaviours() {
     let three = Setup { losses: 1, doubles: 0, ..setup(heads, 3, &[5, 5]) };
     explore("co-roots, push, 3 ranks", three);
     explore("co-roots, push, 4 ranks", Setup { losses: 1, ..calm(setup(heads, 4, &[5])) });
+    explore("co-roots, push, 4 ranks, two broadcasts", calm(setup(heads, 4, &[5, 5])));
 }
 
 #[test]
