@@ -47,6 +47,6 @@ fn long_messages_come_whole_by_every_algorithm() {
     for (variants, some) in [(TWO_STAGE, 0..1), (WINDOW, 1..3), (CO_ROOTS, 2..3), (UNICAST, 0..3)] {
         let (variants, faults) =
             if all { (variants, FAULTS) } else { (&variants[some], &FAULTS[1..]) };
-        variants::try_all(variants, &[8], faults, &[LONG]);
+        variants::try_all(variants, if all { SIZES } else { &[8] }, faults, &[LONG]);
     }
 }
