@@ -378,7 +378,6 @@ impl Window {
         }
     }
 
-    /// Whether this rank misses something that it may read.
     /// The first time with a root and groups, each rank needs a connection with its repairer: to report
     /// to it, to read from it, and to hear of its farewell.
     fn introduce(&mut self, operation: &Operation) {
@@ -389,6 +388,7 @@ impl Window {
         }
     }
 
+    /// Whether this rank misses something that it may read.
     fn reads(&self) -> bool {
         let mut missing = self.operations.range(self.whole..);
         self.config.repair == Repair::Pull
