@@ -18,23 +18,8 @@ fn config(devices: &[String]) -> Config {
     config
 }
 
-/// Broadcasts messages of `lens` bytes from rotating roots and checks every one at every rank.
 fn exchange(size: u32, config: &Config, lens: &[usize]) -> Vec<Statistics> {
-    ranks::run(size, |bootstrap| {
-        let mut broadcaster = Broadcaster::new(bootstrap, config).unwrap();
-        let me = broadcaster.rank();
-        for (op, len) in lens.iter().enumerate() {
-            let root = Rank(op as u32 % size);
-            let sent = ranks::message(op, *len);
-            let mut buffer = if me == root { sent.clone() } else { vec![0xee; *len] };
-            broadcaster.broadcast_into(root, &mut buffer).unwrap();
-            assert!(buffer == sent, "{me}, broadcast {op} of {len} bytes");
-        }
-        broadcaster.flush().unwrap();
-        let statistics = broadcaster.statistics();
-        broadcaster.close().unwrap();
-        statistics
-    })
+    ranks::exchange(size, |_| config.clone(), lens)
 }
 
 fn lens(config_fragment: usize) -> Vec<usize> {

@@ -22,25 +22,8 @@ fn config(devices: &[String], algorithm: &str) -> Config {
     config
 }
 
-/// Broadcasts messages of `lens` bytes from rotating roots and checks every one at every rank.
 fn exchange(size: u32, config: impl Fn(Rank) -> Config + Sync, lens: &[usize]) -> Vec<Statistics> {
-    let all = ranks::run(size, |bootstrap| {
-        let config = config(verbcast::bootstrap::Bootstrap::rank(bootstrap));
-        let mut broadcaster = Broadcaster::new(bootstrap, &config).unwrap();
-        let me = broadcaster.rank();
-        for (op, len) in lens.iter().enumerate() {
-            let root = Rank(op as u32 % size);
-            let sent = ranks::message(op, *len);
-            // Each message has memory of its own, which is freed before the next.
-            let mut buffer = if me == root { sent.clone() } else { vec![0xee; *len] };
-            broadcaster.broadcast_into(root, &mut buffer).unwrap();
-            assert!(buffer == sent, "{me}, broadcast {op} of {len} bytes");
-        }
-        broadcaster.flush().unwrap();
-        let statistics = broadcaster.statistics();
-        broadcaster.close().unwrap();
-        statistics
-    });
+    let all = ranks::exchange(size, config, lens);
     report(&all);
     all
 }

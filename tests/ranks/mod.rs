@@ -5,6 +5,8 @@
 use std::sync::{Arc, Barrier, Mutex};
 use std::thread;
 use verbcast::bootstrap::{Bootstrap, BootstrapError};
+use verbcast::broadcast::{Broadcaster, Config};
+use verbcast::driver::Statistics;
 use verbcast::rank::Rank;
 
 /// The devices that the environment promises, or a visible skip.
@@ -68,6 +70,31 @@ pub fn run<R: Send>(size: u32, body: impl Fn(&mut Threads) -> R + Sync) -> Vec<R
             })
             .collect();
         ranks.into_iter().map(|rank| rank.join().unwrap()).collect()
+    })
+}
+
+/// Broadcasts messages of `lens` bytes from rotating roots and checks every one at every rank. Each
+/// message has memory of its own, which is freed before the next.
+pub fn exchange(
+    size: u32,
+    config: impl Fn(Rank) -> Config + Sync,
+    lens: &[usize],
+) -> Vec<Statistics> {
+    run(size, |bootstrap| {
+        let config = config(bootstrap.rank());
+        let mut broadcaster = Broadcaster::new(bootstrap, &config).unwrap();
+        let me = broadcaster.rank();
+        for (op, len) in lens.iter().enumerate() {
+            let root = Rank(op as u32 % size);
+            let sent = message(op, *len);
+            let mut buffer = if me == root { sent.clone() } else { vec![0xee; *len] };
+            broadcaster.broadcast_into(root, &mut buffer).unwrap();
+            assert!(buffer == sent, "{me}, broadcast {op} of {len} bytes");
+        }
+        broadcaster.flush().unwrap();
+        let statistics = broadcaster.statistics();
+        broadcaster.close().unwrap();
+        statistics
     })
 }
 

@@ -1,12 +1,12 @@
-//! Every algorithm and option, and an exchange of messages by which each is tried on a device.
+//! Every algorithm and option, and how each is tried on a device.
 
 #![allow(dead_code, reason = "each test uses a part of it")]
 
 use crate::ranks;
-use verbcast::broadcast::{Broadcaster, Config};
+use verbcast::broadcast::Config;
 use verbcast::driver::Statistics;
 use verbcast::protocol::options::Options;
-use verbcast::rank::{OpId, Rank};
+use verbcast::rank::OpId;
 use verbcast::wire::HEADER_LEN;
 
 /// Bytes of a message in a fragment, at SoftRoCE's MTU.
@@ -17,7 +17,7 @@ pub const LONG: usize = 8 << 20;
 /// Options by name and value.
 pub type Variant = &'static [(&'static str, &'static str)];
 
-pub const TWO_STAGE: &[Variant] = &[
+const TWO_STAGE: &[Variant] = &[
     &[("algorithm", "two-stage")],
     &[("algorithm", "two-stage"), ("sync", "random")],
     &[("algorithm", "two-stage"), ("sync", "adaptive")],
@@ -25,7 +25,7 @@ pub const TWO_STAGE: &[Variant] = &[
     &[("algorithm", "two-stage-on-demand")],
     &[("algorithm", "two-stage-on-demand"), ("acknowledge", "every:4")],
 ];
-pub const WINDOW: &[Variant] = &[
+const WINDOW: &[Variant] = &[
     &[("algorithm", "basic")],
     &[("algorithm", "window")],
     &[("algorithm", "window"), ("repair", "push")],
@@ -33,7 +33,7 @@ pub const WINDOW: &[Variant] = &[
     &[("algorithm", "window"), ("window", "1")],
     &[("algorithm", "window"), ("credits", "off")],
 ];
-pub const ACKNOWLEDGEMENTS: &[Variant] = &[
+const ACKNOWLEDGEMENTS: &[Variant] = &[
     &[("algorithm", "aggregate")],
     &[("algorithm", "aggregate"), ("repair", "push"), ("acknowledge-after", "200")],
     &[("algorithm", "window"), ("acknowledge", "skewed:4")],
@@ -41,23 +41,42 @@ pub const ACKNOWLEDGEMENTS: &[Variant] = &[
     &[("algorithm", "window"), ("acknowledge-by", "message")],
     &[("algorithm", "window"), ("acknowledge-by", "message"), ("repair", "push")],
 ];
-pub const CO_ROOTS: &[Variant] = &[
+const CO_ROOTS: &[Variant] = &[
     &[("algorithm", "co-root")],
     &[("algorithm", "window"), ("co-roots", "2")],
     &[("algorithm", "window"), ("co-roots", "4"), ("repair", "push")],
     &[("algorithm", "aggregate"), ("co-roots", "4"), ("piggyback", "on")],
     &[("algorithm", "basic"), ("co-roots", "3")],
 ];
-pub const UNICAST: &[Variant] = &[
+const UNICAST: &[Variant] = &[
     &[("algorithm", "binomial")],
     &[("algorithm", "chain")],
     &[("algorithm", "scatter-allgather")],
 ];
 
-/// Lengths of messages: nothing, a byte, and a byte either side of every threshold.
-pub fn lens(thresholds: &[usize]) -> Vec<usize> {
-    let around = thresholds.iter().flat_map(|at| [at - 1, *at, at + 1]);
+/// All of these.
+pub const ALL: [&[Variant]; 5] = [TWO_STAGE, WINDOW, ACKNOWLEDGEMENTS, CO_ROOTS, UNICAST];
+/// One of each kind.
+pub const SOME: &[Variant] = &[
+    &[("algorithm", "two-stage")],
+    &[("algorithm", "window")],
+    &[("algorithm", "window"), ("repair", "push")],
+    &[("algorithm", "window"), ("co-roots", "4"), ("repair", "push")],
+    &[("algorithm", "binomial")],
+    &[("algorithm", "chain")],
+    &[("algorithm", "scatter-allgather")],
+];
+
+/// Lengths of messages: nothing, a byte, and a byte either side of where a message takes another
+/// fragment, or one more than a ring has slots.
+fn lens() -> Vec<usize> {
+    let around = [FRAGMENT, 32 * FRAGMENT].into_iter().flat_map(|at| [at - 1, at, at + 1]);
     [0, 1].into_iter().chain(around).chain([8, 8, 8, 0]).collect()
+}
+
+/// Tries every variant with messages of all lengths but long ones.
+pub fn try_options(sizes: &[u32], faults: &[Option<&str>]) {
+    ALL.iter().for_each(|variants| try_all(variants, sizes, faults, &lens()));
 }
 
 /// The configuration of a variant, whose broadcasts' ids wrap.
@@ -77,25 +96,6 @@ fn options(variant: Variant) -> Options {
     options
 }
 
-/// Broadcasts messages of `lens` bytes from rotating roots and checks every one at every rank.
-pub fn exchange(size: u32, config: &Config, lens: &[usize]) -> Vec<Statistics> {
-    ranks::run(size, |bootstrap| {
-        let mut broadcaster = Broadcaster::new(bootstrap, config).unwrap();
-        let me = broadcaster.rank();
-        for (op, len) in lens.iter().enumerate() {
-            let root = Rank(op as u32 % size);
-            let sent = ranks::message(op, *len);
-            let mut buffer = if me == root { sent.clone() } else { vec![0xee; *len] };
-            broadcaster.broadcast_into(root, &mut buffer).unwrap();
-            assert!(buffer == sent, "{me}, broadcast {op} of {len} bytes");
-        }
-        broadcaster.flush().unwrap();
-        let statistics = broadcaster.statistics();
-        broadcaster.close().unwrap();
-        statistics
-    })
-}
-
 /// Tries each variant among each number of ranks, with and without loss, and says what was moved how.
 pub fn try_all(variants: &[Variant], sizes: &[u32], faults: &[Option<&str>], lens: &[usize]) {
     let Some(devices) = ranks::devices() else { return };
@@ -103,12 +103,13 @@ pub fn try_all(variants: &[Variant], sizes: &[u32], faults: &[Option<&str>], len
         for size in sizes {
             for faults in faults {
                 let began = std::time::Instant::now();
-                let all = exchange(*size, &config(&devices, variant, *faults), lens);
+                let config = config(&devices, variant, *faults);
+                let what = format!("{variant:?}, {size} ranks, {}", faults.unwrap_or("no faults"));
+                println!("{what}");
+                let all = ranks::exchange(*size, |_| config.clone(), lens);
                 let total = |counter: fn(&Statistics) -> u64| all.iter().map(counter).sum::<u64>();
                 println!(
-                    "{variant:?}, {size} ranks, {}: {} multicast, {} reliable, {} reports, {} fetched, \
-                     {} lost; {:.1} s",
-                    faults.unwrap_or("no faults"),
+                    "  {} multicast, {} reliable, {} reports, {} fetched, {} lost; {:.1} s",
                     total(|one| one.multicast_sent),
                     total(|one| one.reliable_sent),
                     total(|one| one.reports_written),
@@ -117,7 +118,7 @@ pub fn try_all(variants: &[Variant], sizes: &[u32], faults: &[Option<&str>], len
                     began.elapsed().as_secs_f64()
                 );
                 if faults.is_some() && total(|one| one.multicast_sent) > 0 {
-                    assert!(total(|one| one.lost) > 0, "nothing was lost: {all:?}");
+                    assert!(total(|one| one.lost) > 0, "{what}: nothing was lost: {all:?}");
                 }
             }
         }
