@@ -20,6 +20,7 @@
 //! # Features
 //! - `verbs` (default): [`verbs`], [`rdma`] and [`broadcast`], which need libibverbs and librdmacm.
 //! - `cli` (default): the command `verbcast`.
+//! - `serde`: [`driver::Statistics`] can be serialised; `cli` turns it on.
 //! - `rdma-sys`: takes contexts that a program opened through the crate `rdma-sys`.
 
 #![warn(missing_docs)]

@@ -127,7 +127,7 @@ fn with_computing_root(settings: &[(&str, &str)]) -> u64 {
     let computing = |after| Computing { rank: Rank(0), after, nanos: 10 * MILLISECOND };
     plan.computing = (0..steps).map(computing).collect();
     let outcome = run(&plan, settings);
-    assert!(outcome.total(|statistics| statistics.repaired) > 0, "nothing was lost");
+    assert!(outcome.total().repaired > 0, "nothing was lost");
     (0..steps).map(|step| outcome.latency(step, Rank(0))).max().unwrap()
 }
 
@@ -161,7 +161,7 @@ fn a_message_comes_whole_through_bursts_and_overflow() {
         plan.faults = Faults { burst_begins: 20_000, burst_ends: 200_000, ..Faults::default() };
         plan.depths.receive = 8;
         let outcome = run(&plan, &[("algorithm", algorithm), ("credits", "off")]);
-        assert!(outcome.total(|statistics| statistics.repaired) > 0, "{algorithm}");
+        assert!(outcome.total().repaired > 0, "{algorithm}");
     }
 }
 
@@ -182,7 +182,7 @@ fn lazy_acknowledgements_are_fewer() {
     let reports = |acknowledge: &str| {
         let plan = Plan { interval: 50_000, ..plan(8, 60) };
         let settings = [("algorithm", "window"), ("acknowledge", acknowledge), ("credits", "off")];
-        run(&plan, &settings).total(|statistics| statistics.reports_written)
+        run(&plan, &settings).total().reports_written
     };
     let (each, every, skewed) = (reports("each"), reports("every:10"), reports("skewed:10"));
     assert_eq!(each, 7 * 60);
@@ -199,7 +199,7 @@ fn lost_by_latecomers(late: bool, sync: &str) -> u64 {
         plan.late = (1..8).map(|rank| (Rank(rank), 3 * MILLISECOND)).collect();
     }
     let settings = [("algorithm", "two-stage"), ("run-ahead", "64"), ("sync", sync)];
-    run(&plan, &settings).total(|statistics| statistics.lost)
+    run(&plan, &settings).total().lost
 }
 
 #[test]

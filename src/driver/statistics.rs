@@ -1,55 +1,103 @@
 //! What a rank has sent, received and put right.
 
-/// Counters of one rank on one communicator, since its creation.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Statistics {
-    /// Broadcasts begun.
-    pub operations: u64,
-    /// Fragments sent to the group.
-    pub multicast_sent: u64,
-    /// Fragments received from the group, copies included.
-    pub multicast_received: u64,
-    /// Messages sent over reliable connections.
-    pub reliable_sent: u64,
-    /// Messages received over reliable connections.
-    pub reliable_received: u64,
-    /// Reports written into other ranks' memory.
-    pub reports_written: u64,
-    /// Packets asked for in other ranks' rings.
-    pub fetches: u64,
-    /// Packets that fetches found there.
-    pub fetched: u64,
-    /// Fetches that found another packet, or none yet.
-    pub missed: u64,
-    /// Fragments whose multicast had not come when their operation completed here.
-    pub lost: u64,
-    /// Fragments that came first over a reliable connection, sent or fetched.
-    pub repaired: u64,
-    /// Copies of a fragment that had come by the same way before.
-    pub duplicates: u64,
-    /// Second copies that the protocol sends by design.
-    pub redundant: u64,
-    /// Fragments of operations that had ended here.
-    pub late: u64,
-    /// Datagrams of operations that had not begun here, dropped for want of buffers to keep them.
-    pub overflowed: u64,
-    /// Packets of other communicators, or of no verbcast at all.
-    pub foreign: u64,
-    /// Packets of this communicator with a wrong CRC or length.
-    pub damaged: u64,
-    /// Packets of this communicator that make no sense in its protocol.
-    pub rejected: u64,
-    /// Fragments sent out of their message's memory, without a copy.
-    pub sent_in_place: u64,
-    /// Fragments received right into their message's memory.
-    pub received_in_place: u64,
-    /// Datagrams received where another fragment was expected, and moved away.
-    pub moved: u64,
-    /// Times that receives posted for a message's memory were left over and had to be taken back, with
-    /// all others. Datagrams that came meanwhile are lost.
-    pub receive_flushes: u64,
-    /// Times that memory of messages was registered with the device.
-    pub registrations: u64,
-    /// Broadcasts, and buffers handed out, for which memory was found registered.
-    pub registration_hits: u64,
+use std::iter::Sum;
+use std::ops::AddAssign;
+
+/// Makes a struct of counters, and its addition from the same list of them.
+macro_rules! counters {
+    (
+        $(#[$meta:meta])*
+        pub struct $name:ident { $($(#[$field_meta:meta])* pub $field:ident: u64,)* }
+    ) => {
+        $(#[$meta])*
+        pub struct $name { $($(#[$field_meta])* pub $field: u64,)* }
+
+        impl AddAssign for $name {
+            fn add_assign(&mut self, other: $name) {
+                $(self.$field += other.$field;)*
+            }
+        }
+    };
+}
+
+counters! {
+    /// Counters of one rank on one communicator, since its creation; or the sums over several ranks.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+    pub struct Statistics {
+        /// Broadcasts begun.
+        pub operations: u64,
+        /// Fragments sent to the group.
+        pub multicast_sent: u64,
+        /// Fragments received from the group, copies included.
+        pub multicast_received: u64,
+        /// Messages sent over reliable connections.
+        pub reliable_sent: u64,
+        /// Messages received over reliable connections.
+        pub reliable_received: u64,
+        /// Reports written into other ranks' memory.
+        pub reports_written: u64,
+        /// Packets asked for in other ranks' rings.
+        pub fetches: u64,
+        /// Packets that fetches found there.
+        pub fetched: u64,
+        /// Fetches that found another packet, or none yet.
+        pub missed: u64,
+        /// Fragments whose multicast had not come when their operation completed here.
+        pub lost: u64,
+        /// Fragments that came first over a reliable connection, sent or fetched.
+        pub repaired: u64,
+        /// Copies of a fragment that had come by the same way before.
+        pub duplicates: u64,
+        /// Second copies that the protocol sends by design.
+        pub redundant: u64,
+        /// Fragments of operations that had ended here.
+        pub late: u64,
+        /// Datagrams of operations that had not begun here, dropped for want of buffers to keep them.
+        pub overflowed: u64,
+        /// Packets of other communicators, or of no verbcast at all.
+        pub foreign: u64,
+        /// Packets of this communicator with a wrong CRC or length.
+        pub damaged: u64,
+        /// Packets of this communicator that make no sense in its protocol.
+        pub rejected: u64,
+        /// Fragments sent out of their message's memory, without a copy.
+        pub sent_in_place: u64,
+        /// Fragments received right into their message's memory.
+        pub received_in_place: u64,
+        /// Datagrams received where another fragment was expected, and moved away.
+        pub moved: u64,
+        /// Times that receives posted for a message's memory were left over and had to be taken back,
+        /// with all others. Datagrams that came meanwhile are lost.
+        pub receive_flushes: u64,
+        /// Times that memory of messages was registered with the device.
+        pub registrations: u64,
+        /// Broadcasts, and buffers handed out, for which memory was found registered.
+        pub registration_hits: u64,
+    }
+}
+
+impl Sum for Statistics {
+    fn sum<I: Iterator<Item = Statistics>>(ranks: I) -> Statistics {
+        ranks.fold(Statistics::default(), |mut sum, rank| {
+            sum += rank;
+            sum
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_counter_is_summed_by_itself() {
+        let ranks = [
+            Statistics { operations: 1, lost: 3, ..Statistics::default() },
+            Statistics { lost: 4, registration_hits: 5, ..Statistics::default() },
+        ];
+        let both =
+            Statistics { operations: 1, lost: 7, registration_hits: 5, ..Statistics::default() };
+        assert_eq!(ranks.into_iter().sum::<Statistics>(), both);
+    }
 }

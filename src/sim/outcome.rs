@@ -39,9 +39,9 @@ impl Outcome {
         last.saturating_sub(self.calls[step][root.index()].began)
     }
 
-    /// A counter, over all ranks.
-    pub fn total(&self, counter: impl Fn(&Statistics) -> u64) -> u64 {
-        self.statistics.iter().map(counter).sum()
+    /// The counters, over all ranks.
+    pub fn total(&self) -> Statistics {
+        self.statistics.iter().copied().sum()
     }
 }
 

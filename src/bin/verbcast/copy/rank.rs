@@ -5,7 +5,7 @@ use super::decide::{blame, decide};
 use super::destination::{Destination, Partial};
 use super::plan;
 use super::progress::Progress;
-use super::report::{Counters, RankReport, Summary};
+use super::report::{RankReport, Summary};
 use super::source::Source;
 use super::transfer::{self, End, Trouble};
 use crate::cli::CopyArgs;
@@ -77,7 +77,7 @@ fn report(caster: &Broadcaster, hash: [u8; 32]) -> Result<Vec<u8>, String> {
         rank: caster.rank().0,
         device: caster.description().device.clone(),
         sha256: hex(&hash),
-        counters: Counters::from(caster.statistics()),
+        counters: caster.statistics(),
     };
     serde_json::to_vec(&report).map_err(|error| blame(caster.rank(), error))
 }

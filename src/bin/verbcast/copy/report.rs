@@ -23,97 +23,13 @@ impl Report {
     }
 }
 
-/// Packets of one rank, or of all.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Counters {
-    pub multicast_sent: u64,
-    pub multicast_received: u64,
-    pub reliable_sent: u64,
-    pub reliable_received: u64,
-    pub lost: u64,
-    pub repaired: u64,
-    pub duplicates: u64,
-    pub redundant: u64,
-    pub late: u64,
-    pub overflowed: u64,
-    pub foreign: u64,
-    pub damaged: u64,
-    pub sent_in_place: u64,
-    pub received_in_place: u64,
-    pub moved: u64,
-    pub receive_flushes: u64,
-    pub registrations: u64,
-    pub registration_hits: u64,
-}
-
-impl From<Statistics> for Counters {
-    fn from(s: Statistics) -> Self {
-        Counters {
-            multicast_sent: s.multicast_sent,
-            multicast_received: s.multicast_received,
-            reliable_sent: s.reliable_sent,
-            reliable_received: s.reliable_received,
-            lost: s.lost,
-            repaired: s.repaired,
-            duplicates: s.duplicates,
-            redundant: s.redundant,
-            late: s.late,
-            overflowed: s.overflowed,
-            foreign: s.foreign,
-            damaged: s.damaged,
-            sent_in_place: s.sent_in_place,
-            received_in_place: s.received_in_place,
-            moved: s.moved,
-            receive_flushes: s.receive_flushes,
-            registrations: s.registrations,
-            registration_hits: s.registration_hits,
-        }
-    }
-}
-
-impl Counters {
-    fn add(&mut self, other: &Counters) {
-        self.multicast_sent += other.multicast_sent;
-        self.multicast_received += other.multicast_received;
-        self.reliable_sent += other.reliable_sent;
-        self.reliable_received += other.reliable_received;
-        self.lost += other.lost;
-        self.repaired += other.repaired;
-        self.duplicates += other.duplicates;
-        self.redundant += other.redundant;
-        self.late += other.late;
-        self.overflowed += other.overflowed;
-        self.foreign += other.foreign;
-        self.damaged += other.damaged;
-        self.sent_in_place += other.sent_in_place;
-        self.received_in_place += other.received_in_place;
-        self.moved += other.moved;
-        self.receive_flushes += other.receive_flushes;
-        self.registrations += other.registrations;
-        self.registration_hits += other.registration_hits;
-    }
-
-    fn row(&self, rank: &str, device: &str) -> String {
-        format!(
-            "{rank:>5}  {device:<10} {:>10} {:>10} {:>8} {:>8} {:>10} {:>8} {:>8}\n",
-            self.multicast_sent,
-            self.multicast_received,
-            self.lost,
-            self.repaired,
-            self.duplicates,
-            self.foreign,
-            self.damaged
-        )
-    }
-}
-
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RankReport {
     pub rank: u32,
     pub device: String,
     pub sha256: String,
     #[serde(flatten)]
-    pub counters: Counters,
+    pub counters: Statistics,
 }
 
 /// A copy that has succeeded at every rank.
@@ -134,7 +50,7 @@ pub struct Summary {
     /// Packets that the root has multicast.
     pub packets_multicast: u64,
     pub ranks: Vec<RankReport>,
-    pub total: Counters,
+    pub total: Statistics,
 }
 
 impl Summary {
@@ -145,10 +61,7 @@ impl Summary {
         payload: usize,
         ranks: Vec<RankReport>,
     ) -> Summary {
-        let mut total = Counters::default();
-        for report in &ranks {
-            total.add(&report.counters);
-        }
+        let total = ranks.iter().map(|report| report.counters).sum();
         let payload = payload.max(1) as u64;
         let packets = |bytes: u64| bytes.div_ceil(payload);
         let rate = if seconds > 0.0 { plan.length as f64 / 1e6 / seconds } else { 0.0 };
@@ -193,7 +106,8 @@ impl Summary {
             self.packet_payload
         );
         // Writing to a String does not fail.
-        let Counters { sent_in_place, received_in_place, moved, receive_flushes, .. } = self.total;
+        let Statistics { sent_in_place, received_in_place, moved, receive_flushes, .. } =
+            self.total;
         let _ = writeln!(
             text,
             "without a copy: {sent_in_place} packets sent, {received_in_place} received; {moved} were \
@@ -213,8 +127,36 @@ impl Summary {
             "damaged"
         );
         for report in &self.ranks {
-            text += &report.counters.row(&report.rank.to_string(), &report.device);
+            text += &row(&report.counters, &report.rank.to_string(), &report.device);
         }
-        text + &self.total.row("total", "")
+        text + &row(&self.total, "total", "")
+    }
+}
+
+fn row(counters: &Statistics, rank: &str, device: &str) -> String {
+    format!(
+        "{rank:>5}  {device:<10} {:>10} {:>10} {:>8} {:>8} {:>10} {:>8} {:>8}\n",
+        counters.multicast_sent,
+        counters.multicast_received,
+        counters.lost,
+        counters.repaired,
+        counters.duplicates,
+        counters.foreign,
+        counters.damaged
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_ranks_report_is_read_as_it_was_written() {
+        let counters = Statistics { lost: 3, registration_hits: 5, ..Statistics::default() };
+        let report =
+            RankReport { rank: 1, device: "a".to_owned(), sha256: "b".to_owned(), counters };
+        let text = serde_json::to_string(&report).unwrap();
+        assert!(text.contains("\"lost\":3,"), "the counters stand beside the rank: {text}");
+        assert_eq!(serde_json::from_str::<RankReport>(&text).unwrap().counters, counters);
     }
 }

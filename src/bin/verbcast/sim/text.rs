@@ -4,6 +4,7 @@ use super::report::{Compared, Report, Run, Simulated};
 use super::totals::Totals;
 use crate::units::{bytes, time};
 use std::fmt::{self, Display, Formatter};
+use verbcast::driver::Statistics;
 
 impl Display for Report {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
@@ -127,19 +128,19 @@ impl Display for Compared {
 
 impl Display for Totals {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let Totals { ranks, receive_queue_overflowed } = self;
         writeln!(f, "Over all ranks:")?;
-        let Totals { multicast_sent, multicast_received, lost, repaired, .. } = self;
+        let Statistics { multicast_sent, multicast_received, lost, repaired, .. } = ranks;
         line(f, "  datagrams", format!("{multicast_sent} sent, {multicast_received} received"))?;
         line(f, "  repairs", format!("{repaired} fragments that came first another way"))?;
         line(f, "  lost", format!("{lost} fragments whose datagram had not come at the end"))?;
-        line(f, "  acknowledgements", format!("{} written", self.reports_written))?;
-        line(f, "  reliable messages", format!("{} sent", self.reliable_sent))?;
-        let Totals { redundant, duplicates, late, .. } = self;
+        line(f, "  acknowledgements", format!("{} written", ranks.reports_written))?;
+        line(f, "  reliable messages", format!("{} sent", ranks.reliable_sent))?;
+        let Statistics { redundant, duplicates, late, .. } = ranks;
         let more = format!("{redundant} by design, {duplicates} others, {late} late datagrams");
         line(f, "  second copies", more)?;
-        let Totals { fetches, fetched, missed, .. } = self;
+        let Statistics { fetches, fetched, missed, overflowed, .. } = ranks;
         line(f, "  fetches", format!("{fetches}, {fetched} found, {missed} missed"))?;
-        let Totals { receive_queue_overflowed, overflowed, .. } = self;
         let no_receive = format!("{receive_queue_overflowed} datagrams without a receive");
         line(f, "  overflow", format!("{no_receive}, {overflowed} too early to keep"))
     }
