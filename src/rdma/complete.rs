@@ -1,6 +1,7 @@
 //! Turns completions into reports.
 
 use super::handshake::{Message, Step};
+use super::loans::Source;
 use super::transport::{RdmaTransport, fabric, failed};
 use super::work::Work;
 use crate::protocol::Via;
@@ -180,7 +181,8 @@ impl RdmaTransport {
             // Over the connection it cannot be lost, and this rank may do something else for long.
             let payload = answer.emit();
             let header = self.header(Kind::Connect, &payload);
-            self.connections.send_own(source, &header, &payload).map_err(failed)?;
+            let payload = Source::Bytes(&payload);
+            self.connections.send(source, &header, payload, None).map_err(failed)?;
         }
         self.send_handshake(source, &answer)
     }

@@ -1,8 +1,9 @@
 //! RC connections, made when a rank is first sent to.
 
 use super::connection::{Connection, Pending};
-use super::datagrams::{Tail, fill};
 use super::handshake::{Ends, Handshake, Message, Reaction, Step};
+use super::loans::Source;
+use super::send_slots::SendSlots;
 use super::settings::{RESERVED_SLOTS, Settings};
 use super::work::Work;
 use crate::protocol::Token;
@@ -46,14 +47,9 @@ pub(super) struct Connections {
     departed: VecDeque<(Rank, Instant)>,
     srq: SharedReceiveQueue,
     receives: Pool,
-    sends: Pool,
-    free: Vec<Slot>,
+    sends: SendSlots,
     /// Received and not recycled, by index.
     received: Vec<Option<Slot>>,
-    /// What the sender wants to be told, by slot.
-    tokens: Vec<Option<Token>>,
-    /// Memory of messages that sends use, posted or not, and to whom, by slot.
-    sends_from: Vec<Option<(Rank, Arc<Lease>)>>,
     /// Sends from the ring under way at most on a connection.
     ring_sends: usize,
     requests: u32,
@@ -69,7 +65,7 @@ impl Connections {
         settings: &Settings,
     ) -> Result<Self> {
         let (receives, to_post) = Pool::new(domain, settings.reliable_receive_depth, packet_len)?;
-        let (sends, free) = Pool::new(domain, settings.reliable_send_depth, packet_len)?;
+        let sends = SendSlots::new(domain, settings.reliable_send_depth, packet_len)?;
         let mut srq = SharedReceiveQueue::new(domain, &receives, settings.reliable_receive_depth)?;
         for slot in to_post {
             let id = Work::Receive(slot.index()).id();
@@ -83,10 +79,7 @@ impl Connections {
             srq,
             receives,
             sends,
-            free,
             received: (0..settings.reliable_receive_depth).map(|_| None).collect(),
-            tokens: vec![None; settings.reliable_send_depth as usize],
-            sends_from: vec![None; settings.reliable_send_depth as usize],
             ring_sends: settings.ring_sends(size) as usize,
             requests: settings.connection_requests(size),
             patience: Patience::at_least(settings.ack_timeout),
@@ -100,7 +93,7 @@ impl Connections {
 
     /// Messages of any kind that can be sent now.
     pub fn free_slots(&self) -> usize {
-        self.free.len()
+        self.sends.free()
     }
 
     /// All ranks with a connection, open or not.
@@ -127,7 +120,7 @@ impl Connections {
         }
         let make = |depth| {
             let Fabric { domain, cq, port, fetches, lent, .. } = fabric;
-            let pools = (&self.sends, *fetches);
+            let pools = (self.sends.pool(), *fetches);
             let mut qp = QueuePair::connection(domain, cq, pools, depth, &self.srq)?;
             lent.iter().for_each(|memory| qp.lend(memory));
             qp.bind(*port)?;
@@ -196,70 +189,29 @@ impl Connections {
         }
     }
 
-    /// Sends to a rank whose connection was opened; false where there is no slot.
+    /// Sends to a rank whose connection was opened; false where there is no slot. Nobody is told of the
+    /// delivery without a token.
     pub fn send(
         &mut self,
         rank: Rank,
         header: &[u8; HEADER_LEN],
-        payload: &[u8],
-        token: Token,
+        payload: Source<'_>,
+        token: Option<Token>,
     ) -> Result<bool> {
         let Some(connection) = self.by_rank.get_mut(&rank) else { return Ok(false) };
         if connection.is_broken {
             return Ok(true);
         }
-        let Some(slot) = self.free.pop() else { return Ok(false) };
-        self.tokens[slot.index() as usize] = Some(token);
-        let (slot, len) = fill(&mut self.sends, slot, header, payload);
-        connection.queue.push_back(Pending::Message(slot, len, None));
-        connection.start(rank)?;
-        Ok(true)
-    }
-
-    /// Sends a message of the transport's own, whose delivery nobody is told of; none where there is no slot.
-    pub fn send_own(
-        &mut self,
-        rank: Rank,
-        header: &[u8; HEADER_LEN],
-        payload: &[u8],
-    ) -> Result<()> {
-        let Some(connection) = self.by_rank.get_mut(&rank) else { return Ok(()) };
-        if connection.is_broken {
-            return Ok(());
-        }
-        let Some(slot) = self.free.pop() else { return Ok(()) };
-        self.tokens[slot.index() as usize] = None;
-        let (slot, len) = fill(&mut self.sends, slot, header, payload);
-        connection.queue.push_back(Pending::Message(slot, len, None));
-        connection.start(rank)
-    }
-
-    /// As [`send`](Self::send), with a payload out of a message's memory.
-    pub fn send_with(
-        &mut self,
-        rank: Rank,
-        header: &[u8; HEADER_LEN],
-        tail: Tail,
-        token: Token,
-    ) -> Result<bool> {
-        let Some(connection) = self.by_rank.get_mut(&rank) else { return Ok(false) };
-        if connection.is_broken {
-            return Ok(true);
-        }
-        let Some(slot) = self.free.pop() else { return Ok(false) };
-        let index = slot.index() as usize;
-        self.tokens[index] = Some(token);
-        self.sends_from[index] = Some((rank, Arc::clone(&tail.lease)));
-        let (slot, len) = fill(&mut self.sends, slot, header, &[]);
-        connection.queue.push_back(Pending::Message(slot, len, Some(tail)));
+        let message = self.sends.fill(rank, header, payload, token);
+        let Some(message) = message else { return Ok(false) };
+        connection.queue.push_back(message);
         connection.start(rank)?;
         Ok(true)
     }
 
     /// The ranks that a message's memory is being sent to.
     pub fn receivers_of(&self, lease: &Arc<Lease>) -> Vec<Rank> {
-        let sends = self.sends_from.iter().flatten().filter(|(_, one)| Arc::ptr_eq(one, lease));
-        sends.map(|(rank, _)| *rank).collect()
+        self.sends.receivers_of(lease)
     }
 
     /// Does something over the connection with a rank, which was opened and is not broken.
@@ -310,14 +262,8 @@ impl Connections {
     /// # Safety
     /// A completion of the slot's send was polled, and this is the first time that it is told.
     pub unsafe fn sent(&mut self, slot: u32) -> Option<Token> {
-        let token = self.tokens[slot as usize].take();
-        if let Some((_, lease)) = self.sends_from[slot as usize].take() {
-            // SAFETY: promised by the caller.
-            unsafe { lease.completed() };
-        }
         // SAFETY: promised by the caller.
-        self.free.push(unsafe { self.sends.reclaim(slot) });
-        token
+        unsafe { self.sends.sent(slot) }
     }
 
     /// A receive has ended.
@@ -366,9 +312,7 @@ impl Connections {
         for pending in connection.queue.drain(..) {
             match pending {
                 Pending::Message(slot, ..) => {
-                    self.tokens[slot.index() as usize] = None;
-                    self.sends_from[slot.index() as usize] = None;
-                    self.free.push(slot);
+                    self.sends.give_back(slot);
                     continue;
                 }
                 Pending::Ring(..) => {

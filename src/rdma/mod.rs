@@ -48,6 +48,7 @@ mod prove;
 mod registrations;
 mod reports;
 mod ring;
+mod send_slots;
 mod settings;
 mod survey;
 mod transport;

@@ -243,7 +243,8 @@ impl Transport for RdmaTransport {
         if !self.connections.is_connected(to) {
             self.open(self.now, to)?;
         }
-        match self.connections.send(to, header, payload, token).map_err(failed)? {
+        let payload = Source::Bytes(payload);
+        match self.connections.send(to, header, payload, Some(token)).map_err(failed)? {
             true => Ok(()),
             false => Err(no_slot(&format!("a message to {to}"))),
         }
@@ -394,14 +395,11 @@ impl Transport for RdmaTransport {
         if !self.connections.is_connected(to) {
             self.open(self.now, to)?;
         }
-        let sent = match self.loans.source(op, range)? {
-            Source::Place(tail) => (self.connections.send_with(to, header, tail, token), true),
-            Source::Bytes(payload) => (self.connections.send(to, header, payload, token), false),
-        };
-        match sent {
-            (Ok(true), in_place) => Ok(in_place),
-            (Ok(false), _) => Err(no_slot(&format!("a message to {to}"))),
-            (Err(error), _) => Err(failed(error)),
+        let payload = self.loans.source(op, range)?;
+        let in_place = matches!(payload, Source::Place(_));
+        match self.connections.send(to, header, payload, Some(token)).map_err(failed)? {
+            true => Ok(in_place),
+            false => Err(no_slot(&format!("a message to {to}"))),
         }
     }
 
