@@ -9,8 +9,10 @@
 //! back. One that is lent nothing has nothing to do for it.
 
 mod faults;
+mod faulty;
 
-pub use faults::{FaultError, Faults, Faulty};
+pub use faults::{FaultError, Faults};
+pub use faulty::Faulty;
 
 use crate::protocol::{Counter, Room, Token, Via};
 use crate::rank::{OpId, Rank};

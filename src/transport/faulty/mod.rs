@@ -1,0 +1,293 @@
+//! Faults on purpose: a transport that loses, duplicates and reorders what another receives.
+//!
+//! Only datagrams of the group suffer; a reliable connection stays one. Each rank draws its own
+//! faults from the seed, so that losses are independent, as they are on a fabric.
+
+#[cfg(test)]
+mod tests;
+
+use super::{Arrival, Buffer, Faults, Origin, Park, Placed, Transport, TransportError};
+use crate::protocol::{Counter, Room, Token, Via};
+use crate::rank::{OpId, Rank};
+use crate::time::Instant;
+use crate::wire::HEADER_LEN;
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{Rng, SeedableRng};
+use std::collections::{HashMap, VecDeque};
+use std::ops::Range;
+use std::time::Duration;
+
+/// How long a datagram is set aside at most, where no later one overtakes it.
+const LONGEST_DETOUR: Duration = Duration::from_millis(1);
+
+/// A datagram that waits to be overtaken.
+#[derive(Debug)]
+struct Detour {
+    buffer: Buffer,
+    overtakers_left: u32,
+    until: Instant,
+}
+
+/// A transport whose received datagrams suffer [`Faults`]; without any, it only passes through.
+#[derive(Debug)]
+pub struct Faulty<T> {
+    inner: T,
+    faults: Faults,
+    generator: ChaCha8Rng,
+    detours: Vec<Detour>,
+    due: VecDeque<Buffer>,
+    /// Buffers that are out twice, and must come back as often.
+    twins: HashMap<u32, u32>,
+}
+
+impl<T: Transport> Faulty<T> {
+    /// Wraps the transport of `rank`.
+    pub fn new(inner: T, faults: Faults, rank: Rank) -> Self {
+        let mut generator = ChaCha8Rng::seed_from_u64(faults.seed);
+        generator.set_stream(u64::from(rank.0));
+        Faulty {
+            inner,
+            faults,
+            generator,
+            detours: Vec::new(),
+            due: VecDeque::new(),
+            twins: HashMap::new(),
+        }
+    }
+
+    /// The transport inside.
+    pub fn inner(&self) -> &T {
+        &self.inner
+    }
+
+    /// The transport inside.
+    pub fn inner_mut(&mut self) -> &mut T {
+        &mut self.inner
+    }
+
+    fn happens(&mut self, probability: f64) -> bool {
+        // A fault that cannot happen draws nothing, so that turning one on leaves the others alone.
+        probability > 0.0 && f64::from(self.generator.next_u32()) < probability * 2f64.powi(32)
+    }
+
+    /// Decides a datagram's fate; `Some` where it is delivered now.
+    fn suffer(&mut self, now: Instant, buffer: Buffer) -> Result<Option<Buffer>, TransportError> {
+        for detour in &mut self.detours {
+            detour.overtakers_left = detour.overtakers_left.saturating_sub(1);
+        }
+        if self.happens(self.faults.loss) {
+            self.inner.recycle(buffer)?;
+            return Ok(None);
+        }
+        if self.happens(self.faults.duplicate) {
+            *self.twins.entry(buffer.index).or_default() += 1;
+            self.due.push_back(Buffer { index: buffer.index });
+        }
+        if self.happens(self.faults.reorder) {
+            let overtakers_left = 1 + self.generator.next_u32() % 4;
+            self.detours.push(Detour { buffer, overtakers_left, until: now + LONGEST_DETOUR });
+            return Ok(None);
+        }
+        Ok(Some(buffer))
+    }
+
+    fn end_detours(&mut self, now: Instant) {
+        let ended = |detour: &mut Detour| detour.overtakers_left == 0 || detour.until <= now;
+        self.due.extend(self.detours.extract_if(.., ended).map(|detour| detour.buffer));
+    }
+}
+
+fn by_multicast(buffer: Buffer) -> Arrival {
+    Arrival::Packet { via: Via::Multicast, buffer }
+}
+
+impl<T: Room> Room for Faulty<T> {
+    fn multicast_room(&self) -> usize {
+        self.inner.multicast_room()
+    }
+
+    fn reliable_room(&self, to: Rank) -> usize {
+        self.inner.reliable_room(to)
+    }
+
+    fn report_room(&self, to: Rank) -> usize {
+        self.inner.report_room(to)
+    }
+
+    fn fetch_room(&self, from: Rank) -> usize {
+        self.inner.fetch_room(from)
+    }
+
+    fn is_idle(&self, slot: u32) -> bool {
+        self.inner.is_idle(slot)
+    }
+}
+
+impl<T: Transport> Transport for Faulty<T> {
+    fn packet_len(&self) -> usize {
+        self.inner.packet_len()
+    }
+
+    fn multicast(
+        &mut self,
+        header: &[u8; HEADER_LEN],
+        payload: &[u8],
+    ) -> Result<(), TransportError> {
+        self.inner.multicast(header, payload)
+    }
+
+    fn reliable(
+        &mut self,
+        to: Rank,
+        header: &[u8; HEADER_LEN],
+        payload: &[u8],
+        token: Token,
+    ) -> Result<(), TransportError> {
+        self.inner.reliable(to, header, payload, token)
+    }
+
+    fn ring_len(&self) -> u32 {
+        self.inner.ring_len()
+    }
+
+    fn retain(
+        &mut self,
+        slot: u32,
+        header: &[u8; HEADER_LEN],
+        payload: &[u8],
+    ) -> Result<(), TransportError> {
+        self.inner.retain(slot, header, payload)
+    }
+
+    fn multicast_retained(&mut self, slot: u32) -> Result<(), TransportError> {
+        self.inner.multicast_retained(slot)
+    }
+
+    fn reliable_retained(
+        &mut self,
+        to: Rank,
+        slot: u32,
+        token: Token,
+    ) -> Result<(), TransportError> {
+        self.inner.reliable_retained(to, slot, token)
+    }
+
+    fn report(&mut self, to: Rank, counter: Counter, value: u64) -> Result<(), TransportError> {
+        self.inner.report(to, counter, value)
+    }
+
+    fn fetch(&mut self, from: Rank, slot: u32, token: Token) -> Result<(), TransportError> {
+        self.inner.fetch(from, slot, token)
+    }
+
+    fn notice_room(&self) -> usize {
+        self.inner.notice_room()
+    }
+
+    fn connect(&mut self, peer: Rank) -> Result<(), TransportError> {
+        self.inner.connect(peer)
+    }
+
+    fn is_connected(&self, peer: Rank) -> bool {
+        self.inner.is_connected(peer)
+    }
+
+    fn disconnect(&mut self, now: Instant, peer: Rank) {
+        self.inner.disconnect(now, peer);
+    }
+
+    fn connected(&self) -> Vec<Rank> {
+        self.inner.connected()
+    }
+
+    fn probe(&mut self, peer: Rank) -> Result<(), TransportError> {
+        self.inner.probe(peer)
+    }
+
+    fn poll(&mut self, now: Instant) -> Result<Option<Arrival>, TransportError> {
+        loop {
+            self.end_detours(now);
+            if let Some(buffer) = self.due.pop_front() {
+                return Ok(Some(by_multicast(buffer)));
+            }
+            match self.inner.poll(now)? {
+                Some(Arrival::Packet { via: Via::Multicast, buffer }) => {
+                    if let Some(buffer) = self.suffer(now, buffer)? {
+                        return Ok(Some(by_multicast(buffer)));
+                    }
+                }
+                other => return Ok(other),
+            }
+        }
+    }
+
+    fn bytes(&self, buffer: &Buffer) -> &[u8] {
+        self.inner.bytes(buffer)
+    }
+
+    fn recycle(&mut self, buffer: Buffer) -> Result<(), TransportError> {
+        if let Some(twins) = self.twins.get_mut(&buffer.index) {
+            *twins -= 1;
+            if *twins == 0 {
+                self.twins.remove(&buffer.index);
+            }
+            return Ok(());
+        }
+        self.inner.recycle(buffer)
+    }
+
+    fn payload_elsewhere(&self, buffer: &Buffer) -> Option<&[u8]> {
+        self.inner.payload_elsewhere(buffer)
+    }
+
+    fn lent(&self, op: OpId, range: Range<usize>) -> Option<&[u8]> {
+        self.inner.lent(op, range)
+    }
+
+    fn multicast_lent(
+        &mut self,
+        header: &[u8; HEADER_LEN],
+        op: OpId,
+        range: Range<usize>,
+    ) -> Result<bool, TransportError> {
+        self.inner.multicast_lent(header, op, range)
+    }
+
+    fn reliable_lent(
+        &mut self,
+        to: Rank,
+        header: &[u8; HEADER_LEN],
+        op: OpId,
+        range: Range<usize>,
+        token: Token,
+    ) -> Result<bool, TransportError> {
+        self.inner.reliable_lent(to, header, op, range, token)
+    }
+
+    fn retain_lent(
+        &mut self,
+        slot: u32,
+        header: &[u8; HEADER_LEN],
+        op: OpId,
+        range: Range<usize>,
+    ) -> Result<(), TransportError> {
+        self.inner.retain_lent(slot, header, op, range)
+    }
+
+    fn place(
+        &mut self,
+        op: OpId,
+        range: Range<usize>,
+        from: Origin<'_>,
+    ) -> Result<Option<Placed>, TransportError> {
+        self.inner.place(op, range, from)
+    }
+}
+
+impl<T: Park> Park for Faulty<T> {
+    fn park(&mut self, idle: Duration, at_most: Duration) -> Result<(), TransportError> {
+        let waiting = !self.detours.is_empty() || !self.due.is_empty();
+        let at_most = if waiting { at_most.min(LONGEST_DETOUR) } else { at_most };
+        self.inner.park(idle, at_most)
+    }
+}

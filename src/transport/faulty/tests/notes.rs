@@ -1,0 +1,226 @@
+//! A transport that reports what a test puts in, and notes what is asked of it.
+
+use super::*;
+use crate::rank::Fragment;
+use crate::wire::Kind;
+use std::cell::RefCell;
+use std::fmt::Debug;
+
+#[derive(Debug, Default)]
+pub struct Notes {
+    pub arrivals: VecDeque<Arrival>,
+    pub recycled: Vec<u32>,
+    /// What else was asked.
+    pub asked: RefCell<Vec<String>>,
+}
+
+type Done = Result<(), TransportError>;
+
+impl Notes {
+    fn note(&self, what: &str, about: impl Debug) {
+        self.asked.borrow_mut().push(format!("{what} {about:?}"));
+    }
+
+    fn done(&self, what: &str, about: impl Debug) -> Done {
+        self.note(what, about);
+        Ok(())
+    }
+}
+
+impl Room for Notes {
+    fn multicast_room(&self) -> usize {
+        2
+    }
+
+    fn reliable_room(&self, to: Rank) -> usize {
+        10 + to.index()
+    }
+
+    fn report_room(&self, to: Rank) -> usize {
+        20 + to.index()
+    }
+
+    fn fetch_room(&self, from: Rank) -> usize {
+        30 + from.index()
+    }
+
+    fn is_idle(&self, slot: u32) -> bool {
+        slot == 3
+    }
+}
+
+impl Transport for Notes {
+    fn packet_len(&self) -> usize {
+        99
+    }
+
+    fn multicast(&mut self, header: &[u8; HEADER_LEN], payload: &[u8]) -> Done {
+        self.done("multicast", (header, payload))
+    }
+
+    fn reliable(&mut self, to: Rank, head: &[u8; HEADER_LEN], rest: &[u8], token: Token) -> Done {
+        self.done("reliable", (to, head, rest, token))
+    }
+
+    fn ring_len(&self) -> u32 {
+        64
+    }
+
+    fn retain(&mut self, slot: u32, header: &[u8; HEADER_LEN], payload: &[u8]) -> Done {
+        self.done("retain", (slot, header, payload))
+    }
+
+    fn multicast_retained(&mut self, slot: u32) -> Done {
+        self.done("multicast_retained", slot)
+    }
+
+    fn reliable_retained(&mut self, to: Rank, slot: u32, token: Token) -> Done {
+        self.done("reliable_retained", (to, slot, token))
+    }
+
+    fn report(&mut self, to: Rank, counter: Counter, value: u64) -> Done {
+        self.done("report", (to, counter, value))
+    }
+
+    fn fetch(&mut self, from: Rank, slot: u32, token: Token) -> Done {
+        self.done("fetch", (from, slot, token))
+    }
+
+    fn notice_room(&self) -> usize {
+        5
+    }
+
+    fn connect(&mut self, peer: Rank) -> Done {
+        self.done("connect", peer)
+    }
+
+    fn is_connected(&self, peer: Rank) -> bool {
+        peer == Rank(4)
+    }
+
+    fn disconnect(&mut self, now: Instant, peer: Rank) {
+        self.note("disconnect", (now, peer));
+    }
+
+    fn connected(&self) -> Vec<Rank> {
+        vec![Rank(4)]
+    }
+
+    fn probe(&mut self, peer: Rank) -> Done {
+        self.done("probe", peer)
+    }
+
+    fn poll(&mut self, _: Instant) -> Result<Option<Arrival>, TransportError> {
+        Ok(self.arrivals.pop_front())
+    }
+
+    fn bytes(&self, buffer: &Buffer) -> &[u8] {
+        self.note("bytes", buffer);
+        b"bytes"
+    }
+
+    fn recycle(&mut self, buffer: Buffer) -> Done {
+        self.recycled.push(buffer.index);
+        Ok(())
+    }
+
+    fn payload_elsewhere(&self, buffer: &Buffer) -> Option<&[u8]> {
+        self.note("payload_elsewhere", buffer);
+        Some(b"elsewhere")
+    }
+
+    fn lent(&self, op: OpId, range: Range<usize>) -> Option<&[u8]> {
+        self.note("lent", (op, range));
+        Some(b"lent")
+    }
+
+    fn multicast_lent(
+        &mut self,
+        header: &[u8; HEADER_LEN],
+        op: OpId,
+        range: Range<usize>,
+    ) -> Result<bool, TransportError> {
+        self.note("multicast_lent", (header, op, range));
+        Ok(true)
+    }
+
+    fn reliable_lent(
+        &mut self,
+        to: Rank,
+        header: &[u8; HEADER_LEN],
+        op: OpId,
+        range: Range<usize>,
+        token: Token,
+    ) -> Result<bool, TransportError> {
+        self.note("reliable_lent", (to, header, op, range, token));
+        Ok(true)
+    }
+
+    fn retain_lent(
+        &mut self,
+        slot: u32,
+        header: &[u8; HEADER_LEN],
+        op: OpId,
+        range: Range<usize>,
+    ) -> Done {
+        self.done("retain_lent", (slot, header, op, range))
+    }
+
+    fn place(
+        &mut self,
+        op: OpId,
+        range: Range<usize>,
+        from: Origin<'_>,
+    ) -> Result<Option<Placed>, TransportError> {
+        self.note("place", (op, range, from));
+        Ok(Some(Placed::Copied))
+    }
+}
+
+impl Park for Notes {
+    fn park(&mut self, idle: Duration, at_most: Duration) -> Done {
+        self.done("park", (idle, at_most))
+    }
+}
+
+pub fn token() -> Token {
+    Token { kind: Kind::Fragment, op: OpId(8), fragment: Fragment(9) }
+}
+
+/// Asks once for everything but reports and what a report's buffer needs; the answers.
+pub fn ask_everything(transport: &mut impl Transport) -> String {
+    let (rank, slot, op, token) = (Rank(4), 3, OpId(6), token());
+    let (header, payload) = (&[7; HEADER_LEN], &[1, 2]);
+    let buffer = Buffer { index: 5 };
+    let sent = [
+        transport.multicast(header, payload),
+        transport.reliable(rank, header, payload, token),
+        transport.retain(slot, header, payload),
+        transport.multicast_retained(slot),
+        transport.reliable_retained(rank, slot, token),
+        transport.report(rank, Counter::Consumed, 11),
+        transport.fetch(rank, slot, token),
+        transport.connect(rank),
+        transport.probe(rank),
+        transport.retain_lent(slot, header, op, 1..2),
+    ];
+    transport.disconnect(Instant::ZERO, rank);
+    let lent = [
+        transport.multicast_lent(header, op, 2..3),
+        transport.reliable_lent(rank, header, op, 3..4, token),
+    ];
+    let placed = transport.place(op, 4..5, Origin::Bytes(payload));
+    let rooms = [
+        transport.multicast_room(),
+        transport.reliable_room(rank),
+        transport.report_room(rank),
+        transport.fetch_room(rank),
+        transport.notice_room(),
+        transport.packet_len(),
+        transport.ring_len() as usize,
+    ];
+    let states = (transport.is_idle(slot), transport.is_connected(rank), transport.connected());
+    let bytes = transport.bytes(&buffer);
+    let others = (transport.payload_elsewhere(&buffer), transport.lent(op, 5..6));
+    format!("{sent:?} {lent:?} {placed:?} {rooms:?} {states:?} {bytes:?} {others:?}")
+}
