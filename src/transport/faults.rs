@@ -16,6 +16,13 @@ pub struct Faults {
     pub seed: u64,
 }
 
+impl Faults {
+    /// Whether anything can go wrong.
+    pub fn are_possible(&self) -> bool {
+        [self.loss, self.duplicate, self.reorder].iter().any(|probability| *probability > 0.0)
+    }
+}
+
 /// A fault specification that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FaultError(String);

@@ -13,6 +13,7 @@ use crate::time::Instant;
 use crate::wire::HEADER_LEN;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
+use std::array;
 use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
 use std::time::Duration;
@@ -33,7 +34,8 @@ struct Detour {
 pub struct Faulty<T> {
     inner: T,
     faults: Faults,
-    generator: ChaCha8Rng,
+    /// None where nothing can go wrong.
+    generator: Option<ChaCha8Rng>,
     detours: Vec<Detour>,
     due: VecDeque<Buffer>,
     /// Buffers that are out twice, and must come back as often.
@@ -43,8 +45,11 @@ pub struct Faulty<T> {
 impl<T: Transport> Faulty<T> {
     /// Wraps the transport of `rank`.
     pub fn new(inner: T, faults: Faults, rank: Rank) -> Self {
-        let mut generator = ChaCha8Rng::seed_from_u64(faults.seed);
-        generator.set_stream(u64::from(rank.0));
+        let generator = faults.are_possible().then(|| {
+            let mut generator = ChaCha8Rng::seed_from_u64(faults.seed);
+            generator.set_stream(u64::from(rank.0));
+            generator
+        });
         Faulty {
             inner,
             faults,
@@ -65,26 +70,25 @@ impl<T: Transport> Faulty<T> {
         &mut self.inner
     }
 
-    fn happens(&mut self, probability: f64) -> bool {
-        // A fault that cannot happen draws nothing, so that turning one on leaves the others alone.
-        probability > 0.0 && f64::from(self.generator.next_u32()) < probability * 2f64.powi(32)
-    }
-
     /// Decides a datagram's fate; `Some` where it is delivered now.
     fn suffer(&mut self, now: Instant, buffer: Buffer) -> Result<Option<Buffer>, TransportError> {
+        let Some(generator) = &mut self.generator else { return Ok(Some(buffer)) };
+        // As much is drawn for each datagram whatever can happen, and whatever happens to it, so that
+        // turning one fault on leaves the others alone.
+        let [loss, duplicate, reorder, overtakers] = array::from_fn(|_| generator.next_u32());
         for detour in &mut self.detours {
             detour.overtakers_left = detour.overtakers_left.saturating_sub(1);
         }
-        if self.happens(self.faults.loss) {
+        if happens(self.faults.loss, loss) {
             self.inner.recycle(buffer)?;
             return Ok(None);
         }
-        if self.happens(self.faults.duplicate) {
+        if happens(self.faults.duplicate, duplicate) {
             *self.twins.entry(buffer.index).or_default() += 1;
             self.due.push_back(Buffer { index: buffer.index });
         }
-        if self.happens(self.faults.reorder) {
-            let overtakers_left = 1 + self.generator.next_u32() % 4;
+        if happens(self.faults.reorder, reorder) {
+            let overtakers_left = 1 + overtakers % 4;
             self.detours.push(Detour { buffer, overtakers_left, until: now + LONGEST_DETOUR });
             return Ok(None);
         }
@@ -95,6 +99,10 @@ impl<T: Transport> Faulty<T> {
         let ended = |detour: &mut Detour| detour.overtakers_left == 0 || detour.until <= now;
         self.due.extend(self.detours.extract_if(.., ended).map(|detour| detour.buffer));
     }
+}
+
+fn happens(probability: f64, drawn: u32) -> bool {
+    f64::from(drawn) < probability * 2f64.powi(32)
 }
 
 fn by_multicast(buffer: Buffer) -> Arrival {

@@ -160,6 +160,18 @@ fn a_seed_gives_each_rank_its_own_faults_every_time() {
 }
 
 #[test]
+fn a_fault_that_is_turned_on_leaves_the_others_alone() {
+    let of = |spec| {
+        let mut indices = sorted(received_at_last(&mut faulty(spec, 100)));
+        indices.dedup();
+        indices
+    };
+    let left = of("loss=0.2,seed=7");
+    assert!(left.len() < 100);
+    assert_eq!(of("loss=0.2,dup=0.3,reorder=0.3,seed=7"), left);
+}
+
+#[test]
 fn all_that_is_asked_of_it_is_asked_inside() {
     let mut transport = faulty("loss=1,dup=1,reorder=1", 0);
     let answers = notes::ask_everything(&mut transport);
