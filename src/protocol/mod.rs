@@ -10,6 +10,7 @@
 
 mod bitmap;
 pub mod choice;
+mod config_error;
 mod fragments;
 pub mod options;
 mod ring_peers;
@@ -20,6 +21,7 @@ pub mod unicast;
 pub mod window;
 
 pub use bitmap::Bitmap;
+pub use config_error::ConfigError;
 pub use fragments::Fragments;
 pub use ring_peers::ring_peers;
 pub use transmit::{Counter, Piece, Room, Target, Token, Transmit};

@@ -1,5 +1,6 @@
 //! The parameters of all protocols under the names that users give them.
 
+use super::ConfigError;
 use super::choice::{Algorithm, Table};
 use super::suite::{Parts, Suite};
 use super::two_stage::{self, TwoStage};
@@ -104,6 +105,12 @@ impl fmt::Display for OptionsError {
 }
 
 impl std::error::Error for OptionsError {}
+
+impl From<ConfigError> for OptionsError {
+    fn from(error: ConfigError) -> Self {
+        OptionsError(error.to_string())
+    }
+}
 
 /// Where a suite runs.
 #[derive(Clone, Copy, Debug)]
@@ -318,14 +325,10 @@ impl Options {
     pub fn suite(&self, place: &Place) -> Result<Suite, OptionsError> {
         self.validate(place.receive_depth, place.ring_depth)?;
         let Place { me, size, first, .. } = *place;
-        let refused = |error: &dyn fmt::Display| OptionsError(error.to_string());
-        let two_stage = TwoStage::new(me, size, first, self.two_stage(place));
-        let window = Window::new(me, size, first, self.window(place));
-        let unicast = Unicast::new(me, size, first, self.unicast(place));
         let parts = Parts {
-            two_stage: two_stage.map_err(|error| refused(&error))?,
-            window: window.map_err(|error| refused(&error))?,
-            unicast: unicast.map_err(|error| refused(&error))?,
+            two_stage: TwoStage::new(me, size, first, self.two_stage(place))?,
+            window: Window::new(me, size, first, self.window(place))?,
+            unicast: Unicast::new(me, size, first, self.unicast(place))?,
             history: (self.in_flight + place.reliable_receive_depth) as usize,
             table: if place.multicast { self.table.clone() } else { Table::unicast() },
             fragment_len: place.fragment_len,

@@ -1,9 +1,9 @@
 //! Parameters of the two-stage protocol.
 
+use crate::protocol::ConfigError;
 use crate::rank::{OpId, Rank};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
-use std::fmt;
 use std::time::Duration;
 
 /// How the root is kept from multicasting before anybody listens (Hoefler 2007, section 2.1).
@@ -57,20 +57,6 @@ pub struct Config {
     pub multicast: bool,
 }
 
-/// A parameter that makes no sense.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ConfigError {
-    what: &'static str,
-}
-
-impl fmt::Display for ConfigError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.what)
-    }
-}
-
-impl std::error::Error for ConfigError {}
-
 impl Config {
     pub(super) fn validate(&self) -> Result<(), ConfigError> {
         let what = match self {
@@ -80,7 +66,7 @@ impl Config {
             Config { in_flight: 0x1000_0000.., .. } => "too many operations in flight to number",
             _ => return Ok(()),
         };
-        Err(ConfigError { what })
+        Err(ConfigError(what))
     }
 }
 

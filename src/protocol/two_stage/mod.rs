@@ -30,11 +30,11 @@ mod root_delay;
 #[cfg(test)]
 mod tests;
 
-pub use config::{Config, ConfigError, Synchronisation};
+pub use config::{Config, Synchronisation};
 
 use super::{
-    Core, Disposition, Event, Fragments, Incoming, Piece, Room, StartError, Target, Timer, Token,
-    Transmit, Via, ring_peers,
+    ConfigError, Core, Disposition, Event, Fragments, Incoming, Piece, Room, StartError, Target,
+    Timer, Token, Transmit, Via, ring_peers,
 };
 use crate::rank::{Fragment, OpId, Rank};
 use crate::time::Instant;

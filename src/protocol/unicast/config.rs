@@ -1,7 +1,7 @@
 //! Parameters of the unicast family.
 
 use super::routes::Algorithm;
-use std::fmt;
+use crate::protocol::ConfigError;
 
 /// Parameters of the unicast family, the same at every rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,20 +16,6 @@ pub struct Config {
     pub eager: u32,
 }
 
-/// A parameter that makes no sense.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ConfigError {
-    what: &'static str,
-}
-
-impl fmt::Display for ConfigError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.what)
-    }
-}
-
-impl std::error::Error for ConfigError {}
-
 impl Config {
     pub(super) fn validate(&self) -> Result<(), ConfigError> {
         let what = match self {
@@ -39,6 +25,6 @@ impl Config {
             Config { eager: 0, .. } => "a rank must be allowed one packet at another",
             _ => return Ok(()),
         };
-        Err(ConfigError { what })
+        Err(ConfigError(what))
     }
 }

@@ -12,12 +12,12 @@ mod routes;
 #[cfg(test)]
 mod tests;
 
-pub use config::{Config, ConfigError};
+pub use config::Config;
 pub use routes::Algorithm;
 
 use super::{
-    Bitmap, Core, Counter, Disposition, Event, Fragments, Incoming, Piece, Room, StartError,
-    Target, Timer, Token, Transmit, Via, ring_peers,
+    Bitmap, ConfigError, Core, Counter, Disposition, Event, Fragments, Incoming, Piece, Room,
+    StartError, Target, Timer, Token, Transmit, Via, ring_peers,
 };
 use crate::rank::{Fragment, OpId, Rank};
 use crate::time::Instant;

@@ -2,8 +2,8 @@
 
 use super::groups::Repairers;
 use super::patience::Bounds;
+use crate::protocol::ConfigError;
 use crate::rank::{OpId, Rank};
-use std::fmt;
 use std::time::Duration;
 
 /// When a rank acknowledges (Liu 2004, section 4.4).
@@ -71,20 +71,6 @@ pub struct Config {
     pub patience: Bounds,
 }
 
-/// A parameter that makes no sense.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ConfigError {
-    what: &'static str,
-}
-
-impl fmt::Display for ConfigError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.what)
-    }
-}
-
-impl std::error::Error for ConfigError {}
-
 impl Config {
     /// The sliding window of Liu 2004, section 4.2, with every acknowledgement by an RDMA write, and
     /// repair by the receiver.
@@ -133,7 +119,7 @@ impl Config {
             }
             _ => return Ok(()),
         };
-        Err(ConfigError { what })
+        Err(ConfigError(what))
     }
 
     /// Whether `me` acknowledges the broadcast `op` (Liu 2004, section 4.4).

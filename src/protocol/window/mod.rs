@@ -38,15 +38,15 @@ mod pull;
 mod report;
 mod ring;
 mod seq;
-pub use config::{Acknowledge, By, Config, ConfigError, Repair};
+pub use config::{Acknowledge, By, Config, Repair};
 pub use groups::{Groups, Repairers};
 pub use patience::Bounds;
 pub use report::Report;
 pub use seq::Seq;
 
 use super::{
-    Core, Counter, Disposition, Event, Fragments, Incoming, Piece, Room, StartError, Target, Timer,
-    Token, Transmit, Via, ring_peers,
+    ConfigError, Core, Counter, Disposition, Event, Fragments, Incoming, Piece, Room, StartError,
+    Target, Timer, Token, Transmit, Via, ring_peers,
 };
 use crate::rank::{Fragment, OpId, Rank};
 use crate::time::Instant;
