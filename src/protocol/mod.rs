@@ -11,9 +11,12 @@
 mod bitmap;
 pub mod choice;
 mod config_error;
+mod departure;
+mod disagreement;
 mod fragments;
 pub mod options;
 mod ring_peers;
+mod start;
 pub mod suite;
 mod transmit;
 pub mod two_stage;
@@ -24,12 +27,14 @@ pub use bitmap::Bitmap;
 pub use config_error::ConfigError;
 pub use fragments::Fragments;
 pub use ring_peers::ring_peers;
+pub use start::StartError;
 pub use transmit::{Counter, Piece, Room, Target, Token, Transmit};
 
 use crate::rank::{Fragment, OpId, Rank};
 use crate::time::Instant;
 use crate::wire::Kind;
-use std::fmt;
+use departure::Departure;
+use start::Limits;
 use std::ops::Range;
 
 /// How a packet came.
@@ -116,38 +121,6 @@ pub enum Timer {
     /// An acknowledgement that found nothing to go along with is due.
     Acknowledgement,
 }
-
-/// Why an operation cannot begin.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum StartError {
-    /// As many operations are in flight as the core was configured for.
-    TooManyInFlight(u32),
-    /// The root is not a rank of the communicator.
-    NoSuchRoot {
-        /// The root that was asked for.
-        root: Rank,
-        /// The number of ranks.
-        size: u32,
-    },
-    /// The message has more fragments than the header can number.
-    TooLong(u64),
-}
-
-impl fmt::Display for StartError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            StartError::TooManyInFlight(most) => {
-                write!(f, "{most} broadcasts are in flight, which is the most allowed")
-            }
-            StartError::NoSuchRoot { root, size } => {
-                write!(f, "root {} is not one of the {size} ranks", root.0)
-            }
-            StartError::TooLong(len) => write!(f, "a message of {len} bytes is too long"),
-        }
-    }
-}
-
-impl std::error::Error for StartError {}
 
 /// A protocol core. The module's documentation has the calling contract.
 pub trait Core {

@@ -16,7 +16,7 @@ use super::two_stage::TwoStage;
 use super::unicast::{self, Unicast};
 use super::window::{self, Repairers, Window};
 use super::{
-    Core, Counter, Disposition, Event, Fragments, Incoming, Room, StartError, Timer, Token,
+    Core, Counter, Departure, Disposition, Event, Incoming, Limits, Room, StartError, Timer, Token,
     Transmit, ring_peers,
 };
 use crate::rank::{OpId, Rank};
@@ -87,7 +87,7 @@ pub struct Suite {
     /// Operations that the caller has begun, but their protocols have not.
     waiting: VecDeque<Waiting>,
     now: Instant,
-    departed: Vec<(Rank, OpId)>,
+    departed: Vec<Departure>,
     events: VecDeque<Event>,
 }
 
@@ -238,11 +238,7 @@ impl Suite {
         };
         let entry = Entry { lane, inner, is_complete: false, is_quiescent: false };
         self.entries.push_back(entry);
-        for (rank, next) in self.departed.clone() {
-            if op.after(next) >= 0 {
-                self.left_before(op, rank);
-            }
-        }
+        self.events.extend(self.departed.iter().filter_map(|left| left.disagreement(op)));
         Ok(())
     }
 
@@ -250,16 +246,10 @@ impl Suite {
         // Those behind one that is not quiescent count, as each protocol counts its own.
         let first = self.entries.iter().position(|entry| !entry.is_quiescent);
         let begun = first.map_or(0, |first| self.entries.len() - first);
-        if root.0 >= self.size {
-            return Err(StartError::NoSuchRoot { root, size: self.size });
-        }
-        if begun + self.waiting.len() >= self.parts.in_flight as usize {
-            return Err(StartError::TooManyInFlight(self.parts.in_flight));
-        }
-        match Fragments::new(len, self.parts.fragment_len) {
-            Some(cut) if cut.count() <= window::MOST_FRAGMENTS => Ok(()),
-            _ => Err(StartError::TooLong(len)),
-        }
+        let Parts { in_flight, fragment_len, .. } = self.parts;
+        let fragments = window::MOST_FRAGMENTS;
+        let limits = Limits { size: self.size, in_flight, fragment_len, fragments };
+        limits.admit(root, len, begun + self.waiting.len()).map(drop)
     }
 
     fn settle(&mut self) {
@@ -273,11 +263,6 @@ impl Suite {
             self.entries.pop_front();
             self.first = self.first.next();
         }
-    }
-
-    fn left_before(&mut self, op: OpId, rank: Rank) {
-        let what = format!("it left before {op}");
-        self.events.push_back(Event::Disagreement { op, rank, what });
     }
 }
 
@@ -351,11 +336,10 @@ impl Core for Suite {
 
     fn handle_departed(&mut self, now: Instant, rank: Rank, next: OpId) {
         self.now = now;
-        self.departed.push((rank, next));
+        let departure = Departure { rank, next };
+        self.departed.push(departure);
         let begun = (0..self.entries.len() as u32).map(|index| self.first.plus(index));
-        for op in begun.filter(|op| op.after(next) >= 0).collect::<Vec<_>>() {
-            self.left_before(op, rank);
-        }
+        self.events.extend(begun.filter_map(|op| departure.disagreement(op)));
         for lane in LANES {
             // What it left out is told above; to the protocols it took part in everything.
             let inner = self.lane(lane).next_op().plus(i32::MAX as u32 / 2);

@@ -33,8 +33,8 @@ mod tests;
 pub use config::{Config, Synchronisation};
 
 use super::{
-    ConfigError, Core, Disposition, Event, Fragments, Incoming, Piece, Room, StartError, Target,
-    Timer, Token, Transmit, Via, ring_peers,
+    ConfigError, Core, Departure, Disposition, Event, Incoming, Limits, Piece, Room, StartError,
+    Target, Timer, Token, Transmit, Via, disagreement, ring_peers,
 };
 use crate::rank::{Fragment, OpId, Rank};
 use crate::time::Instant;
@@ -67,8 +67,8 @@ pub struct TwoStage {
     root_delay: Option<RootDelay>,
     /// Whether this rank lost fragments of the multicast in the last operation that it completed.
     has_lost: bool,
-    /// Ranks of the ring that left, and the first operation that they left out.
-    departed: Vec<(Rank, OpId)>,
+    /// Ranks of the ring that left.
+    departed: Vec<Departure>,
     events: VecDeque<Event>,
 }
 
@@ -173,17 +173,9 @@ impl TwoStage {
             return Disposition::Late;
         }
         let Some(operation) = self.operation(packet.op) else { return Disposition::Hold };
-        let cut = operation.cut;
-        if packet.message_len != cut.message_len() as u64 {
-            let what = format!(
-                "it broadcasts {} bytes where this rank expects {}",
-                packet.message_len,
-                cut.message_len()
-            );
-            return self.disagree(packet.op, packet.source, what);
-        }
-        if packet.via == Via::Multicast && packet.source != operation.root {
-            let what = format!("it is root itself where this rank expects {}", operation.root);
+        let (cut, root) = (operation.cut, operation.root);
+        let length = disagreement::in_length(packet, &cut);
+        if let Some(what) = length.or_else(|| disagreement::in_root(packet, root)) {
             return self.disagree(packet.op, packet.source, what);
         }
         let Some(range) = cut.range(packet.fragment) else { return Disposition::Reject };
@@ -272,12 +264,11 @@ impl TwoStage {
 
     /// Applies a departure to one operation: what the rank took part in needs nothing more of it,
     /// and what it did not take part in cannot be.
-    fn apply_departure(&mut self, op: OpId, rank: Rank, next: OpId) {
+    fn apply_departure(&mut self, op: OpId, departure: Departure) {
         let successor = self.successor();
-        if op.after(next) >= 0 {
-            let what = format!("it left before {op}");
-            self.events.push_back(Event::Disagreement { op, rank, what });
-        } else if rank == successor
+        if let Some(disagreement) = departure.disagreement(op) {
+            self.events.push_back(disagreement);
+        } else if departure.rank == successor
             && let Some(operation) = self.operation(op)
         {
             let released = operation.release_chain();
@@ -289,13 +280,9 @@ impl TwoStage {
 
 impl Core for TwoStage {
     fn start(&mut self, now: Instant, root: Rank, len: u64) -> Result<OpId, StartError> {
-        if root.0 >= self.size {
-            return Err(StartError::NoSuchRoot { root, size: self.size });
-        }
-        if self.operations.len() as u32 >= self.config.in_flight {
-            return Err(StartError::TooManyInFlight(self.config.in_flight));
-        }
-        let cut = Fragments::new(len, self.config.fragment_len).ok_or(StartError::TooLong(len))?;
+        let Config { in_flight, fragment_len, .. } = self.config;
+        let limits = Limits { size: self.size, in_flight, fragment_len, fragments: u32::MAX };
+        let cut = limits.admit(root, len, self.operations.len())?;
         let op = self.next_op();
         let is_root = root == self.me;
         let forwards = self.size > 1 && root != self.successor();
@@ -327,8 +314,8 @@ impl Core for TwoStage {
             self.expected += u64::from(cut.count());
         }
         self.settle(op);
-        for (rank, next) in self.departed.clone() {
-            self.apply_departure(op, rank, next);
+        for departure in self.departed.clone() {
+            self.apply_departure(op, departure);
         }
         Ok(op)
     }
@@ -362,13 +349,14 @@ impl Core for TwoStage {
         if !self.peers.contains(&rank) {
             return;
         }
-        self.departed.push((rank, next));
+        let departure = Departure { rank, next };
+        self.departed.push(departure);
         if rank == self.predecessor() {
             // What it had to forward came before its farewell.
             self.expected = 0;
         }
         for op in self.in_flight() {
-            self.apply_departure(op, rank, next);
+            self.apply_departure(op, departure);
             self.settle(op);
         }
     }

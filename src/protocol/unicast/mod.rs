@@ -16,8 +16,8 @@ pub use config::Config;
 pub use routes::Algorithm;
 
 use super::{
-    Bitmap, ConfigError, Core, Counter, Disposition, Event, Fragments, Incoming, Piece, Room,
-    StartError, Target, Timer, Token, Transmit, Via, ring_peers,
+    Bitmap, ConfigError, Core, Counter, Departure, Disposition, Event, Fragments, Incoming, Limits,
+    Piece, Room, StartError, Target, Timer, Token, Transmit, Via, disagreement, ring_peers,
 };
 use crate::rank::{Fragment, OpId, Rank};
 use crate::time::Instant;
@@ -66,7 +66,7 @@ pub struct Unicast {
     first: OpId,
     outbox: Outbox,
     credits: Credits,
-    departed: Vec<(Rank, OpId)>,
+    departed: Vec<Departure>,
     events: VecDeque<Event>,
 }
 
@@ -103,13 +103,9 @@ impl Unicast {
         len: u64,
         algorithm: Algorithm,
     ) -> Result<OpId, StartError> {
-        if root.0 >= self.size {
-            return Err(StartError::NoSuchRoot { root, size: self.size });
-        }
-        if self.operations.len() as u32 >= self.config.in_flight {
-            return Err(StartError::TooManyInFlight(self.config.in_flight));
-        }
-        let cut = Fragments::new(len, self.config.fragment_len).ok_or(StartError::TooLong(len))?;
+        let Config { in_flight, fragment_len, .. } = self.config;
+        let limits = Limits { size: self.size, in_flight, fragment_len, fragments: u32::MAX };
+        let cut = limits.admit(root, len, self.operations.len())?;
         let op = self.next_op();
         let count = cut.count();
         let is_root = root == self.me;
@@ -128,9 +124,7 @@ impl Unicast {
             (0..count).for_each(|fragment| self.pass_on(op, Fragment(fragment)));
         }
         self.settle();
-        for (rank, next) in self.departed.clone() {
-            self.apply_departure(op, rank, next);
-        }
+        self.events.extend(self.departed.iter().filter_map(|left| left.disagreement(op)));
         Ok(op)
     }
 
@@ -192,12 +186,7 @@ impl Unicast {
         self.credits.consumed(packet.source);
         let Some(operation) = self.operation(packet.op) else { return Disposition::Reject };
         let Operation { algorithm, root, cut, .. } = *operation;
-        if packet.message_len != cut.message_len() as u64 {
-            let what = format!(
-                "it broadcasts {} bytes where this rank expects {}",
-                packet.message_len,
-                cut.message_len()
-            );
+        if let Some(what) = disagreement::in_length(packet, &cut) {
             return self.disagree(packet.op, packet.source, what);
         }
         let Some(range) = cut.range(packet.fragment) else { return Disposition::Reject };
@@ -243,13 +232,6 @@ impl Unicast {
         let piece = Piece { kind: Kind::Fragment, op, fragment, message_len, report };
         self.settle();
         Some(Transmit::Send { target: Target::Rank(to), piece, range })
-    }
-
-    fn apply_departure(&mut self, op: OpId, rank: Rank, next: OpId) {
-        if op.after(next) >= 0 {
-            let what = format!("it left before {op}");
-            self.events.push_back(Event::Disagreement { op, rank, what });
-        }
     }
 
     /// A rank takes nothing more.
@@ -308,10 +290,10 @@ impl Core for Unicast {
     }
 
     fn handle_departed(&mut self, _now: Instant, rank: Rank, next: OpId) {
-        self.departed.push((rank, next));
-        for index in 0..self.operations.len() as u32 {
-            self.apply_departure(self.first.plus(index), rank, next);
-        }
+        let departure = Departure { rank, next };
+        self.departed.push(departure);
+        let begun = (0..self.operations.len() as u32).map(|index| self.first.plus(index));
+        self.events.extend(begun.filter_map(|op| departure.disagreement(op)));
         self.release(rank);
     }
 

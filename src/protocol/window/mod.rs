@@ -45,8 +45,8 @@ pub use report::Report;
 pub use seq::Seq;
 
 use super::{
-    ConfigError, Core, Counter, Disposition, Event, Fragments, Incoming, Piece, Room, StartError,
-    Target, Timer, Token, Transmit, Via, ring_peers,
+    ConfigError, Core, Counter, Departure, Disposition, Event, Incoming, Limits, Piece, Room,
+    StartError, Target, Timer, Token, Transmit, Via, disagreement, ring_peers,
 };
 use crate::rank::{Fragment, OpId, Rank};
 use crate::time::Instant;
@@ -104,7 +104,7 @@ pub struct Window {
     laggard: Option<(Rank, Seq)>,
     debts: Debts,
     pull: Pull,
-    departed: Vec<(Rank, OpId)>,
+    departed: Vec<Departure>,
     events: VecDeque<Event>,
     now: Instant,
 }
@@ -162,16 +162,9 @@ impl Window {
         repairers: Repairers,
     ) -> Result<OpId, StartError> {
         self.now = now;
-        if root.0 >= self.size {
-            return Err(StartError::NoSuchRoot { root, size: self.size });
-        }
-        if self.operations.len() as u32 >= self.config.in_flight {
-            return Err(StartError::TooManyInFlight(self.config.in_flight));
-        }
-        let cut = Fragments::new(len, self.config.fragment_len).ok_or(StartError::TooLong(len))?;
-        if cut.count() > MOST_FRAGMENTS {
-            return Err(StartError::TooLong(len));
-        }
+        let Config { in_flight, fragment_len, .. } = self.config;
+        let limits = Limits { size: self.size, in_flight, fragment_len, fragments: MOST_FRAGMENTS };
+        let cut = limits.admit(root, len, self.operations.len())?;
         let op = self.next_op();
         let groups = Groups::new(repairers, self.size);
         let operation = Operation::new(self.me, root, groups, cut, self.next_seq);
@@ -187,9 +180,7 @@ impl Window {
             self.pull.begin(now);
         }
         self.settle();
-        for (rank, next) in self.departed.clone() {
-            self.apply_departure(op, rank, next);
-        }
+        self.events.extend(self.departed.iter().filter_map(|left| left.disagreement(op)));
         Ok(op)
     }
 
@@ -321,16 +312,8 @@ impl Window {
         let me = self.me;
         let Some(operation) = self.operation(packet.op) else { return Disposition::Hold };
         let (cut, root) = (operation.cut, operation.root);
-        if packet.message_len != cut.message_len() as u64 {
-            let what = format!(
-                "it broadcasts {} bytes where this rank expects {}",
-                packet.message_len,
-                cut.message_len()
-            );
-            return self.disagree(packet.op, packet.source, what);
-        }
-        if packet.via == Via::Multicast && packet.source != root {
-            let what = format!("it is root itself where this rank expects {root}");
+        let length = disagreement::in_length(packet, &cut);
+        if let Some(what) = length.or_else(|| disagreement::in_root(packet, root)) {
             return self.disagree(packet.op, packet.source, what);
         }
         let Some(range) = cut.range(packet.fragment) else { return Disposition::Reject };
@@ -529,13 +512,6 @@ impl Window {
         self.pull.pause(self.now);
         None
     }
-
-    fn apply_departure(&mut self, op: OpId, rank: Rank, next: OpId) {
-        if op.after(next) >= 0 {
-            let what = format!("it left before {op}");
-            self.events.push_back(Event::Disagreement { op, rank, what });
-        }
-    }
 }
 
 impl Core for Window {
@@ -599,10 +575,10 @@ impl Core for Window {
 
     fn handle_departed(&mut self, now: Instant, rank: Rank, next: OpId) {
         self.now = now;
-        self.departed.push((rank, next));
-        for index in 0..self.operations.len() as u32 {
-            self.apply_departure(self.first.plus(index), rank, next);
-        }
+        let departure = Departure { rank, next };
+        self.departed.push(departure);
+        let begun = (0..self.operations.len() as u32).map(|index| self.first.plus(index));
+        self.events.extend(begun.filter_map(|op| departure.disagreement(op)));
         // It needs nothing more, and its adapter may answer nothing more.
         self.ring.forget(rank);
         self.debts.forget(rank);
