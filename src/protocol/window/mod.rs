@@ -28,16 +28,30 @@
 //! Whatever a receiver loses, its repairer's timer ends it: with [`Repair::Pull`] that timer is only
 //! slower, so that the receiver reads first. Reports that go along with a multicast may be lost with
 //! it, so they put off the report proper and never replace it.
+//!
+//! # Where to find it
+//! This file holds the state and the contract. What is done with them is told in the order of a broadcast's
+//! life: `starting`, `keeping` for others and multicasting, `receiving`, `fetching` what is missing,
+//! `reporting`, `ending`. The parts of the state: an `operation` and who repairs whom in it (`groups`); the
+//! `ring`, which knows who has what by its `report`, and the `patience` of its timers; `debts` of reports;
+//! `credits` of the root; `pull`, when to read.
 
 mod config;
+mod credits;
 mod debts;
+mod ending;
+mod fetching;
 mod groups;
+mod keeping;
 mod operation;
 mod patience;
 mod pull;
+mod receiving;
 mod report;
+mod reporting;
 mod ring;
 mod seq;
+mod starting;
 pub use config::{Acknowledge, By, Config, Repair};
 pub use groups::{Groups, Repairers};
 pub use patience::Bounds;
@@ -45,12 +59,13 @@ pub use report::Report;
 pub use seq::Seq;
 
 use super::{
-    ConfigError, Core, Counter, Departure, Disposition, Event, Incoming, Limits, Piece, Room,
-    StartError, Target, Timer, Token, Transmit, Via, disagreement, ring_peers,
+    ConfigError, Core, Counter, Departure, Disposition, Event, Incoming, Room, StartError, Timer,
+    Token, Transmit, Via, ring_peers,
 };
-use crate::rank::{Fragment, OpId, Rank};
+use crate::rank::{OpId, Rank};
 use crate::time::Instant;
 use crate::wire::Kind;
+use credits::Credits;
 use debts::Debts;
 use operation::Operation;
 use patience::Patience;
@@ -64,8 +79,6 @@ pub(super) const MOST_FRAGMENTS: u32 = 1 << 30;
 const FORBEARANCE: u32 = 8;
 /// Ranks that are asked at once whether they are there, of those whose acknowledgement is awaited.
 const MOST_ASKED: usize = 16;
-/// By how many times its usual delay an acknowledgement is put off that went along with a multicast.
-const PUT_OFF: u32 = 4;
 
 /// The window family at one rank.
 #[derive(Clone, Debug)]
@@ -98,10 +111,7 @@ pub struct Window {
     wanted: Option<u32>,
     /// The fragment that was kept last, to be multicast.
     to_multicast: Option<Transmit>,
-    /// What may be sent by the credits known, and the rank that has least.
-    limit: Seq,
-    limit_among: Groups,
-    laggard: Option<(Rank, Seq)>,
+    credits: Credits,
     debts: Debts,
     pull: Pull,
     departed: Vec<Departure>,
@@ -139,9 +149,7 @@ impl Window {
             expected: BTreeMap::new(),
             wanted: None,
             to_multicast: None,
-            limit: begin.plus(config.credits.unwrap_or(0)),
-            limit_among: Groups::new(config.repairers, size),
-            laggard: None,
+            credits: Credits::new(me, config.credits, begin, Groups::new(config.repairers, size)),
             debts: Debts::new(me, begin),
             pull: Pull::new(config.patience),
             departed: Vec::new(),
@@ -150,367 +158,9 @@ impl Window {
         })
     }
 
-    /// As [`start`](Core::start), with other repairers for this operation, the same at every rank.
-    ///
-    /// # Errors
-    /// As [`start`](Core::start).
-    pub fn start_with(
-        &mut self,
-        now: Instant,
-        root: Rank,
-        len: u64,
-        repairers: Repairers,
-    ) -> Result<OpId, StartError> {
-        self.now = now;
-        let Config { in_flight, fragment_len, .. } = self.config;
-        let limits = Limits { size: self.size, in_flight, fragment_len, fragments: MOST_FRAGMENTS };
-        let cut = limits.admit(root, len, self.operations.len())?;
-        let op = self.next_op();
-        let groups = Groups::new(repairers, self.size);
-        let operation = Operation::new(self.me, root, groups, cut, self.next_seq);
-        let is_repaired = operation.repairer(self.me).is_some();
-        if !is_repaired && root != self.me {
-            self.expected.insert(op.0, u64::from(cut.count()));
-        }
-        self.introduce(&operation);
-        self.next_seq = operation.end();
-        self.operations.push_back(operation);
-        self.advance();
-        if is_repaired && self.config.repair == Repair::Pull {
-            self.pull.begin(now);
-        }
-        self.settle();
-        self.events.extend(self.departed.iter().filter_map(|left| left.disagreement(op)));
-        Ok(op)
-    }
-
     fn operation(&mut self, op: OpId) -> Option<&mut Operation> {
         let index = usize::try_from(op.after(self.first)).ok()?;
         self.operations.get_mut(index)
-    }
-
-    /// Whom this rank reports to in a broadcast of `root`.
-    fn reports_to(&self, (root, groups): (Rank, Groups)) -> Option<Rank> {
-        let co_root_reports = self.config.credits.is_some() && root != self.me;
-        groups.repairer(self.me, root).or(co_root_reports.then_some(root))
-    }
-
-    /// What this rank reports in a broadcast of `root`.
-    fn report(&self, (root, groups): (Rank, Groups)) -> Report {
-        let mut credit = self.have;
-        if self.config.credits.is_some() {
-            for leaf in groups.leaves(self.me, root) {
-                credit = credit.earlier(self.ring.known(leaf).credit);
-            }
-        }
-        Report { have: self.have, credit }
-    }
-
-    /// Notes how far everything is here, and what that lets this rank owe.
-    fn advance(&mut self) {
-        while let Some(operation) = self.operations.get(self.whole) {
-            self.have = operation.have();
-            if !operation.has_all() {
-                break;
-            }
-            let op = self.first.plus(self.whole as u32);
-            let now = self.now;
-            let context = operation.context();
-            if let Some(repairer) = operation.repairer(self.me) {
-                let is_due = self.config.acknowledges(op, self.me) && !self.config.piggyback;
-                let by = if is_due { now } else { now + self.config.acknowledge_after };
-                self.debts.owe(repairer, context, now, by);
-            }
-            self.whole += 1;
-        }
-        self.owe_what_lags();
-        if !self.reads() {
-            self.pull.rest();
-        }
-    }
-
-    /// A report that lags too far is due at once, or soon where a datagram may have brought it.
-    fn owe_what_lags(&mut self) {
-        let chunk = self.config.chunk() as i32;
-        for index in 0..self.operations.len() {
-            let context = self.operations[index].context();
-            let Some(to) = self.reports_to(context) else { continue };
-            let report = self.report(context);
-            if report.lead(self.debts.told(to)) < chunk {
-                continue;
-            }
-            let was_said = report.lead(self.debts.said()) < chunk;
-            let by = if was_said { self.put_off() } else { self.now };
-            self.debts.owe(to, context, self.now, by);
-        }
-    }
-
-    /// Until when a report is put off that went along with a multicast.
-    fn put_off(&self) -> Instant {
-        self.now + self.config.acknowledge_after * PUT_OFF
-    }
-
-    /// Emits the events that the operations' states call for, and lets complete ones go.
-    fn settle(&mut self) {
-        while let Some(op) = self.ring.take_freed() {
-            if let Some(slots) = self.holding.get_mut(&op.0) {
-                *slots -= 1;
-            }
-            let is_complete = self.operation(op).is_none_or(|operation| operation.is_complete);
-            if is_complete && self.holding.get(&op.0) == Some(&0) {
-                self.holding.remove(&op.0);
-                self.events.push_back(Event::Quiescent(op));
-            }
-        }
-        for index in 0..self.operations.len() {
-            self.complete(index);
-        }
-        while self.operations.front().is_some_and(|operation| operation.is_complete) {
-            self.operations.pop_front();
-            self.first = self.first.next();
-            self.whole -= 1;
-        }
-    }
-
-    fn complete(&mut self, index: usize) {
-        let op = self.first.plus(index as u32);
-        let slots = self.holding.get(&op.0).copied().unwrap_or(0);
-        let operation = &mut self.operations[index];
-        let waits = self.config.blocking && operation.root == self.me && slots > 0;
-        let expected: u64 = self.expected.values().sum();
-        let absorbs = expected <= u64::from(self.config.absorbed);
-        let done = operation.has_all() && operation.keeps_all() && absorbs && !waits;
-        let sent = self.to_multicast.is_none() && !self.ring.has_queued(op);
-        if operation.is_complete || !done || !sent {
-            return;
-        }
-        operation.is_complete = true;
-        self.events.push_back(Event::Complete { op, lost: operation.lost() });
-        if slots == 0 {
-            self.holding.remove(&op.0);
-            self.events.push_back(Event::Quiescent(op));
-        }
-    }
-
-    /// Counts a reliable copy, which may come when the operation is over here.
-    fn count_expected(&mut self, op: OpId) {
-        let Some(expected) = self.expected.get_mut(&op.0) else { return };
-        *expected -= 1;
-        if *expected == 0 {
-            self.expected.remove(&op.0);
-        }
-        self.settle();
-    }
-
-    fn handle_fragment(&mut self, packet: &Incoming) -> Disposition {
-        if packet.via == Via::Reliable {
-            self.count_expected(packet.op);
-        }
-        if packet.op.after(self.first) < 0 {
-            return Disposition::Late;
-        }
-        let me = self.me;
-        let Some(operation) = self.operation(packet.op) else { return Disposition::Hold };
-        let (cut, root) = (operation.cut, operation.root);
-        let length = disagreement::in_length(packet, &cut);
-        if let Some(what) = length.or_else(|| disagreement::in_root(packet, root)) {
-            return self.disagree(packet.op, packet.source, what);
-        }
-        let Some(range) = cut.range(packet.fragment) else { return Disposition::Reject };
-        if range.len() != packet.payload_len {
-            return Disposition::Reject;
-        }
-        let is_head = operation.groups.is_head(me, root);
-        let is_new = operation.own(packet.fragment, packet.via == Via::Multicast);
-        let seq = operation.seq(packet.fragment);
-        let next = seq.plus(1);
-        if next.after(self.seen) > 0 {
-            self.seen = next;
-        }
-        if is_new {
-            self.pull.came((packet.op, packet.fragment));
-            self.advance();
-            if self.reads() && packet.via != Via::Fetched {
-                let is_gap = self.have.after(self.seen) < 0;
-                self.pull.heard(self.now, is_gap);
-            }
-            self.settle();
-            return Disposition::Place(range);
-        }
-        match packet.via {
-            // A co-root gets every fragment twice by design.
-            Via::Multicast | Via::Reliable if is_head => Disposition::Redundant,
-            Via::Multicast | Via::Reliable => Disposition::Duplicate,
-            Via::Fetched => Disposition::Redundant,
-        }
-    }
-
-    fn disagree(&mut self, op: OpId, rank: Rank, what: String) -> Disposition {
-        self.events.push_back(Event::Disagreement { op, rank, what });
-        Disposition::Reject
-    }
-
-    /// Takes a rank's report.
-    fn learn(&mut self, from: Rank, value: u64) {
-        let Some(report) = Report::parse(value) else { return };
-        if self.ring.learn(self.now, from, report) {
-            if self.config.credits.is_some() {
-                self.owe_what_lags();
-            }
-            self.settle();
-        }
-    }
-
-    /// The first time with a root and groups, each rank needs a connection with its repairer: to report
-    /// to it, to read from it, and to hear of its farewell.
-    fn introduce(&mut self, operation: &Operation) {
-        let (root, groups) = operation.context();
-        if self.introduced.insert((root, groups)) {
-            self.partners.extend(groups.repairer(self.me, root));
-            self.partners.extend(groups.leaves(self.me, root));
-        }
-    }
-
-    /// Whether this rank misses something that it may read.
-    fn reads(&self) -> bool {
-        let mut missing = self.operations.range(self.whole..);
-        self.config.repair == Repair::Pull
-            && missing.any(|operation| operation.repairer(self.me).is_some())
-    }
-
-    /// Whether the credits known let this rank multicast a fragment (Liu 2004, section 5.4).
-    fn has_credit(&mut self, seq: Seq, groups: Groups) -> bool {
-        let Some(depth) = self.config.credits else { return true };
-        if self.limit_among != groups {
-            self.limit_among = groups;
-            self.limit = seq;
-            self.laggard = None;
-        }
-        if seq.after(self.limit) < 0 {
-            return true;
-        }
-        let is_waiting =
-            self.laggard.is_some_and(|(rank, credit)| self.ring.known(rank).credit == credit);
-        if is_waiting {
-            return false;
-        }
-        let reporters = groups.leaves(self.me, self.me).chain(groups.co_roots(self.me));
-        let credits = reporters.map(|rank| (rank, self.ring.known(rank).credit));
-        self.laggard = credits.reduce(|a, b| if b.1.after(a.1) < 0 { b } else { a });
-        if let Some((_, credit)) = self.laggard {
-            self.limit = credit.plus(depth);
-        }
-        seq.after(self.limit) < 0
-    }
-
-    fn tell(&mut self, room: &dyn Room) -> Option<Transmit> {
-        let by = self.config.by;
-        let (to, context) = self.debts.next_due(|to| match by {
-            By::Counter => room.report_room(to),
-            By::Message => room.reliable_room(to),
-        })?;
-        let report = self.report(context);
-        self.debts.pay(to, report);
-        Some(match by {
-            By::Counter => {
-                Transmit::Report { to, counter: Counter::Acknowledged, value: report.emit() }
-            }
-            By::Message => {
-                let (op, fragment) = (self.next_op(), Fragment(0));
-                let (kind, report) = (Kind::Acknowledge, report.emit());
-                let piece = Piece { kind, op, fragment, message_len: 0, report };
-                Transmit::Send { target: Target::Rank(to), piece, range: 0..0 }
-            }
-        })
-    }
-
-    /// Keeps the next fragment; at the root it is to be multicast then.
-    fn keep(&mut self, room: &dyn Room) -> Option<Transmit> {
-        self.wanted = None;
-        for index in 0..self.operations.len() {
-            let operation = &self.operations[index];
-            if operation.keeps_all() {
-                continue;
-            }
-            let (is_root, groups) = (operation.root == self.me, operation.groups);
-            let first = operation.first_unkept().map(|fragment| operation.seq(fragment));
-            if is_root {
-                let credit = first.is_some_and(|seq| self.has_credit(seq, groups));
-                if !credit || room.multicast_room() == 0 {
-                    return None;
-                }
-            }
-            let ring = &self.ring;
-            let may = |seq| ring.is_free(seq) && room.is_idle(ring.slot(seq));
-            // The root sends in order; a co-root keeps what it has.
-            let span = if is_root { 1 } else { self.config.window };
-            if let Some(fragment) = self.operations[index].next_to_keep(span, may) {
-                return Some(self.keep_fragment(index, fragment));
-            }
-            let taken = first.filter(|seq| !self.ring.is_free(*seq));
-            self.wanted = self.wanted.or(taken.map(|seq| self.ring.slot(seq)));
-            if is_root {
-                return None;
-            }
-        }
-        None
-    }
-
-    fn keep_fragment(&mut self, index: usize, fragment: Fragment) -> Transmit {
-        let op = self.first.plus(index as u32);
-        let operation = &mut self.operations[index];
-        operation.keep(fragment);
-        let (context, seq) = (operation.context(), operation.seq(fragment));
-        let range = operation.cut.range(fragment).unwrap_or_default();
-        let message_len = operation.cut.message_len() as u64;
-        let report = self.report(context);
-        *self.holding.entry(op.0).or_default() += 1;
-        let slot = self.ring.slot(seq);
-        let kind = Kind::Fragment;
-        let piece = Piece { kind, op, fragment, message_len, report: report.emit() };
-        let token = piece.token();
-        self.ring.keep(self.now, seq, token, context);
-        if context.0 == self.me {
-            self.to_multicast = Some(Transmit::Resend { target: Target::Group, slot, token });
-            if self.config.piggyback {
-                self.debts.put_off(self.put_off(), report);
-            }
-        }
-        self.settle();
-        Transmit::Retain { slot, piece, range }
-    }
-
-    fn push(&mut self) -> Option<Transmit> {
-        let push = self.ring.take_push()?;
-        self.settle();
-        Some(push)
-    }
-
-    /// Reads something that is missing from its repairer's ring.
-    fn fetch(&mut self, room: &dyn Room) -> Option<Transmit> {
-        let reach = self.pull.reach()?;
-        let is_gap = self.have.after(self.seen) < 0;
-        let limit = if is_gap { self.seen } else { self.have.plus(reach) };
-        for index in self.whole..self.operations.len() {
-            let op = self.first.plus(index as u32);
-            let operation = &self.operations[index];
-            let Some(from) = operation.repairer(self.me) else { continue };
-            let wanted = operation
-                .missing(self.config.window)
-                .take_while(|fragment| operation.seq(*fragment).after(limit) < 0)
-                .find(|fragment| !self.pull.is_under_way((op, *fragment)));
-            if let Some(fragment) = wanted {
-                if room.fetch_room(from) == 0 {
-                    return None;
-                }
-                let slot = self.ring.slot(operation.seq(fragment));
-                self.pull.started(self.now, (op, fragment));
-                let token = Token { kind: Kind::Fragment, op, fragment };
-                return Some(Transmit::Fetch { from, slot, token });
-            }
-        }
-        self.pull.pause(self.now);
-        None
     }
 }
 
@@ -629,7 +279,7 @@ impl Core for Window {
         }
         let blocked = self.wanted.into_iter().flat_map(|slot| self.ring.silent(slot));
         ranks.extend(blocked.take(MOST_ASKED));
-        ranks.extend(self.laggard.map(|(rank, _)| rank));
+        ranks.extend(self.credits.laggard());
         // A basic broadcast waits for all, and a flush for what is kept.
         let kept = (0..self.config.window).flat_map(|slot| self.ring.silent(slot));
         ranks.extend(kept.take(MOST_ASKED));

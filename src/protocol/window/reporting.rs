@@ -1,0 +1,106 @@
+//! What a rank reports, to whom and when (Liu 2004, section 4.4), and what others report to it.
+
+use super::{By, Groups, Report, Window};
+use crate::protocol::{Core, Counter, Piece, Room, Target, Transmit};
+use crate::rank::{Fragment, Rank};
+use crate::time::Instant;
+use crate::wire::Kind;
+
+/// By how many times its usual delay an acknowledgement is put off that went along with a multicast.
+const PUT_OFF: u32 = 4;
+
+impl Window {
+    /// Notes how far everything is here, and what that lets this rank owe.
+    pub(super) fn advance(&mut self) {
+        while let Some(operation) = self.operations.get(self.whole) {
+            self.have = operation.have();
+            if !operation.has_all() {
+                break;
+            }
+            let op = self.first.plus(self.whole as u32);
+            let now = self.now;
+            let context = operation.context();
+            if let Some(repairer) = operation.repairer(self.me) {
+                let is_due = self.config.acknowledges(op, self.me) && !self.config.piggyback;
+                let by = if is_due { now } else { now + self.config.acknowledge_after };
+                self.debts.owe(repairer, context, now, by);
+            }
+            self.whole += 1;
+        }
+        self.owe_what_lags();
+        if !self.reads() {
+            self.pull.rest();
+        }
+    }
+
+    /// Takes a rank's report.
+    pub(super) fn learn(&mut self, from: Rank, value: u64) {
+        let Some(report) = Report::parse(value) else { return };
+        if self.ring.learn(self.now, from, report) {
+            if self.config.credits.is_some() {
+                self.owe_what_lags();
+            }
+            self.settle();
+        }
+    }
+
+    /// Sends a report that is due.
+    pub(super) fn tell(&mut self, room: &dyn Room) -> Option<Transmit> {
+        let by = self.config.by;
+        let (to, context) = self.debts.next_due(|to| match by {
+            By::Counter => room.report_room(to),
+            By::Message => room.reliable_room(to),
+        })?;
+        let report = self.report(context);
+        self.debts.pay(to, report);
+        Some(match by {
+            By::Counter => {
+                Transmit::Report { to, counter: Counter::Acknowledged, value: report.emit() }
+            }
+            By::Message => {
+                let (op, fragment) = (self.next_op(), Fragment(0));
+                let (kind, report) = (Kind::Acknowledge, report.emit());
+                let piece = Piece { kind, op, fragment, message_len: 0, report };
+                Transmit::Send { target: Target::Rank(to), piece, range: 0..0 }
+            }
+        })
+    }
+
+    /// Whom this rank reports to in a broadcast of `root`.
+    fn reports_to(&self, (root, groups): (Rank, Groups)) -> Option<Rank> {
+        let co_root_reports = self.config.credits.is_some() && root != self.me;
+        groups.repairer(self.me, root).or(co_root_reports.then_some(root))
+    }
+
+    /// What this rank reports in a broadcast of `root`.
+    pub(super) fn report(&self, (root, groups): (Rank, Groups)) -> Report {
+        let mut credit = self.have;
+        if self.config.credits.is_some() {
+            for leaf in groups.leaves(self.me, root) {
+                credit = credit.earlier(self.ring.known(leaf).credit);
+            }
+        }
+        Report { have: self.have, credit }
+    }
+
+    /// A report that lags too far is due at once, or soon where a datagram may have brought it.
+    fn owe_what_lags(&mut self) {
+        let chunk = self.config.chunk() as i32;
+        for index in 0..self.operations.len() {
+            let context = self.operations[index].context();
+            let Some(to) = self.reports_to(context) else { continue };
+            let report = self.report(context);
+            if report.lead(self.debts.told(to)) < chunk {
+                continue;
+            }
+            let was_said = report.lead(self.debts.said()) < chunk;
+            let by = if was_said { self.put_off() } else { self.now };
+            self.debts.owe(to, context, self.now, by);
+        }
+    }
+
+    /// Until when a report is put off that went along with a multicast.
+    pub(super) fn put_off(&self) -> Instant {
+        self.now + self.config.acknowledge_after * PUT_OFF
+    }
+}
