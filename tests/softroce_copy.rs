@@ -162,9 +162,17 @@ fn what_is_lost_is_repaired() {
 #[test]
 fn a_rank_that_is_killed_is_named_by_all() {
     let Some(devices) = devices() else { return };
+    for algorithm in ["auto", "window", "binomial"] {
+        kill_a_rank(&devices, algorithm);
+    }
+}
+
+fn kill_a_rank(devices: &str, algorithm: &str) {
     let folder = Folder::new();
     large_source(&folder);
-    let launcher = spawn(copy(&folder, &devices, "dst.{rank}", 4).args(["--timeout", "10"]));
+    let mut command = copy(&folder, devices, "dst.{rank}", 4);
+    command.args(["--timeout", "10"]).env("VERBCAST_ALGORITHM", algorithm);
+    let launcher = spawn(&mut command);
     until_data_flows(&folder, 3);
     let ranks = children(&launcher);
     assert_eq!(ranks.len(), 4);

@@ -31,7 +31,7 @@ use crate::protocol::options::{self, OptionsError};
 use crate::protocol::ring_peers;
 use crate::protocol::suite::Suite;
 use crate::rank::{OpId, Rank};
-use crate::rdma::{self, Agreed, Claims, Counters, Description, RdmaTransport};
+use crate::rdma::{self, Agreed, Claims, Counters, Description, Multicast, RdmaTransport};
 use crate::time::{Clock, Instant};
 use crate::transport::{Faulty, Park};
 use crate::verbs::Context;
@@ -48,6 +48,11 @@ const LEAST_COPIED: u32 = 256;
 const LEFT_OVER: Duration = Duration::from_millis(1);
 /// How long a failed rank stays to have its notices delivered.
 const LINGER: Duration = Duration::from_secs(3);
+
+/// Ranks among which all are connected when the communicator is made, where the protocols join more than
+/// neighbours on the ring. Among more, a rank that fails before another has ever spoken to it is noticed
+/// by its neighbours alone, when they call.
+const ALL_CONNECTED: u32 = 32;
 
 /// Broadcasts among the ranks of a communicator.
 ///
@@ -103,7 +108,7 @@ impl Broadcaster {
     ) -> Result<Self, Error> {
         let (rank, size) = (bootstrap.rank(), bootstrap.size());
         agree(bootstrap, config)?;
-        let peers = ring_peers(rank, size);
+        let peers = first_peers(rank, size, config);
         let (transport, agreed, description) =
             rdma::establish(bootstrap, &config.settings, &peers, context)?;
         let Agreed { key, seed, multicast, packet_len } = agreed;
@@ -366,6 +371,16 @@ impl Drop for Broadcaster {
         } else if let Err(error) = self.leave() {
             log::warn!("while dropping a broadcaster: {error}");
         }
+    }
+}
+
+/// The ranks that `me` is connected with from the beginning.
+fn first_peers(me: Rank, size: u32, config: &Config) -> Vec<Rank> {
+    let multicasts = config.settings.multicast == Multicast::Require;
+    if size > ALL_CONNECTED || multicasts && config.options.keeps_to_the_ring(size) {
+        ring_peers(me, size)
+    } else {
+        (0..size).map(Rank).filter(|rank| *rank != me).collect()
     }
 }
 

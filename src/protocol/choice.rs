@@ -129,6 +129,14 @@ impl Table {
         row.or(self.rows.last()).map_or(Algorithm::TwoStage, |row| row.algorithm)
     }
 
+    /// Whether every broadcast among `ranks` takes a protocol whose ranks speak to their neighbours on
+    /// the ring alone.
+    pub fn keeps_to_the_ring(&self, ranks: u32) -> bool {
+        let rows = self.rows.iter().filter(|row| row.ranks.is_none_or(|most| ranks <= most));
+        rows.map(|row| row.algorithm)
+            .all(|one| matches!(one, Algorithm::TwoStage | Algorithm::TwoStageOnDemand))
+    }
+
     /// A number by which ranks notice that they have different tables.
     pub fn digest(&self) -> u32 {
         crc32fast::hash(self.to_string().as_bytes())

@@ -338,6 +338,16 @@ impl Options {
         Ok(Suite::new(me, size, first, parts))
     }
 
+    /// Whether the ranks of a communicator of `size` speak to their neighbours on the ring alone, if
+    /// there is a group.
+    pub fn keeps_to_the_ring(&self, size: u32) -> bool {
+        let is_waited_for = match self.synchronisation {
+            Synchronisation::None | Synchronisation::Delay(_) => false,
+            Synchronisation::RandomRank | Synchronisation::Adaptive(_) => true,
+        };
+        !is_waited_for && self.table.keeps_to_the_ring(size)
+    }
+
     fn two_stage(&self, place: &Place) -> two_stage::Config {
         two_stage::Config {
             fragment_len: place.fragment_len,
@@ -436,6 +446,14 @@ mod tests {
         assert_eq!((options.repair, options.credits), (Repair::Push, false));
         assert_eq!(options.patience.least, Duration::from_micros(20));
         assert_eq!(read(&[]).unwrap(), Options::default());
+    }
+
+    #[test]
+    fn it_is_known_who_speaks_to_whom() {
+        let ring = |pairs: &[(&str, &str)], size| read(pairs).unwrap().keeps_to_the_ring(size);
+        assert!(ring(&[], 3) && ring(&[("sync", "delay:50")], 3));
+        assert!(!ring(&[], 2), "two ranks take the tree");
+        assert!(!ring(&[("sync", "random")], 3) && !ring(&[("algorithm", "window")], 3));
     }
 
     #[test]
