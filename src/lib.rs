@@ -12,6 +12,7 @@
 //! 6. [`bootstrap`]: how the ranks find one another.
 //! 7. [`verbs`] and [`rdma`]: RAII over libibverbs, and the real transport.
 //! 8. [`broadcast`]: what programs use.
+//! 9. `mpi`, with the feature of that name: the same for programs with MPI.
 //!
 //! Dependencies point one way: `rank, time <- wire <- protocol <- transport <- driver <- broadcast`;
 //! `verbs <- rdma <- broadcast`; `bootstrap <- rdma`. Without the feature `verbs` the crate is
@@ -21,6 +22,7 @@
 //! - `verbs` (default): [`verbs`], [`rdma`] and [`broadcast`], which need libibverbs and librdmacm.
 //! - `cli` (default): the command `verbcast`.
 //! - `serde`: [`driver::Statistics`] can be serialised; `cli` turns it on.
+//! - `mpi`: `verbcast::mpi`, for programs with the crate `mpi` (rsmpi).
 //! - `rdma-sys`: takes contexts that a program opened through the crate `rdma-sys`.
 
 #![warn(missing_docs)]
@@ -34,6 +36,8 @@ pub mod broadcast;
 pub mod driver;
 #[forbid(unsafe_code)]
 pub mod model;
+#[cfg(feature = "mpi")]
+pub mod mpi;
 #[forbid(unsafe_code)]
 pub mod protocol;
 #[forbid(unsafe_code)]

@@ -20,10 +20,11 @@ const EDGES: &[(&str, &[&str])] = &[
         "broadcast",
         &["rank", "time", "wire", "protocol", "transport", "driver", "bootstrap", "rdma", "verbs"],
     ),
+    ("mpi", &["rank", "driver", "bootstrap", "broadcast"]),
 ];
 
 /// The only modules with unsafe code.
-const UNSAFE: &[&str] = &["verbs", "rdma"];
+const UNSAFE: &[&str] = &["verbs", "rdma", "mpi"];
 
 fn sources(under: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();

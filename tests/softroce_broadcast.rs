@@ -5,6 +5,8 @@
 mod ranks;
 mod stranger;
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use verbcast::broadcast::{Broadcaster, Config, Error};
 use verbcast::driver::Statistics;
@@ -121,6 +123,50 @@ fn broadcasts_can_be_in_flight_together() {
         for (op, pending) in pending.into_iter().enumerate() {
             assert!(broadcaster.wait(pending).unwrap() == ranks::message(op, op * 2000));
         }
+        broadcaster.close().unwrap();
+    });
+}
+
+#[test]
+fn a_broadcast_can_be_asked_for_while_something_else_goes_on() {
+    let Some(devices) = ranks::devices() else { return };
+    ranks::run(3, |bootstrap| {
+        let mut broadcaster = Broadcaster::new(bootstrap, &config(&devices)).unwrap();
+        let me = broadcaster.rank();
+        for (op, len) in [0, 100, 300_000].into_iter().enumerate() {
+            let sent = ranks::message(op, len);
+            let message = if me == Rank(1) { sent.clone() } else { vec![0; len] };
+            let mut pending = broadcaster.start(Rank(1), message).unwrap();
+            let received = loop {
+                match broadcaster.try_wait(pending).unwrap() {
+                    Ok(message) => break message,
+                    Err(still) => pending = still,
+                }
+                std::thread::yield_now();
+            };
+            assert!(received == sent, "{me}, {len} bytes");
+        }
+        broadcaster.close().unwrap();
+    });
+}
+
+#[test]
+fn who_waits_goes_on_with_something_else() {
+    let Some(devices) = ranks::devices() else { return };
+    let calls: [Arc<AtomicU64>; 3] = Default::default();
+    ranks::run(3, |bootstrap| {
+        let mut broadcaster = Broadcaster::new(bootstrap, &config(&devices)).unwrap();
+        let me = broadcaster.rank();
+        let counter = Arc::clone(&calls[me.index()]);
+        broadcaster.while_waiting(move || {
+            counter.fetch_add(1, Ordering::Relaxed);
+        });
+        if me == Rank(1) {
+            while [0, 2].iter().any(|other| calls[*other].load(Ordering::Relaxed) == 0) {
+                std::thread::yield_now();
+            }
+        }
+        broadcaster.broadcast_into(Rank(1), &mut [0_u8; 8]).unwrap();
         broadcaster.close().unwrap();
     });
 }

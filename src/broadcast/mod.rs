@@ -17,42 +17,33 @@
 //! # }
 //! ```
 
+mod agree;
 mod buffer;
 mod config;
 mod error;
+mod wait;
 
 pub use buffer::Buffer;
 pub use config::{Config, ConfigError};
 pub use error::Error;
 
-use crate::bootstrap::{Bootstrap, VoteError, vote};
-use crate::driver::{Driver, Failure, Identity, Lent, Statistics};
+use crate::bootstrap::Bootstrap;
+use crate::driver::{Driver, Identity, Statistics};
 use crate::protocol::options::{self, OptionsError};
-use crate::protocol::ring_peers;
 use crate::protocol::suite::Suite;
 use crate::rank::{OpId, Rank};
-use crate::rdma::{self, Agreed, Claims, Counters, Description, Multicast, RdmaTransport};
-use crate::time::{Clock, Instant};
-use crate::transport::{Faulty, Park};
+use crate::rdma::{self, Agreed, Counters, Description, RdmaTransport};
+use crate::time::Clock;
+use crate::transport::Faulty;
 use crate::verbs::Context;
 use crate::wire::HEADER_LEN;
 use bytemuck::Pod;
 use std::time::Duration;
+use wait::{Ending, LINGER, Meanwhile};
 
-/// Longest sleep between two turns, whatever the timers say.
-const LONGEST_PARK: Duration = Duration::from_millis(500);
 /// Reliable messages of operations to come that are copied at most; more among many ranks, each of
 /// which may have one.
 const LEAST_COPIED: u32 = 256;
-/// How long datagrams that are still expected in a message's memory may take when it is complete.
-const LEFT_OVER: Duration = Duration::from_millis(1);
-/// How long a failed rank stays to have its notices delivered.
-const LINGER: Duration = Duration::from_secs(3);
-
-/// Ranks among which all are connected when the communicator is made, where the protocols join more than
-/// neighbours on the ring. Among more, a rank that fails before another has ever spoken to it is noticed
-/// by its neighbours alone, when they call.
-const ALL_CONNECTED: u32 = 32;
 
 /// Broadcasts among the ranks of a communicator.
 ///
@@ -67,6 +58,7 @@ pub struct Broadcaster {
     fragment_len: usize,
     description: Description,
     timeout: Duration,
+    meanwhile: Meanwhile,
     /// Nothing is to be said to the others any more.
     is_silent: bool,
 }
@@ -76,6 +68,7 @@ pub struct Broadcaster {
 #[derive(Debug)]
 pub struct Pending {
     op: OpId,
+    ending: Ending,
 }
 
 impl Broadcaster {
@@ -107,8 +100,8 @@ impl Broadcaster {
         context: Option<Context>,
     ) -> Result<Self, Error> {
         let (rank, size) = (bootstrap.rank(), bootstrap.size());
-        agree(bootstrap, config)?;
-        let peers = first_peers(rank, size, config);
+        agree::agree(bootstrap, config)?;
+        let peers = agree::first_peers(rank, size, config);
         let (transport, agreed, description) =
             rdma::establish(bootstrap, &config.settings, &peers, context)?;
         let Agreed { key, seed, multicast, packet_len } = agreed;
@@ -144,6 +137,7 @@ impl Broadcaster {
             fragment_len,
             description,
             timeout: config.settings.timeout,
+            meanwhile: Meanwhile::default(),
             is_silent: false,
         })
     }
@@ -222,7 +216,7 @@ impl Broadcaster {
         if let Some(message) = self.transport().lend_owned(op, message) {
             self.driver.own(op, message);
         }
-        Ok(Pending { op })
+        Ok(Pending { op, ending: Ending::default() })
     }
 
     /// Waits for a broadcast that was started here, and returns its message.
@@ -231,8 +225,31 @@ impl Broadcaster {
     /// As [`broadcast_into`](Self::broadcast_into).
     pub fn wait(&mut self, pending: Pending) -> Result<Vec<u8>, Error> {
         self.run_until_complete(pending.op, None)?;
-        let lent = self.transport().take_owned(pending.op);
-        Ok(lent.or_else(|| self.driver.take_message(pending.op)).unwrap_or_default())
+        Ok(self.take_message(pending.op))
+    }
+
+    /// Makes progress without waiting, and returns the message of a broadcast that was started here, or
+    /// the broadcast if it is not complete.
+    ///
+    /// # Errors
+    /// As [`broadcast_into`](Self::broadcast_into).
+    pub fn try_wait(&mut self, mut pending: Pending) -> Result<Result<Vec<u8>, Pending>, Error> {
+        self.progress()?;
+        match self.time_to_end(pending.op, &mut pending.ending)? {
+            None => Ok(Ok(self.take_message(pending.op))),
+            Some(_) => Ok(Err(pending)),
+        }
+    }
+
+    fn take_message(&mut self, op: OpId) -> Vec<u8> {
+        let lent = self.transport().take_owned(op);
+        lent.or_else(|| self.driver.take_message(op)).unwrap_or_default()
+    }
+
+    /// Has `call` called again and again while this rank waits: for a program with other things that
+    /// must go on, such as an MPI library. Then no wait sleeps for more than a millisecond.
+    pub fn while_waiting(&mut self, call: impl FnMut() + Send + 'static) {
+        self.meanwhile.call = Some(Box::new(call));
     }
 
     /// Makes progress without waiting: for a rank that computes for long while others need it.
@@ -251,20 +268,6 @@ impl Broadcaster {
     /// If a rank failed.
     pub fn flush(&mut self) -> Result<(), Error> {
         self.flush_until(None)
-    }
-
-    fn flush_until(&mut self, until: Option<Instant>) -> Result<(), Error> {
-        let mut idle = Idle::default();
-        loop {
-            let worked = self.turn(None)?;
-            if self.driver.is_quiescent() {
-                return Ok(());
-            }
-            if until.is_some_and(|until| self.clock.now() >= until) {
-                return Err(Error::Timeout { rank: self.rank, after: self.timeout });
-            }
-            self.rest(worked, &mut idle, LONGEST_PARK)?;
-        }
     }
 
     /// Gives up: every other rank's next or current call fails with this rank and `reason`.
@@ -291,77 +294,6 @@ impl Broadcaster {
         self.linger(self.timeout.min(LINGER));
         departed
     }
-
-    /// Makes progress until the operation is complete and its message can be given back.
-    fn run_until_complete(&mut self, op: OpId, mut bytes: Option<&mut [u8]>) -> Result<(), Error> {
-        let mut idle = Idle::default();
-        let mut is_complete = false;
-        let mut left_over = None;
-        loop {
-            let lent = bytes.as_deref_mut().map(|bytes| Lent { op, bytes });
-            let worked = self.turn(lent)?;
-            is_complete |= self.driver.take_complete(op);
-            let claims = is_complete.then(|| self.driver.transport().inner().claims(op));
-            let at_most = match claims {
-                None | Some(Claims::Sends) => LONGEST_PARK,
-                Some(Claims::None) => return Ok(()),
-                Some(Claims::Receives) => {
-                    let now = self.clock.now();
-                    if now - *left_over.get_or_insert(now) >= LEFT_OVER {
-                        self.take_receives_back()?;
-                        continue;
-                    }
-                    LEFT_OVER
-                }
-            };
-            self.rest(worked, &mut idle, at_most)?;
-        }
-    }
-
-    fn take_receives_back(&mut self) -> Result<(), Error> {
-        self.transport().flush_receives().map_err(|error| {
-            let failure = self.driver.abort(&error.what);
-            self.fail(failure)
-        })
-    }
-
-    fn turn(&mut self, lent: Option<Lent<'_>>) -> Result<bool, Error> {
-        let outcome = self.driver.turn(self.clock.now(), lent);
-        outcome.map_err(|failure| self.fail(failure))
-    }
-
-    /// Waits for something to do, unless there just was.
-    fn rest(&mut self, worked: bool, idle: &mut Idle, longest: Duration) -> Result<(), Error> {
-        let now = self.clock.now();
-        let for_long = idle.update(now, worked);
-        if worked {
-            return Ok(());
-        }
-        let at_most = match self.driver.next_timeout() {
-            Some(at) => at.since(now).min(longest),
-            None => longest,
-        };
-        self.driver.transport_mut().park(for_long, at_most).map_err(|error| {
-            let failure = self.driver.abort(&error.what);
-            self.fail(failure)
-        })
-    }
-
-    fn fail(&mut self, failure: Failure) -> Error {
-        self.linger(LINGER);
-        Error::Failed(failure)
-    }
-
-    /// Stays until aborts and farewells are delivered, then says nothing more.
-    fn linger(&mut self, at_most: Duration) {
-        let until = self.clock.now() + at_most;
-        while self.driver.owes_notices() && self.clock.now() < until {
-            if !self.driver.linger(self.clock.now()) {
-                std::thread::sleep(Duration::from_micros(200));
-            }
-        }
-        self.is_silent = true;
-    }
 }
 
 impl Drop for Broadcaster {
@@ -371,57 +303,5 @@ impl Drop for Broadcaster {
         } else if let Err(error) = self.leave() {
             log::warn!("while dropping a broadcaster: {error}");
         }
-    }
-}
-
-/// The ranks that `me` is connected with from the beginning.
-fn first_peers(me: Rank, size: u32, config: &Config) -> Vec<Rank> {
-    let multicasts = config.settings.multicast == Multicast::Require;
-    if size > ALL_CONNECTED || multicasts && config.options.keeps_to_the_ring(size) {
-        ring_peers(me, size)
-    } else {
-        (0..size).map(Rank).filter(|rank| *rank != me).collect()
-    }
-}
-
-/// Since when there has been nothing to do.
-#[derive(Debug, Default)]
-struct Idle {
-    since: Option<Instant>,
-}
-
-impl Idle {
-    fn update(&mut self, now: Instant, worked: bool) -> Duration {
-        if worked {
-            self.since = None;
-        }
-        now - *self.since.get_or_insert(now)
-    }
-}
-
-/// Makes sure that all ranks have the settings that must be the same.
-fn agree(bootstrap: &mut dyn Bootstrap, config: &Config) -> Result<(), Error> {
-    let valid = config.validate().map(|()| config.common()).map_err(|error| error.to_string());
-    let ballot = valid.as_ref().map(String::as_bytes).map_err(String::as_str);
-    let all = vote(bootstrap, ballot)?;
-    let differing = (0..).map(Rank).zip(&all).find(|(_, common)| **common != all[0]);
-    match differing {
-        None => Ok(()),
-        Some((rank, common)) => {
-            let what = differences(common, &all[0]);
-            Err(Error::Setup(VoteError::Refused(vec![(rank, what)])))
-        }
-    }
-}
-
-/// In which lines a rank's settings differ from those of rank 0.
-fn differences(own: &[u8], first: &[u8]) -> String {
-    let [own, first] = [own, first].map(String::from_utf8_lossy);
-    let pairs = own.lines().zip(first.lines()).filter(|(own, first)| own != first);
-    let texts: Vec<_> =
-        pairs.map(|(own, first)| format!("has {own}, but rank 0 has {first}")).collect();
-    match texts.is_empty() {
-        true => "has other settings than rank 0".to_owned(),
-        false => texts.join("; "),
     }
 }

@@ -1,0 +1,172 @@
+//! Waiting: turns of the driver until something has happened.
+
+use super::{Broadcaster, Error};
+use crate::driver::{Failure, Lent};
+use crate::rank::OpId;
+use crate::rdma::Claims;
+use crate::time::Instant;
+use crate::transport::Park;
+use std::fmt;
+use std::time::Duration;
+
+/// Longest sleep between two turns, whatever the timers say.
+const LONGEST_PARK: Duration = Duration::from_millis(500);
+/// Longest sleep where something else must go on meanwhile.
+const MEANWHILE: Duration = Duration::from_millis(1);
+/// How long datagrams that are still expected in a message's memory may take when it is complete.
+const LEFT_OVER: Duration = Duration::from_millis(1);
+/// How long a failed rank stays to have its notices delivered.
+pub(super) const LINGER: Duration = Duration::from_secs(3);
+
+impl Broadcaster {
+    pub(super) fn flush_until(&mut self, until: Option<Instant>) -> Result<(), Error> {
+        let mut idle = Idle::default();
+        loop {
+            let worked = self.turn(None)?;
+            if self.driver.is_quiescent() {
+                return Ok(());
+            }
+            if until.is_some_and(|until| self.clock.now() >= until) {
+                return Err(Error::Timeout { rank: self.rank, after: self.timeout });
+            }
+            self.rest(worked, &mut idle, LONGEST_PARK)?;
+        }
+    }
+
+    /// Makes progress until the operation is complete and its message can be given back.
+    pub(super) fn run_until_complete(
+        &mut self,
+        op: OpId,
+        mut bytes: Option<&mut [u8]>,
+    ) -> Result<(), Error> {
+        let mut idle = Idle::default();
+        let mut ending = Ending::default();
+        loop {
+            let lent = bytes.as_deref_mut().map(|bytes| Lent { op, bytes });
+            let worked = self.turn(lent)?;
+            match self.time_to_end(op, &mut ending)? {
+                None => return Ok(()),
+                Some(at_most) => self.rest(worked, &mut idle, at_most)?,
+            }
+        }
+    }
+
+    /// How long to wait at most for an operation to end; none if it is complete and its message can be
+    /// given back.
+    pub(super) fn time_to_end(
+        &mut self,
+        op: OpId,
+        ending: &mut Ending,
+    ) -> Result<Option<Duration>, Error> {
+        ending.is_complete |= self.driver.take_complete(op);
+        if !ending.is_complete {
+            return Ok(Some(LONGEST_PARK));
+        }
+        match self.driver.transport().inner().claims(op) {
+            Claims::None => Ok(None),
+            Claims::Sends => Ok(Some(LONGEST_PARK)),
+            Claims::Receives => {
+                let now = self.clock.now();
+                if now - *ending.left_over.get_or_insert(now) < LEFT_OVER {
+                    return Ok(Some(LEFT_OVER));
+                }
+                self.take_receives_back()?;
+                Ok(Some(Duration::ZERO))
+            }
+        }
+    }
+
+    fn take_receives_back(&mut self) -> Result<(), Error> {
+        self.transport().flush_receives().map_err(|error| {
+            let failure = self.driver.abort(&error.what);
+            self.fail(failure)
+        })
+    }
+
+    pub(super) fn turn(&mut self, lent: Option<Lent<'_>>) -> Result<bool, Error> {
+        let outcome = self.driver.turn(self.clock.now(), lent);
+        outcome.map_err(|failure| self.fail(failure))
+    }
+
+    /// Waits for something to do, unless there just was.
+    fn rest(&mut self, worked: bool, idle: &mut Idle, longest: Duration) -> Result<(), Error> {
+        let now = self.clock.now();
+        let for_long = idle.update(now, worked);
+        if worked {
+            return Ok(());
+        }
+        let at_most = match self.driver.next_timeout() {
+            Some(at) => at.since(now).min(longest),
+            None => longest,
+        };
+        let at_most = at_most.min(self.meanwhile.run());
+        self.driver.transport_mut().park(for_long, at_most).map_err(|error| {
+            let failure = self.driver.abort(&error.what);
+            self.fail(failure)
+        })
+    }
+
+    fn fail(&mut self, failure: Failure) -> Error {
+        self.linger(LINGER);
+        Error::Failed(failure)
+    }
+
+    /// Stays until aborts and farewells are delivered, then says nothing more.
+    pub(super) fn linger(&mut self, at_most: Duration) {
+        let until = self.clock.now() + at_most;
+        while self.driver.owes_notices() && self.clock.now() < until {
+            if !self.driver.linger(self.clock.now()) {
+                std::thread::sleep(Duration::from_micros(200));
+            }
+        }
+        self.is_silent = true;
+    }
+}
+
+/// How far a complete broadcast is from giving its message back.
+#[derive(Debug, Default)]
+pub(super) struct Ending {
+    is_complete: bool,
+    /// Since when only receives that are left over use the message.
+    left_over: Option<Instant>,
+}
+
+/// What is called while a rank waits.
+#[derive(Default)]
+pub(super) struct Meanwhile {
+    pub call: Option<Box<dyn FnMut() + Send>>,
+}
+
+impl Meanwhile {
+    /// Calls it; how long to wait at most before it is called again.
+    fn run(&mut self) -> Duration {
+        match &mut self.call {
+            Some(call) => {
+                call();
+                MEANWHILE
+            }
+            None => LONGEST_PARK,
+        }
+    }
+}
+
+impl fmt::Debug for Meanwhile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Meanwhile").field("is_some", &self.call.is_some()).finish()
+    }
+}
+
+/// Since when there has been nothing to do.
+#[derive(Debug, Default)]
+struct Idle {
+    since: Option<Instant>,
+}
+
+impl Idle {
+    fn update(&mut self, now: Instant, worked: bool) -> Duration {
+        if worked {
+            self.since = None;
+        }
+        now - *self.since.get_or_insert(now)
+    }
+}

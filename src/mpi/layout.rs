@@ -1,0 +1,240 @@
+//! Where the bytes of an MPI buffer are.
+
+use super::{Error, MpiError};
+use crate::rank::Rank;
+use mpi::ffi::{self, MPI_Aint, MPI_Comm, MPI_Count, MPI_Datatype};
+use std::ffi::{c_int, c_void};
+use std::ptr;
+
+/// Bytes that one call packs or unpacks at most: MPI counts them with an `int`.
+const MOST_PACKED: usize = 1 << 30;
+/// Types within types that are looked through for gaps.
+const MOST_NESTED: u32 = 8;
+
+/// Where the bytes of `count` elements of an MPI datatype are.
+///
+/// Ranks may describe a message by other counts and types, as long as the sequence of basic types, the
+/// signature, is the same (MPI 4.0, section 6.4). So what goes over the wire are the basic elements in
+/// the order of the signature and without gaps, which is what packing makes of a buffer among like
+/// machines; a buffer that is like that in memory is sent as it is.
+#[derive(Clone, Copy, Debug)]
+pub struct Layout {
+    datatype: MPI_Datatype,
+    count: usize,
+    /// Bytes of an element's basic elements.
+    size: usize,
+    /// Bytes from one element to the next.
+    extent: MPI_Aint,
+    is_contiguous: bool,
+}
+
+impl Layout {
+    /// The layout of `count` elements.
+    ///
+    /// # Errors
+    /// If MPI refuses the type.
+    ///
+    /// # Safety
+    /// MPI is initialised, and the type is committed.
+    pub unsafe fn new(datatype: MPI_Datatype, count: usize) -> Result<Self, MpiError> {
+        // SAFETY: promised by the caller.
+        unsafe {
+            let size = size_of(datatype)?;
+            let (_, extent) = extent_of(datatype)?;
+            let is_contiguous = is_contiguous(datatype, MOST_NESTED)?;
+            Ok(Layout { datatype, count, size, extent, is_contiguous })
+        }
+    }
+
+    /// Bytes of the message; none if they are more than memory can hold.
+    pub fn message_len(&self) -> Option<usize> {
+        self.size.checked_mul(self.count).filter(|len| isize::try_from(*len).is_ok())
+    }
+
+    /// Whether the buffer is the message, byte by byte.
+    pub fn is_contiguous(&self) -> bool {
+        self.is_contiguous
+    }
+
+    /// Broadcasts the buffer of `root` by MPI.
+    ///
+    /// # Errors
+    /// If MPI fails and does not end the program instead, or the count is more than it can take.
+    ///
+    /// # Safety
+    /// The buffer is writable as this layout says, and nobody else touches it.
+    pub unsafe fn broadcast_by_mpi(
+        &self,
+        root: Rank,
+        buffer: *mut c_void,
+        comm: MPI_Comm,
+    ) -> Result<(), Error> {
+        let count = c_int::try_from(self.count).map_err(|_| Error::TooLong)?;
+        // SAFETY: promised by the caller.
+        let code = unsafe { ffi::PMPI_Bcast(buffer, count, self.datatype, root.0 as c_int, comm) };
+        Ok(MpiError::check("MPI_Bcast", code)?)
+    }
+
+    /// Packs a buffer into `message`, which has [`message_len`](Self::message_len) bytes.
+    ///
+    /// # Errors
+    /// If MPI fails, or packs something else than the basic elements.
+    ///
+    /// # Safety
+    /// The buffer at `from` is readable as this layout says; `comm` is a communicator.
+    pub unsafe fn pack(
+        &self,
+        from: *const c_void,
+        message: &mut [u8],
+        comm: MPI_Comm,
+    ) -> Result<(), MpiError> {
+        for (start, count, bytes) in self.parts(message.len()) {
+            let part = &mut message[bytes];
+            let mut position = 0;
+            // SAFETY: the part of the buffer is readable, as promised by the caller; MPI writes no
+            // more than the length it is given.
+            let code = unsafe {
+                let from = from.byte_offset(start);
+                let (to, len) = (part.as_mut_ptr().cast(), part.len() as c_int);
+                ffi::PMPI_Pack(from, count, self.datatype, to, len, &mut position, comm)
+            };
+            complete("MPI_Pack", code, position, part.len())?;
+        }
+        Ok(())
+    }
+
+    /// Unpacks `message`, which has [`message_len`](Self::message_len) bytes, into a buffer.
+    ///
+    /// # Errors
+    /// If MPI fails, or takes something else than the basic elements.
+    ///
+    /// # Safety
+    /// The buffer at `to` is writable as this layout says; `comm` is a communicator.
+    pub unsafe fn unpack(
+        &self,
+        message: &[u8],
+        to: *mut c_void,
+        comm: MPI_Comm,
+    ) -> Result<(), MpiError> {
+        for (start, count, bytes) in self.parts(message.len()) {
+            let part = &message[bytes];
+            let mut position = 0;
+            // SAFETY: the part of the buffer is writable, as promised by the caller; MPI reads no
+            // more than the length it is given.
+            let code = unsafe {
+                let to = to.byte_offset(start);
+                let (from, len) = (part.as_ptr().cast(), part.len() as c_int);
+                ffi::PMPI_Unpack(from, len, &mut position, to, count, self.datatype, comm)
+            };
+            complete("MPI_Unpack", code, position, part.len())?;
+        }
+        Ok(())
+    }
+
+    /// The parts that are packed at a time: where they begin in the buffer, their elements, and their
+    /// bytes in the message.
+    fn parts(&self, len: usize) -> impl Iterator<Item = (isize, c_int, std::ops::Range<usize>)> {
+        debug_assert_eq!(Some(len), self.message_len());
+        let Layout { size, extent, count, .. } = *self;
+        let at_a_time = (MOST_PACKED / size.max(1)).clamp(1, MOST_PACKED);
+        (0..count).step_by(at_a_time).map(move |first| {
+            let elements = at_a_time.min(count - first);
+            let start = first as isize * extent;
+            (start, elements as c_int, first * size..(first + elements) * size)
+        })
+    }
+}
+
+/// The outcome of packing or unpacking `len` bytes.
+fn complete(call: &'static str, code: c_int, position: c_int, len: usize) -> Result<(), MpiError> {
+    MpiError::check(call, code)?;
+    match position as usize == len {
+        true => Ok(()),
+        false => Err(MpiError { call, code: ffi::MPI_ERR_TRUNCATE as c_int }),
+    }
+}
+
+unsafe fn size_of(datatype: MPI_Datatype) -> Result<usize, MpiError> {
+    let mut size: MPI_Count = 0;
+    // SAFETY: promised by the caller.
+    let code = unsafe { ffi::PMPI_Type_size_x(datatype, &mut size) };
+    MpiError::check("MPI_Type_size_x", code)?;
+    let code = ffi::MPI_ERR_TYPE as c_int;
+    usize::try_from(size).map_err(|_| MpiError { call: "MPI_Type_size_x", code })
+}
+
+/// The lower bound and extent.
+unsafe fn extent_of(datatype: MPI_Datatype) -> Result<(MPI_Aint, MPI_Aint), MpiError> {
+    let (mut lower, mut extent) = (0, 0);
+    // SAFETY: promised by the caller.
+    let code = unsafe { ffi::PMPI_Type_get_extent(datatype, &mut lower, &mut extent) };
+    MpiError::check("MPI_Type_get_extent", code)?;
+    Ok((lower, extent))
+}
+
+/// How a type was made: its constructor, and how many integers, addresses and types it was given.
+unsafe fn envelope_of(datatype: MPI_Datatype) -> Result<(c_int, [c_int; 3]), MpiError> {
+    let (mut integers, mut addresses, mut types, mut combiner) = (0, 0, 0, 0);
+    // SAFETY: promised by the caller.
+    let code = unsafe {
+        ffi::PMPI_Type_get_envelope(
+            datatype,
+            &mut integers,
+            &mut addresses,
+            &mut types,
+            &mut combiner,
+        )
+    };
+    MpiError::check("MPI_Type_get_envelope", code)?;
+    Ok((combiner, [integers, addresses, types]))
+}
+
+/// Whether elements of the type follow one another without gaps and in the order of the signature. Types
+/// of basic elements that are also repetitions of such types are known to; others may, and are packed.
+unsafe fn is_contiguous(datatype: MPI_Datatype, nested: u32) -> Result<bool, MpiError> {
+    // SAFETY: promised by the caller.
+    unsafe {
+        let (lower, extent) = extent_of(datatype)?;
+        if lower != 0 || usize::try_from(extent).ok() != Some(size_of(datatype)?) {
+            return Ok(false);
+        }
+        let (combiner, given) = envelope_of(datatype)?;
+        if given == [0; 3] {
+            // A basic type. Pairs of a value and an index have their gaps at the end.
+            return Ok(true);
+        }
+        if nested == 0 || given != [1, 0, 1] || combiner != repetition()? {
+            return Ok(false);
+        }
+        let (mut repeated, mut address, mut inner) = (0, 0, ffi::RSMPI_DATATYPE_NULL);
+        let code = ffi::PMPI_Type_get_contents(
+            datatype,
+            1,
+            0,
+            1,
+            &mut repeated,
+            ptr::from_mut(&mut address),
+            &mut inner,
+        );
+        MpiError::check("MPI_Type_get_contents", code)?;
+        let (_, made_of) = envelope_of(inner)?;
+        let outcome = is_contiguous(inner, nested - 1);
+        if made_of != [0; 3] {
+            ffi::PMPI_Type_free(&mut inner);
+        }
+        outcome
+    }
+}
+
+/// MPI's number for types that repeat another, which the libraries' headers name differently.
+fn repetition() -> Result<c_int, MpiError> {
+    // SAFETY: MPI is initialised, as its callers were promised; the type is freed once.
+    unsafe {
+        let mut pair = ffi::RSMPI_DATATYPE_NULL;
+        let code = ffi::PMPI_Type_contiguous(2, ffi::RSMPI_UINT8_T, &mut pair);
+        MpiError::check("MPI_Type_contiguous", code)?;
+        let envelope = envelope_of(pair);
+        ffi::PMPI_Type_free(&mut pair);
+        envelope.map(|(combiner, _)| combiner)
+    }
+}

@@ -1,0 +1,163 @@
+//! A communicator of verbcast's own, beside a program's.
+
+use super::MpiError;
+use crate::bootstrap::{Bootstrap, BootstrapError};
+use crate::rank::Rank;
+use mpi::ffi::{self, MPI_Comm};
+use std::ffi::{c_int, c_void};
+use std::ptr;
+
+/// A communicator with the ranks of another, freed when it is dropped, which is collective.
+///
+/// Its calls wait for ranks that have not come yet as MPI does: for ever, unless MPI or its launcher
+/// notices that one has failed.
+#[derive(Debug)]
+pub struct Link {
+    comm: MPI_Comm,
+    rank: u32,
+    size: u32,
+}
+
+impl Link {
+    /// Makes it. Collective over `comm`, none of whose attributes is copied.
+    ///
+    /// # Errors
+    /// If MPI fails.
+    ///
+    /// # Safety
+    /// MPI is initialised, and `comm` is an intra-communicator.
+    pub unsafe fn new(comm: MPI_Comm) -> Result<Self, MpiError> {
+        // SAFETY: promised by the caller; the group is freed once.
+        unsafe {
+            let mut group = ffi::RSMPI_GROUP_NULL;
+            let code = ffi::PMPI_Comm_group(comm, &mut group);
+            MpiError::check("MPI_Comm_group", code)?;
+            let mut own = ffi::RSMPI_COMM_NULL;
+            let created = ffi::PMPI_Comm_create(comm, group, &mut own);
+            ffi::PMPI_Group_free(&mut group);
+            MpiError::check("MPI_Comm_create", created)?;
+            let mut link = Link { comm: own, rank: 0, size: 0 };
+            let code = ffi::PMPI_Comm_set_errhandler(own, ffi::RSMPI_ERRORS_RETURN);
+            MpiError::check("MPI_Comm_set_errhandler", code)?;
+            let (mut rank, mut size) = (0, 0);
+            MpiError::check("MPI_Comm_rank", ffi::PMPI_Comm_rank(own, &mut rank))?;
+            MpiError::check("MPI_Comm_size", ffi::PMPI_Comm_size(own, &mut size))?;
+            link.rank = rank as u32;
+            link.size = size as u32;
+            Ok(link)
+        }
+    }
+
+    /// The communicator.
+    pub fn comm(&self) -> MPI_Comm {
+        self.comm
+    }
+
+    /// What lets MPI make progress, for ranks that wait for this one there. It may be used for as long
+    /// as this exists.
+    pub(super) fn progress(&self) -> Progress {
+        Progress { comm: self.comm }
+    }
+
+    /// Whether all ranks share one node's memory. Collective.
+    ///
+    /// # Errors
+    /// If MPI fails.
+    pub fn is_one_node(&self) -> Result<bool, MpiError> {
+        let mut size = 0;
+        // SAFETY: the communicator is valid for as long as this is; the new one is freed once.
+        unsafe {
+            let mut node = ffi::RSMPI_COMM_NULL;
+            let kind = ffi::RSMPI_COMM_TYPE_SHARED;
+            let info = ffi::RSMPI_INFO_NULL;
+            let code = ffi::PMPI_Comm_split_type(self.comm, kind, 0, info, &mut node);
+            MpiError::check("MPI_Comm_split_type", code)?;
+            let asked = ffi::PMPI_Comm_size(node, &mut size);
+            ffi::PMPI_Comm_free(&mut node);
+            MpiError::check("MPI_Comm_size", asked)?;
+        }
+        Ok(size as u32 == self.size)
+    }
+
+    fn gather(&self, blob: &[u8]) -> Result<Vec<Vec<u8>>, MpiError> {
+        let size = self.size as usize;
+        let len = blob.len() as c_int;
+        let mut lens: Vec<c_int> = vec![0; size];
+        // SAFETY: the buffers hold one number for each rank.
+        let code = unsafe {
+            let (from, to) = (ptr::from_ref(&len).cast(), lens.as_mut_ptr().cast::<c_void>());
+            let int = ffi::RSMPI_INT32_T;
+            ffi::PMPI_Allgather(from, 1, int, to, 1, int, self.comm)
+        };
+        MpiError::check("MPI_Allgather", code)?;
+        let mut starts: Vec<c_int> = Vec::with_capacity(size);
+        let mut total: c_int = 0;
+        for len in &lens {
+            starts.push(total);
+            total += len;
+        }
+        let mut bytes = vec![0_u8; total as usize];
+        // SAFETY: every rank's part lies in the buffer, by the lengths that all have told.
+        let code = unsafe {
+            let (from, to) = (blob.as_ptr().cast(), bytes.as_mut_ptr().cast::<c_void>());
+            let (lens, starts, byte) = (lens.as_ptr(), starts.as_ptr(), ffi::RSMPI_UINT8_T);
+            ffi::PMPI_Allgatherv(from, len, byte, to, lens, starts, byte, self.comm)
+        };
+        MpiError::check("MPI_Allgatherv", code)?;
+        let part = |(start, len): (&c_int, &c_int)| {
+            let start = *start as usize;
+            bytes[start..start + *len as usize].to_vec()
+        };
+        Ok(starts.iter().zip(&lens).map(part).collect())
+    }
+}
+
+/// Lets MPI make progress.
+pub(super) struct Progress {
+    comm: MPI_Comm,
+}
+
+// SAFETY: a communicator's handle names the same object in all threads; which of them may call MPI is
+// for the program to keep to, whose call it is that runs this.
+unsafe impl Send for Progress {}
+
+impl Progress {
+    pub fn run(&self) {
+        let mut found = 0;
+        // SAFETY: the communicator is valid; nothing is ever sent over it point to point. An error is
+        // told by the next call that matters.
+        unsafe {
+            let (source, tag) = (ffi::RSMPI_ANY_SOURCE, ffi::RSMPI_ANY_TAG);
+            let status = ffi::RSMPI_STATUS_IGNORE;
+            ffi::PMPI_Iprobe(source, tag, self.comm, &mut found, status);
+        }
+    }
+}
+
+impl Bootstrap for Link {
+    fn rank(&self) -> Rank {
+        Rank(self.rank)
+    }
+
+    fn size(&self) -> u32 {
+        self.size
+    }
+
+    fn all_gather(&mut self, blob: &[u8]) -> Result<Vec<Vec<u8>>, BootstrapError> {
+        self.gather(blob).map_err(|error| BootstrapError { rank: None, what: error.to_string() })
+    }
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        let mut is_over = 0;
+        // SAFETY: may be called at any time; the communicator is freed once, and not after MPI's end.
+        unsafe {
+            if MpiError::check("MPI_Finalized", ffi::PMPI_Finalized(&mut is_over)).is_ok()
+                && is_over == 0
+            {
+                ffi::PMPI_Comm_free(&mut self.comm);
+            }
+        }
+    }
+}

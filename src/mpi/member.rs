@@ -1,0 +1,120 @@
+//! A rank's membership in a communicator, and the way that its broadcasts take.
+
+use super::{Error, Layout, Link};
+use crate::bootstrap::{Bootstrap, VoteError, vote};
+use crate::broadcast::{self, Broadcaster, Config, ConfigError};
+use crate::rank::Rank;
+use mpi::ffi::MPI_Comm;
+use std::ffi::c_void;
+use std::slice;
+
+/// The way that a communicator's broadcasts take, the same at every rank.
+#[derive(Debug)]
+pub enum Way {
+    /// Multicast.
+    Multicast(Box<Broadcaster>),
+    /// MPI's own broadcast, for this reason.
+    Mpi(String),
+}
+
+/// A rank's membership in a communicator.
+#[derive(Debug)]
+pub struct Member {
+    way: Way,
+    /// Dropped last, since dropping it is collective.
+    link: Link,
+}
+
+impl Member {
+    /// Makes it, with the broadcasts of `config`, or with MPI's own where a rank has no device or the ranks
+    /// cannot reach one another. Collective.
+    ///
+    /// # Errors
+    /// The same at every rank, if a rank's configuration is wrong or differs; or if MPI fails.
+    pub fn new(mut link: Link, config: Result<&Config, &ConfigError>) -> Result<Self, Error> {
+        if link.size() == 1 {
+            return Ok(Member { way: Way::Mpi("there is one rank".to_owned()), link });
+        }
+        let said = config.map_err(ToString::to_string);
+        vote(&mut link, said.as_ref().map(|_| &[][..]).map_err(String::as_str))?;
+        let config = config.cloned().unwrap_or_default();
+        let way = match Broadcaster::new(&mut link, &config) {
+            Ok(mut broadcaster) => {
+                let mpi = link.progress();
+                broadcaster.while_waiting(move || mpi.run());
+                Way::Multicast(Box::new(broadcaster))
+            }
+            Err(broadcast::Error::Setup(error @ VoteError::Refused(_))) => {
+                Way::Mpi(error.to_string())
+            }
+            Err(error) => return Err(error.into()),
+        };
+        Ok(Member { way, link })
+    }
+
+    /// The way that broadcasts take.
+    pub fn way(&self) -> &Way {
+        &self.way
+    }
+
+    /// The same, to be used.
+    pub fn way_mut(&mut self) -> &mut Way {
+        &mut self.way
+    }
+
+    /// The communicator beside the program's.
+    pub fn link(&self) -> &Link {
+        &self.link
+    }
+
+    /// Broadcasts the buffer of `root`, over `comm` where it is MPI that does it. Collective.
+    ///
+    /// # Errors
+    /// If MPI fails, or as [`Broadcaster::broadcast_into`].
+    ///
+    /// # Safety
+    /// The buffer is writable as the layout says, and nobody else touches it; `comm` is the communicator
+    /// that the link was made from.
+    pub unsafe fn broadcast(
+        &mut self,
+        root: Rank,
+        buffer: *mut c_void,
+        layout: &Layout,
+        comm: MPI_Comm,
+    ) -> Result<(), Error> {
+        let Member { way, link } = self;
+        let broadcaster = match way {
+            Way::Multicast(broadcaster) => broadcaster,
+            // SAFETY: promised by the caller.
+            Way::Mpi(_) => return unsafe { layout.broadcast_by_mpi(root, buffer, comm) },
+        };
+        let len = layout.message_len().ok_or(Error::TooLong)?;
+        if layout.is_contiguous() && len > 0 {
+            // SAFETY: promised by the caller, and the layout has no gaps.
+            let message = unsafe { slice::from_raw_parts_mut(buffer.cast::<u8>(), len) };
+            return Ok(broadcaster.broadcast_into(root, message)?);
+        }
+        let mut message = vec![0; len];
+        if broadcaster.rank() == root {
+            // SAFETY: promised by the caller.
+            unsafe { layout.pack(buffer, &mut message, link.comm()) }?;
+        }
+        broadcaster.broadcast_into(root, &mut message)?;
+        if broadcaster.rank() != root {
+            // SAFETY: promised by the caller.
+            unsafe { layout.unpack(&message, buffer, link.comm()) }?;
+        }
+        Ok(())
+    }
+
+    /// Leaves in good order. Collective.
+    ///
+    /// # Errors
+    /// As [`Broadcaster::close`].
+    pub fn close(self) -> Result<(), Error> {
+        match self.way {
+            Way::Multicast(broadcaster) => Ok(broadcaster.close()?),
+            Way::Mpi(_) => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,16 @@
+//! Broadcasts among the ranks of an MPI communicator.
+//!
+//! A [`Link`] is a communicator of verbcast's own with the same ranks: the ranks find one another over
+//! it, and it lets MPI make progress while a broadcast waits. A [`Layout`] says where the bytes
+//! of an MPI buffer are. A [`Member`] is a rank of a communicator: it broadcasts by multicast, or by MPI where
+//! the ranks have found that they cannot.
+
+mod error;
+mod layout;
+mod link;
+mod member;
+
+pub use error::{Error, MpiError};
+pub use layout::Layout;
+pub use link::Link;
+pub use member::{Member, Way};
