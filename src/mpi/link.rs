@@ -22,13 +22,20 @@ impl Link {
     /// Makes it. Collective over `comm`, none of whose attributes is copied.
     ///
     /// # Errors
-    /// If MPI fails.
+    /// If MPI fails, or `comm` joins two groups.
     ///
     /// # Safety
-    /// MPI is initialised, and `comm` is an intra-communicator.
+    /// MPI is initialised, and `comm` is a communicator.
     pub unsafe fn new(comm: MPI_Comm) -> Result<Self, MpiError> {
         // SAFETY: promised by the caller; the group is freed once.
         unsafe {
+            let mut joins_two = 0;
+            let code = ffi::PMPI_Comm_test_inter(comm, &mut joins_two);
+            MpiError::check("MPI_Comm_test_inter", code)?;
+            if joins_two != 0 {
+                let code = ffi::MPI_ERR_COMM as c_int;
+                return Err(MpiError { call: "MPI_Comm_test_inter", code });
+            }
             let mut group = ffi::RSMPI_GROUP_NULL;
             let code = ffi::PMPI_Comm_group(comm, &mut group);
             MpiError::check("MPI_Comm_group", code)?;
@@ -124,6 +131,9 @@ unsafe impl Send for Progress {}
 impl Progress {
     pub fn run(&self) {
         let mut found = 0;
+        if is_over() {
+            return;
+        }
         // SAFETY: the communicator is valid; nothing is ever sent over it point to point. An error is
         // told by the next call that matters.
         unsafe {
@@ -150,14 +160,17 @@ impl Bootstrap for Link {
 
 impl Drop for Link {
     fn drop(&mut self) {
-        let mut is_over = 0;
-        // SAFETY: may be called at any time; the communicator is freed once, and not after MPI's end.
-        unsafe {
-            if MpiError::check("MPI_Finalized", ffi::PMPI_Finalized(&mut is_over)).is_ok()
-                && is_over == 0
-            {
-                ffi::PMPI_Comm_free(&mut self.comm);
-            }
+        if !is_over() {
+            // SAFETY: it is freed once, and nobody uses it any more.
+            unsafe { ffi::PMPI_Comm_free(&mut self.comm) };
         }
     }
+}
+
+/// Whether MPI has ended, and all communicators with it.
+fn is_over() -> bool {
+    let mut is_over = 0;
+    // SAFETY: this may be asked at any time.
+    let code = unsafe { ffi::PMPI_Finalized(&mut is_over) };
+    MpiError::check("MPI_Finalized", code).is_err() || is_over != 0
 }

@@ -7,6 +7,7 @@ use crate::rank::Rank;
 use mpi::ffi::MPI_Comm;
 use std::ffi::c_void;
 use std::slice;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The way that a communicator's broadcasts take, the same at every rank.
 #[derive(Debug)]
@@ -20,9 +21,9 @@ pub enum Way {
 /// A rank's membership in a communicator.
 #[derive(Debug)]
 pub struct Member {
-    way: Way,
+    pub(super) way: Way,
     /// Dropped last, since dropping it is collective.
-    link: Link,
+    pub(super) link: Link,
 }
 
 impl Member {
@@ -50,6 +51,18 @@ impl Member {
             Err(error) => return Err(error.into()),
         };
         Ok(Member { way, link })
+    }
+
+    /// Warns that MPI does the broadcasts of several ranks: at rank 0, and once for a process.
+    pub(super) fn warn(&self) {
+        static HAS_WARNED: AtomicBool = AtomicBool::new(false);
+        if let Way::Mpi(why) = &self.way
+            && self.link.size() > 1
+            && self.link.rank() == Rank(0)
+            && !HAS_WARNED.swap(true, Ordering::Relaxed)
+        {
+            eprintln!("verbcast: broadcasts go by MPI: {why}");
+        }
     }
 
     /// The way that broadcasts take.

@@ -1,16 +1,25 @@
 //! Broadcasts among the ranks of an MPI communicator.
 //!
+//! A [`MulticastCommunicator`] wraps one of the crate `mpi` (rsmpi); its [processes](Process) broadcast as rsmpi's
+//! do.
+//!
 //! A [`Link`] is a communicator of verbcast's own with the same ranks: the ranks find one another over
 //! it, and it lets MPI make progress while a broadcast waits. A [`Layout`] says where the bytes
 //! of an MPI buffer are. A [`Member`] is a rank of a communicator: it broadcasts by multicast, or by MPI where
 //! the ranks have found that they cannot.
 
+mod communicator;
 mod error;
 mod layout;
 mod link;
 mod member;
+mod process;
+mod request;
 
+pub use communicator::MulticastCommunicator;
 pub use error::{Error, MpiError};
 pub use layout::Layout;
 pub use link::Link;
 pub use member::{Member, Way};
+pub use process::Process;
+pub use request::Request;

@@ -1,0 +1,103 @@
+//! The root of a broadcast.
+
+use super::request::Request;
+use super::{Error, Layout, Member, Way};
+use crate::rank::Rank;
+use mpi::collective::Root;
+use mpi::datatype::{BufferMut, Collection};
+use mpi::ffi::MPI_Comm;
+use mpi::request::Scope;
+use mpi::topology;
+use mpi::traits::AsRaw;
+use std::cell::RefCell;
+use std::ops::Deref;
+
+/// A process of a [`MulticastCommunicator`](super::MulticastCommunicator), whose broadcasts go by multicast; in all else it is
+/// rsmpi's process.
+pub struct Process<'a> {
+    process: topology::Process<'a>,
+    rank: Rank,
+    member: &'a RefCell<Member>,
+    comm: MPI_Comm,
+}
+
+impl<'a> Process<'a> {
+    pub(super) fn new(
+        process: topology::Process<'a>,
+        rank: topology::Rank,
+        member: &'a RefCell<Member>,
+        comm: MPI_Comm,
+    ) -> Self {
+        Process { process, rank: Rank(rank.unsigned_abs()), member, comm }
+    }
+
+    /// Broadcasts this process's buffer into everybody's: as [`Root::broadcast_into`], but an error is
+    /// returned. Collective.
+    ///
+    /// A buffer whose elements follow one another without gaps is sent and received as it is, another
+    /// one is packed. Ranks may describe the message by other counts and types, if they come to the
+    /// same sequence of basic elements.
+    ///
+    /// # Errors
+    /// At every rank, if a rank failed, left, or called with another root or length; what is in the
+    /// buffer then is of no meaning. Or if MPI fails.
+    pub fn broadcast_into<B: BufferMut + ?Sized>(&self, buffer: &mut B) -> Result<(), Error> {
+        let datatype = buffer.as_datatype();
+        // SAFETY: rsmpi's buffers have committed types, and are writable where those say; this one is
+        // borrowed for the call. The communicator is the one that the member was made from.
+        unsafe {
+            let layout = Layout::new(datatype.as_raw(), count(buffer))?;
+            let mut member = self.member.borrow_mut();
+            member.broadcast(self.rank, buffer.pointer_mut(), &layout, self.comm)
+        }
+    }
+
+    /// Begins to broadcast this process's buffer into everybody's: as [`Root::immediate_broadcast_into`].
+    /// Collective.
+    ///
+    /// # Errors
+    /// If MPI refuses the type, or too many broadcasts are in flight.
+    pub fn immediate_broadcast_into<'b, B, S>(
+        &self,
+        scope: S,
+        buffer: &'b mut B,
+    ) -> Result<Request<'a, 'b, B, S>, Error>
+    where
+        B: 'b + BufferMut + ?Sized,
+        S: Scope<'b>,
+    {
+        let mut member = self.member.borrow_mut();
+        let Member { way, link } = &mut *member;
+        let broadcaster = match way {
+            Way::Multicast(broadcaster) => broadcaster,
+            Way::Mpi(_) => {
+                return Ok(Request::by_mpi(self.process.immediate_broadcast_into(scope, buffer)));
+            }
+        };
+        let datatype = buffer.as_datatype();
+        // SAFETY: rsmpi's buffers have committed types.
+        let layout = unsafe { Layout::new(datatype.as_raw(), count(buffer)) }?;
+        let len = layout.message_len().ok_or(Error::TooLong)?;
+        let mut message = vec![0; len];
+        let is_root = broadcaster.rank() == self.rank;
+        if is_root {
+            // SAFETY: rsmpi's buffers are readable where their types say.
+            unsafe { layout.pack(buffer.pointer_mut(), &mut message, link.comm()) }?;
+        }
+        let pending = broadcaster.start(self.rank, message)?;
+        Ok(Request::by_multicast(self.member, pending, is_root, buffer, scope))
+    }
+}
+
+impl<'a> Deref for Process<'a> {
+    type Target = topology::Process<'a>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.process
+    }
+}
+
+/// The elements of a buffer.
+pub(super) fn count<B: Collection + ?Sized>(buffer: &B) -> usize {
+    usize::try_from(buffer.count()).unwrap_or_default()
+}
