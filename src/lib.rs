@@ -23,6 +23,7 @@
 //! - `cli` (default): the command `verbcast`.
 //! - `serde`: [`driver::Statistics`] can be serialised; `cli` turns it on.
 //! - `mpi`: `verbcast::mpi`, for programs with the crate `mpi` (rsmpi).
+//! - `pmpi`: `MPI_Bcast` itself, for a library that is preloaded under programs nobody recompiles.
 //! - `rdma-sys`: takes contexts that a program opened through the crate `rdma-sys`.
 
 #![warn(missing_docs)]

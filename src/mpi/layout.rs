@@ -24,7 +24,7 @@ pub struct Layout {
     /// Bytes of an element's basic elements.
     size: usize,
     /// Bytes from one element to the next.
-    extent: MPI_Aint,
+    extent: isize,
     is_contiguous: bool,
 }
 
@@ -41,6 +41,8 @@ impl Layout {
         unsafe {
             let size = size_of(datatype)?;
             let (_, extent) = extent_of(datatype)?;
+            // An address-sized integer, by another name in each library.
+            let extent = extent as isize;
             let is_contiguous = is_contiguous(datatype, MOST_NESTED)?;
             Ok(Layout { datatype, count, size, extent, is_contiguous })
         }
@@ -94,7 +96,7 @@ impl Layout {
             // SAFETY: the part of the buffer is readable, as promised by the caller; MPI writes no
             // more than the length it is given.
             let code = unsafe {
-                let from = from.byte_offset(start);
+                let from = from.wrapping_byte_offset(start);
                 let (to, len) = (part.as_mut_ptr().cast(), part.len() as c_int);
                 ffi::PMPI_Pack(from, count, self.datatype, to, len, &mut position, comm)
             };
@@ -122,7 +124,7 @@ impl Layout {
             // SAFETY: the part of the buffer is writable, as promised by the caller; MPI reads no
             // more than the length it is given.
             let code = unsafe {
-                let to = to.byte_offset(start);
+                let to = to.wrapping_byte_offset(start);
                 let (from, len) = (part.as_ptr().cast(), part.len() as c_int);
                 ffi::PMPI_Unpack(from, len, &mut position, to, count, self.datatype, comm)
             };

@@ -120,6 +120,13 @@ impl Member {
         Ok(())
     }
 
+    /// Takes it apart: what is left of the way must not run after the link is gone, unless it no longer
+    /// lets MPI [make progress](Broadcaster::while_waiting).
+    #[cfg(feature = "pmpi")]
+    pub(super) fn into_parts(self) -> (Way, Link) {
+        (self.way, self.link)
+    }
+
     /// Leaves in good order. Collective.
     ///
     /// # Errors

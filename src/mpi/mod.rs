@@ -13,6 +13,8 @@ mod error;
 mod layout;
 mod link;
 mod member;
+#[cfg(feature = "pmpi")]
+mod preload;
 mod process;
 mod request;
 

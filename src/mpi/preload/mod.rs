@@ -1,0 +1,26 @@
+//! `MPI_Bcast` itself, for a library that is preloaded under an MPI program that nobody recompiles.
+//!
+//! The symbols of C and Fortran are in `exports` and `fortran`; whatever verbcast does not do itself they
+//! pass on to MPI's own. A communicator's first broadcast makes its `State`, which hangs on it as
+//! an attribute: `set_up` decides, by votes, which way all its broadcasts take. `Process` holds what
+//! there is once in a process; when a communicator is freed, or MPI is finalised, its broadcaster is
+//! `retire`d. `tally` counts all ways for `VERBCAST_STATS`.
+//!
+//! Only `PMPI_` functions are called in here, so that nothing comes back in. No function unwinds into the
+//! program: a panic in an `extern "C"` function ends the process with its message, which MPI's launcher
+//! takes for the failure that it is.
+
+mod call;
+mod codes;
+mod exports;
+mod fortran;
+mod library;
+mod process;
+mod reason;
+mod retire;
+mod set_up;
+mod settings;
+mod slot;
+mod state;
+mod tally;
+mod totals;

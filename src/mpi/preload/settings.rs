@@ -1,0 +1,120 @@
+//! What the environment says about preloading, read once.
+
+use crate::broadcast::{Config, ConfigError};
+use std::env;
+use std::sync::OnceLock;
+
+/// Communicators with resources of their own at a rank, unless the environment says otherwise.
+const COMMUNICATORS: usize = 16;
+
+/// Whether ranks that share one node use multicast.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OneNode {
+    /// On a software adapter only.
+    Auto,
+    /// On any.
+    Use,
+    /// On none.
+    Pass,
+}
+
+/// What the environment says.
+#[derive(Debug)]
+pub struct Settings {
+    /// Nothing is to be done by multicast.
+    pub is_off: bool,
+    /// Whether ranks that share one node use multicast.
+    pub one_node: OneNode,
+    /// Most communicators with resources of their own.
+    pub communicators: usize,
+    /// Whether to print what was counted.
+    pub statistics: bool,
+    /// How broadcasts are done.
+    pub config: Result<Config, ConfigError>,
+    /// Which variable is wrong.
+    pub mistake: Option<String>,
+}
+
+impl Settings {
+    /// The process's.
+    pub fn get() -> &'static Settings {
+        static SETTINGS: OnceLock<Settings> = OnceLock::new();
+        SETTINGS.get_or_init(|| {
+            let mut settings = Self::read(|name| {
+                env::var_os(name).map(|value| value.to_string_lossy().into_owned())
+            });
+            settings.config = Config::from_env();
+            settings
+        })
+    }
+
+    fn read(lookup: impl Fn(&str) -> Option<String>) -> Settings {
+        let mut settings = Settings {
+            is_off: false,
+            one_node: OneNode::Auto,
+            communicators: COMMUNICATORS,
+            statistics: false,
+            config: Ok(Config::default()),
+            mistake: None,
+        };
+        let switch = [("on", false), ("off", true)];
+        settings.is_off = settings.choice(&lookup, "VERBCAST_PRELOAD", &switch, false);
+        let ways = [("auto", OneNode::Auto), ("use", OneNode::Use), ("pass", OneNode::Pass)];
+        settings.one_node = settings.choice(&lookup, "VERBCAST_ONE_NODE", &ways, OneNode::Auto);
+        let switch = [("0", false), ("off", false), ("1", true), ("on", true)];
+        settings.statistics = settings.choice(&lookup, "VERBCAST_STATS", &switch, false);
+        if let Some(text) = lookup("VERBCAST_COMMUNICATORS") {
+            match text.parse() {
+                Ok(number) => settings.communicators = number,
+                Err(_) => settings.mistaken("VERBCAST_COMMUNICATORS", &text, "a number"),
+            }
+        }
+        settings
+    }
+
+    fn choice<T: Copy>(
+        &mut self,
+        lookup: &impl Fn(&str) -> Option<String>,
+        name: &str,
+        choices: &[(&str, T)],
+        default: T,
+    ) -> T {
+        let Some(text) = lookup(name) else { return default };
+        let found = choices.iter().find(|(choice, _)| *choice == text);
+        if found.is_none() {
+            let names: Vec<_> = choices.iter().map(|(choice, _)| *choice).collect();
+            self.mistaken(name, &text, &format!("one of {}", names.join(", ")));
+        }
+        found.map_or(default, |(_, value)| *value)
+    }
+
+    fn mistaken(&mut self, name: &str, text: &str, expected: &str) {
+        self.mistake.get_or_insert(format!("{name}={text}: expected {expected}"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{COMMUNICATORS, OneNode, Settings};
+
+    fn read(name: &'static str, value: &'static str) -> Settings {
+        Settings::read(|asked| (asked == name).then(|| value.to_owned()))
+    }
+
+    #[test]
+    fn variables_are_read_and_a_wrong_one_is_named_with_its_value() {
+        let settings = read("nothing", "");
+        assert!(!settings.is_off && !settings.statistics && settings.mistake.is_none());
+        assert_eq!((settings.one_node, settings.communicators), (OneNode::Auto, COMMUNICATORS));
+        assert!(read("VERBCAST_PRELOAD", "off").is_off);
+        assert!(read("VERBCAST_STATS", "1").statistics);
+        assert_eq!(read("VERBCAST_ONE_NODE", "use").one_node, OneNode::Use);
+        assert_eq!(read("VERBCAST_COMMUNICATORS", "3").communicators, 3);
+        let names =
+            ["VERBCAST_PRELOAD", "VERBCAST_STATS", "VERBCAST_ONE_NODE", "VERBCAST_COMMUNICATORS"];
+        for name in names {
+            let mistake = read(name, "perhaps").mistake.unwrap();
+            assert!(mistake.starts_with(&format!("{name}=perhaps: ")), "{mistake}");
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! How many broadcasts went which way, and what is said about it.
+
+use super::reason::Reason;
+use super::settings::Settings;
+use super::totals;
+use mpi::ffi;
+use std::ffi::{c_int, c_void};
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::ptr;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+/// Multicast, and then each reason for MPI's own.
+const WAYS: usize = 1 + Reason::ALL.len();
+static BROADCASTS: [AtomicU64; WAYS] = [const { AtomicU64::new(0) }; WAYS];
+static BYTES: [AtomicU64; WAYS] = [const { AtomicU64::new(0) }; WAYS];
+static WARNED: [AtomicBool; WAYS] = [const { AtomicBool::new(false) }; WAYS];
+/// Whether all ranks of `MPI_COMM_WORLD` know that a sum is wanted.
+static SUM: AtomicBool = AtomicBool::new(false);
+
+/// Counts a broadcast by multicast.
+pub fn count_multicast(bytes: u64) {
+    count(0, bytes);
+}
+
+/// Counts a broadcast by MPI's own.
+pub fn count_passed(reason: Reason, bytes: u64) {
+    count(1 + reason.index(), bytes);
+}
+
+fn count(way: usize, bytes: u64) {
+    BROADCASTS[way].fetch_add(1, Ordering::Relaxed);
+    BYTES[way].fetch_add(bytes, Ordering::Relaxed);
+}
+
+/// Says once for each reason why broadcasts go by MPI's own.
+pub fn warn(reason: Reason, what: &str) {
+    let warned = &WARNED[1 + reason.index()];
+    if reason.is_worth_a_warning() && !warned.swap(true, Ordering::Relaxed) {
+        say(&format!("broadcasts go by MPI's own: {}: {what}", reason.text()));
+    }
+}
+
+/// Writes a line to stderr, as a whole.
+pub fn say(line: &str) {
+    // Nobody is left to be told of an error here.
+    let _ = std::io::stderr().write_all(format!("verbcast: {line}\n").as_bytes());
+}
+
+/// Takes note that all ranks of `MPI_COMM_WORLD` know that one of them wants statistics.
+pub fn sum_is_wanted() {
+    SUM.store(true, Ordering::Relaxed);
+}
+
+/// What was counted, in numbers that add up over ranks.
+fn counted() -> Vec<u64> {
+    let read = |counters: &[AtomicU64]| -> Vec<u64> {
+        counters.iter().map(|counter| counter.load(Ordering::Relaxed)).collect()
+    };
+    [read(&BROADCASTS), read(&BYTES), totals::counted()].concat()
+}
+
+/// The lines about `counted`, each of which begins with `who`.
+fn lines(who: &str, counted: &[u64]) -> Vec<String> {
+    let (broadcasts, rest) = counted.split_at(WAYS);
+    let (bytes, totals) = rest.split_at(WAYS);
+    let (all, passed) = (broadcasts.iter().sum::<u64>(), broadcasts[1..].iter().sum::<u64>());
+    let by_multicast = broadcasts[0];
+    let mut first = format!(
+        "{who}: {all} broadcasts, {by_multicast} by multicast, {passed} by MPI, {} bytes",
+        bytes.iter().sum::<u64>()
+    );
+    if all == 0 {
+        first = format!("{who}: 0 broadcasts");
+    }
+    let mut lines = vec![first];
+    if by_multicast > 0 {
+        let mut line = format!("{who}: multicast: {by_multicast} broadcasts, {} bytes", bytes[0]);
+        for (name, total) in totals::NAMES.iter().zip(totals) {
+            // Writing to a String does not fail.
+            let _ = write!(line, ", {total} {name}");
+        }
+        lines.push(line);
+    }
+    for (way, reason) in (1..).zip(Reason::ALL) {
+        let (broadcasts, bytes) = (broadcasts[way], bytes[way]);
+        if broadcasts > 0 {
+            let reason = reason.text();
+            lines.push(format!("{who}: MPI, {reason}: {broadcasts} broadcasts, {bytes} bytes"));
+        }
+    }
+    lines
+}
+
+/// Prints what was counted, where the environment wants it, and the sum at rank 0 where all know that
+/// it is wanted. Collective over `MPI_COMM_WORLD` then.
+///
+/// # Safety
+/// MPI is initialised and not finalised.
+pub unsafe fn report() {
+    let own = counted();
+    let mut sum = own.clone();
+    let (mut rank, mut size) = (0, 0);
+    let is_summed = SUM.load(Ordering::Relaxed);
+    // SAFETY: promised by the caller; both buffers have as many numbers as are summed.
+    unsafe {
+        let world = ffi::RSMPI_COMM_WORLD;
+        ffi::PMPI_Comm_rank(world, &mut rank);
+        ffi::PMPI_Comm_size(world, &mut size);
+        if is_summed {
+            let (from, to) = (own.as_ptr().cast(), sum.as_mut_ptr().cast::<c_void>());
+            let (len, kind, add) = (own.len() as c_int, ffi::RSMPI_UINT64_T, ffi::RSMPI_SUM);
+            ffi::PMPI_Reduce(from, to, len, kind, add, 0, world);
+        }
+    }
+    if Settings::get().statistics {
+        for line in lines(&format!("rank {rank}"), &own) {
+            say(&line);
+        }
+    }
+    let is_alone = size == 1 && Settings::get().statistics;
+    if rank == 0 && (is_summed || is_alone) {
+        for line in lines("all ranks", &sum) {
+            say(&line);
+        }
+    }
+}
+
+/// A number that no other communicator has, most likely: none of its ranks has drawn it before.
+pub fn draw() -> u64 {
+    let mut bytes = [0; 8];
+    if getrandom::fill(&mut bytes).is_err() {
+        // Two of the same only make their order less certain.
+        let address = ptr::from_ref(&bytes) as u64;
+        return address ^ u64::from(std::process::id());
+    }
+    u64::from_ne_bytes(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Reason, WAYS, lines, totals};
+
+    #[test]
+    fn a_line_for_each_way_that_was_taken() {
+        let mut counted = vec![0; 2 * WAYS + totals::NAMES.len()];
+        assert_eq!(lines("rank 1", &counted), ["rank 1: 0 broadcasts"]);
+        (counted[0], counted[WAYS]) = (3, 300);
+        let one_rank = 1 + Reason::OneRank.index();
+        (counted[one_rank], counted[WAYS + one_rank]) = (2, 8);
+        counted[2 * WAYS] = 5;
+        let lines = lines("all ranks", &counted);
+        assert_eq!(lines.len(), 3);
+        assert_eq!(lines[0], "all ranks: 5 broadcasts, 3 by multicast, 2 by MPI, 308 bytes");
+        let begins = "all ranks: multicast: 3 broadcasts, 300 bytes, 5 packets multicast, ";
+        assert!(lines[1].starts_with(begins), "{}", lines[1]);
+        assert_eq!(lines[2], "all ranks: MPI, one rank: 2 broadcasts, 8 bytes");
+    }
+}
