@@ -96,9 +96,10 @@ impl Layout {
             // SAFETY: the part of the buffer is readable, as promised by the caller; MPI writes no
             // more than the length it is given.
             let code = unsafe {
-                let from = from.wrapping_byte_offset(start);
+                let Elements { address, count, datatype, .. } =
+                    &Elements::new(from.wrapping_byte_offset(start), count, self.datatype)?;
                 let (to, len) = (part.as_mut_ptr().cast(), part.len() as c_int);
-                ffi::PMPI_Pack(from, count, self.datatype, to, len, &mut position, comm)
+                ffi::PMPI_Pack(*address, *count, *datatype, to, len, &mut position, comm)
             };
             complete("MPI_Pack", code, position, part.len())?;
         }
@@ -124,9 +125,12 @@ impl Layout {
             // SAFETY: the part of the buffer is writable, as promised by the caller; MPI reads no
             // more than the length it is given.
             let code = unsafe {
-                let to = to.wrapping_byte_offset(start);
+                let to = to.wrapping_byte_offset(start).cast_const();
+                let Elements { address, count, datatype, .. } =
+                    &Elements::new(to, count, self.datatype)?;
                 let (from, len) = (part.as_ptr().cast(), part.len() as c_int);
-                ffi::PMPI_Unpack(from, len, &mut position, to, count, self.datatype, comm)
+                let to = address.cast_mut();
+                ffi::PMPI_Unpack(from, len, &mut position, to, *count, *datatype, comm)
             };
             complete("MPI_Unpack", code, position, part.len())?;
         }
@@ -144,6 +148,51 @@ impl Layout {
             let start = first as isize * extent;
             (start, elements as c_int, first * size..(first + elements) * size)
         })
+    }
+}
+
+/// Elements to pack or unpack. MPICH takes no null address for them, not even `MPI_BOTTOM` with a type of
+/// absolute addresses; then they are told from another address, by a type that leads back.
+struct Elements {
+    address: *const c_void,
+    count: c_int,
+    datatype: MPI_Datatype,
+    is_own: bool,
+}
+
+/// An address that nothing is read from or written to.
+const AWAY: usize = 4096;
+
+impl Elements {
+    unsafe fn new(
+        address: *const c_void,
+        count: c_int,
+        datatype: MPI_Datatype,
+    ) -> Result<Self, MpiError> {
+        if !address.is_null() {
+            return Ok(Elements { address, count, datatype, is_own: false });
+        }
+        let back = -(AWAY as MPI_Aint);
+        // SAFETY: the type is valid, as promised by the caller; the new one is freed once.
+        unsafe {
+            let mut own = ffi::RSMPI_DATATYPE_NULL;
+            let code = ffi::PMPI_Type_create_hindexed(1, &count, &back, datatype, &mut own);
+            MpiError::check("MPI_Type_create_hindexed", code)?;
+            let elements =
+                Elements { address: AWAY as *const c_void, count: 1, datatype: own, is_own: true };
+            let code = ffi::PMPI_Type_commit(&mut own);
+            MpiError::check("MPI_Type_commit", code)?;
+            Ok(elements)
+        }
+    }
+}
+
+impl Drop for Elements {
+    fn drop(&mut self) {
+        if self.is_own {
+            // SAFETY: it is freed once.
+            unsafe { ffi::PMPI_Type_free(&mut self.datatype) };
+        }
     }
 }
 

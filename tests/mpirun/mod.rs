@@ -26,7 +26,7 @@ impl Mpi {
 
     /// An rsmpi program.
     pub fn example(self, name: &str) -> PathBuf {
-        self.folder().join("debug/examples").join(name)
+        self.folder().join("release/examples").join(name)
     }
 
     /// The launcher of `ranks` ranks, which are more than the cores; MPI's own messages go through memory,

@@ -1,7 +1,7 @@
 //! A broadcast as the program asks for it.
 
 use super::library::Next;
-use super::settings::Settings;
+use super::tally;
 use mpi::ffi::{self, MPI_Comm, MPI_Count, MPI_Datatype};
 use std::ffi::{c_int, c_void};
 
@@ -92,7 +92,7 @@ impl Call {
     /// # Safety
     /// MPI has taken the arguments for a broadcast.
     pub unsafe fn bytes(&self) -> u64 {
-        if !Settings::get().statistics {
+        if !tally::is_wanted() {
             return 0;
         }
         let mut size: MPI_Count = 0;

@@ -4,8 +4,9 @@
 use super::exports::MPI_Bcast;
 use super::library::{self, FORTRAN_CALLS_C, Next, Word};
 use mpi::ffi;
-use std::ffi::{c_int, c_void};
+use std::ffi::{CStr, c_int, c_void};
 use std::ptr;
+use std::sync::OnceLock;
 
 type Bcast = unsafe extern "C" fn(
     *mut c_void,
@@ -32,9 +33,7 @@ unsafe fn bcast(
         if !library::is_ours() || FORTRAN_CALLS_C {
             return next.require::<Bcast>()(buffer, count, datatype, root, comm, ierror);
         }
-        let is_bottom =
-            BOTTOMS.iter().any(|name| ptr::eq(library::variable(name), buffer.cast_const()));
-        let buffer = if is_bottom { ptr::null_mut() } else { buffer };
+        let buffer = if is_bottom(buffer) { ptr::null_mut() } else { buffer };
         let datatype = word(ffi::RSMPI_Type_f2c(*datatype));
         let comm = word(ffi::RSMPI_Comm_f2c(*comm));
         *ierror = MPI_Bcast(buffer, *count, datatype, *root, comm);
@@ -42,8 +41,15 @@ unsafe fn bcast(
 }
 
 /// The names of Open MPI's `MPI_BOTTOM` of Fortran.
-const BOTTOMS: [&std::ffi::CStr; 4] =
+const BOTTOMS: [&CStr; 4] =
     [c"mpi_fortran_bottom_", c"mpi_fortran_bottom", c"mpi_fortran_bottom__", c"MPI_FORTRAN_BOTTOM"];
+
+/// Whether an address is that of Fortran's `MPI_BOTTOM`.
+fn is_bottom(buffer: *mut c_void) -> bool {
+    static FOUND: OnceLock<[usize; 4]> = OnceLock::new();
+    let found = FOUND.get_or_init(|| BOTTOMS.map(|name| library::variable(name) as usize));
+    found.contains(&(buffer as usize))
+}
 
 /// A handle as C functions get it.
 fn word<T: Copy>(handle: T) -> Word {
@@ -70,12 +76,11 @@ macro_rules! symbol {
             comm: *const c_int,
             ierror: *mut c_int,
         ) {
-            static NEXT: Next = Next::new(
-                match std::ffi::CStr::from_bytes_with_nul(concat!($text, "\0").as_bytes()) {
+            static NEXT: Next =
+                Next::new(match CStr::from_bytes_with_nul(concat!($text, "\0").as_bytes()) {
                     Ok(name) => name,
                     Err(_) => panic!(),
-                },
-            );
+                });
             // SAFETY: promised by the caller.
             unsafe { bcast(&NEXT, buffer, count, datatype, root, comm, ierror) }
         }

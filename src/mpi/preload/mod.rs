@@ -14,6 +14,7 @@ mod call;
 mod codes;
 mod exports;
 mod fortran;
+mod left_to_mpi;
 mod library;
 mod process;
 mod reason;

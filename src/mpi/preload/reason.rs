@@ -23,11 +23,15 @@ pub enum Reason {
     Unavailable,
     /// The arguments are ones that MPI refuses.
     Refused,
+    /// `MPI_Ibcast`.
+    NonBlocking,
+    /// `MPI_Bcast_init`, each call of which is counted as one broadcast.
+    Persistent,
 }
 
 impl Reason {
     /// All of them, each at its [`index`](Self::index).
-    pub const ALL: [Reason; 10] = [
+    pub const ALL: [Reason; 12] = [
         Reason::NotRunning,
         Reason::OtherLibrary,
         Reason::OneRank,
@@ -38,6 +42,8 @@ impl Reason {
         Reason::Settings,
         Reason::Unavailable,
         Reason::Refused,
+        Reason::NonBlocking,
+        Reason::Persistent,
     ];
 
     /// Its place among all.
@@ -63,6 +69,8 @@ impl Reason {
             Reason::Settings => "settings",
             Reason::Unavailable => "no multicast",
             Reason::Refused => "refused arguments",
+            Reason::NonBlocking => "non-blocking",
+            Reason::Persistent => "persistent",
         }
     }
 

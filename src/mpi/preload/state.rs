@@ -8,6 +8,7 @@ use super::retire;
 use super::set_up::Decision;
 use super::slot::Slot;
 use super::tally;
+use crate::broadcast::Error::Call as CallError;
 use crate::rank::Rank;
 use mpi::ffi::{self, MPI_Comm};
 use std::ffi::c_int;
@@ -60,11 +61,16 @@ impl State {
             Err(reason) => return unsafe { pass(call, *reason) },
             Ok(active) => active,
         };
-        let mut active = active.lock().unwrap_or_else(PoisonError::into_inner);
-        let active = active.as_mut().expect("the communicator was freed during a broadcast");
+        let outcome = {
+            let mut active = active.lock().unwrap_or_else(PoisonError::into_inner);
+            let active = active.as_mut().expect("the communicator was freed during a broadcast");
+            // SAFETY: promised by the caller.
+            unsafe { active.broadcast(call, codes, alone) }
+        };
+        // The lock is free again: an error handler may free the communicator.
         // SAFETY: promised by the caller.
         unsafe {
-            match active.broadcast(call, codes, alone) {
+            match outcome {
                 Ok(()) => {
                     tally::count_multicast(call.bytes());
                     ffi::MPI_SUCCESS as c_int
@@ -107,17 +113,28 @@ impl Active {
             return Err(Trouble::Refused);
         }
         // SAFETY: promised by the caller; the arguments are right.
-        match unsafe { self.try_broadcast(call) } {
-            Ok(()) => Ok(()),
-            Err(error) => {
-                let code = codes.of(&error);
-                match &error {
-                    Error::Broadcast(_) => self.fail(code, &error.to_string()),
-                    // The others know nothing of it.
-                    _ => self.give_up(code, &error.to_string()),
-                }
-                Err(Trouble::Failed(code))
+        let mut outcome = unsafe { self.try_broadcast(call) };
+        if matches!(outcome, Err(Error::Broadcast(CallError(_)))) {
+            // As many are in flight as may be: the others are behind.
+            // SAFETY: the same.
+            outcome = self.flush().and_then(|()| unsafe { self.try_broadcast(call) });
+        }
+        let Err(error) = outcome else { return Ok(()) };
+        let code = codes.of(&error);
+        match &error {
+            Error::Mpi(_) | Error::TooLong | Error::Broadcast(CallError(_)) => {
+                // The others know nothing of it.
+                self.give_up(code, &error.to_string());
             }
+            Error::Broadcast(_) => self.fail(code, &error.to_string()),
+        }
+        Err(Trouble::Failed(code))
+    }
+
+    fn flush(&mut self) -> Result<(), Error> {
+        match self.member.way_mut() {
+            Way::Multicast(broadcaster) => Ok(broadcaster.flush()?),
+            Way::Mpi(_) => Ok(()),
         }
     }
 
@@ -153,7 +170,12 @@ impl Active {
 fn why(refusal: Refusal) -> String {
     match refusal {
         Refusal::Root(root) => format!("called MPI_Bcast with root {root}"),
-        Refusal::Arguments(code) => MpiError { call: "called MPI_Bcast", code }.to_string(),
+        Refusal::Arguments(code) => {
+            let mut class = code;
+            // SAFETY: MPI has given the code. The class has a shorter text, which fits into a notice.
+            unsafe { ffi::PMPI_Error_class(code, &mut class) };
+            MpiError { call: "called MPI_Bcast wrongly", code: class }.to_string()
+        }
     }
 }
 

@@ -43,6 +43,7 @@ pub fn warn(reason: Reason, what: &str) {
 
 /// Writes a line to stderr, as a whole.
 pub fn say(line: &str) {
+    let line = line.lines().map(str::trim).collect::<Vec<_>>().join("; ");
     // Nobody is left to be told of an error here.
     let _ = std::io::stderr().write_all(format!("verbcast: {line}\n").as_bytes());
 }
@@ -50,6 +51,11 @@ pub fn say(line: &str) {
 /// Takes note that all ranks of `MPI_COMM_WORLD` know that one of them wants statistics.
 pub fn sum_is_wanted() {
     SUM.store(true, Ordering::Relaxed);
+}
+
+/// Whether anybody here wants to know.
+pub fn is_wanted() -> bool {
+    Settings::get().statistics
 }
 
 /// What was counted, in numbers that add up over ranks.
@@ -113,12 +119,12 @@ pub unsafe fn report() {
             ffi::PMPI_Reduce(from, to, len, kind, add, 0, world);
         }
     }
-    if Settings::get().statistics {
+    if is_wanted() {
         for line in lines(&format!("rank {rank}"), &own) {
             say(&line);
         }
     }
-    let is_alone = size == 1 && Settings::get().statistics;
+    let is_alone = size == 1 && is_wanted();
     if rank == 0 && (is_summed || is_alone) {
         for line in lines("all ranks", &sum) {
             say(&line);

@@ -1,0 +1,76 @@
+# shellcheck shell=bash
+# Both MPI libraries, what is preloaded under their programs, and the programs that test it. Needs say.sh,
+# install.sh and the variable REPO.
+#
+# target/NAME/release/libverbcast.so   for NAME openmpi and mpich
+# target/NAME/release/examples/        the rsmpi programs of tests/examples and tests/mpi
+# target/mpi-tests/NAME/PROGRAM        tests/mpi/PROGRAM.c
+
+MPI_PACKAGES=(libopenmpi-dev openmpi-bin libmpich-dev mpich libclang-14-dev)
+MPI_NAMES=(openmpi mpich)
+
+mpi_prepare() {
+    need_packages "${MPI_PACKAGES[@]}"
+}
+
+# Usage: mpi_with NAME COMMAND…. A target folder for each: a build does not notice that MPICC has changed.
+mpi_with() {
+    local name=$1
+    shift
+    MPICC=mpicc.$name CARGO_TARGET_DIR=$REPO/target/$name "$@"
+}
+
+mpi_build() {
+    local name
+    for name in "${MPI_NAMES[@]}"; do
+        step "building with $name"
+        mpi_with "$name" cargo rustc --release --lib --no-default-features --features pmpi --crate-type cdylib || return
+        mpi_with "$name" cargo build --release --examples --no-default-features --features mpi || return
+    done
+}
+
+mpi_build_programs() {
+    local name program to
+    for name in "${MPI_NAMES[@]}"; do
+        to=$REPO/target/mpi-tests/$name
+        mkdir -p "$to"
+        for program in "$REPO"/tests/mpi/*.c; do
+            "mpicc.$name" -O1 -Wall -Wextra -Werror -pthread -o "$to/$(basename "$program" .c)" "$program" || return
+        done
+    done
+}
+
+# With one of them: verbcast's own code is the same with both.
+mpi_lint() {
+    local none=--no-default-features
+    mpi_with openmpi cargo clippy $none --features mpi --lib --examples -- -D warnings || return
+    mpi_with openmpi cargo clippy $none --features pmpi --lib -- -D warnings || return
+    RUSTDOCFLAGS='-D warnings' mpi_with openmpi cargo doc --no-deps --features pmpi --lib
+}
+
+# The part of the library that is preloaded whose tests need no launcher.
+mpi_test_units() {
+    mpi_with openmpi cargo test --release --lib --no-default-features --features pmpi mpi:: -- --show-output
+}
+
+# What the programs say without verbcast: target/mpi-tests/NAME/PROGRAM.RANKS.expected.
+mpi_run_plain() {
+    local name run
+    for name in "${MPI_NAMES[@]}"; do
+        for run in 'types 8' 'types 2' 'communicators 4' 'ahead 4' 'threads 4'; do
+            # shellcheck disable=SC2086 # a program and its ranks
+            mpi_run_one "$name" $run || return
+        done
+    done
+}
+
+# Usage: mpi_run_one NAME PROGRAM RANKS
+mpi_run_one() {
+    local program=$REPO/target/mpi-tests/$1/$2 launcher=(mpiexec.mpich)
+    if [[ $1 == openmpi ]]; then
+        launcher=(env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 mpirun.openmpi --oversubscribe
+            --bind-to none --mca mpi_yield_when_idle 1)
+    fi
+    timeout 300 "${launcher[@]}" -n "$3" "$program" >"$program.$3.new" &&
+        mv "$program.$3.new" "$program.$3.expected"
+}

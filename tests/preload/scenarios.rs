@@ -1,0 +1,127 @@
+//! What must hold under each MPI library.
+
+use super::preload::{Mpi, Ranks, alike};
+use super::ranks;
+
+const COUNT: (&str, &str) = ("VERBCAST_STATS", "1");
+
+/// Whether there is all that it takes.
+fn is_ready(mpi: Mpi) -> bool {
+    ranks::devices().is_some() && mpi.is_built()
+}
+
+/// Every datatype, root and length: all of it by multicast, and as without.
+pub fn datatypes(mpi: Mpi) {
+    if !is_ready(mpi) {
+        return;
+    }
+    let said = mpi.run(&mpi.library(), "types", &alike(8, &[COUNT]));
+    assert!(said.is_success);
+    assert_eq!(said.out, mpi.expected("types", 8));
+    let broadcasts = said.sum("");
+    assert!(broadcasts > 2000 && said.sum("multicast") == broadcasts, "{broadcasts}");
+    assert_eq!(said.lines("rank ").len(), 16, "two lines for each rank");
+}
+
+/// All kinds of communicators, and more than may have multicast.
+pub fn communicators(mpi: Mpi) {
+    if !is_ready(mpi) {
+        return;
+    }
+    let few = [COUNT, ("VERBCAST_COMMUNICATORS", "5")];
+    let said = mpi.run(&mpi.library(), "communicators", &alike(4, &few));
+    assert!(said.is_success);
+    assert_eq!(said.out, mpi.expected("communicators", 4));
+    assert_eq!(said.sum("MPI, inter-communicator"), 4);
+    // MPI_COMM_SELF at all ranks, and parts of one rank: two of three.
+    assert_eq!(said.sum("MPI, one rank"), 4 + 2);
+    assert!(said.sum("multicast") > 0 && said.sum("MPI, too many communicators") > 0);
+    let [line] = said.lines("broadcasts go by MPI's own: ")[..] else { panic!("one warning") };
+    assert!(line.contains("VERBCAST_COMMUNICATORS"), "{line}");
+}
+
+/// A root may run ahead of late ranks, further than broadcasts may be in flight; and who is done may free
+/// the communicator long before others come.
+pub fn ahead(mpi: Mpi) {
+    if !is_ready(mpi) {
+        return;
+    }
+    let little = [COUNT, ("VERBCAST_TIMEOUT", "8"), ("VERBCAST_IN_FLIGHT", "4")];
+    let said = mpi.run(&mpi.library(), "ahead", &alike(4, &little));
+    assert!(said.is_success);
+    assert_eq!(said.out, mpi.expected("ahead", 4));
+    assert_eq!(said.sum("multicast"), 4 * (4 * 301 + 1));
+}
+
+/// Threads at once, each on its own communicator.
+pub fn threads(mpi: Mpi) {
+    if !is_ready(mpi) {
+        return;
+    }
+    let said = mpi.run(&mpi.library(), "threads", &alike(4, &[COUNT]));
+    assert!(said.is_success);
+    assert_eq!(said.out, mpi.expected("threads", 4));
+    assert_eq!(said.lines("rank ").len(), 8, "all ranks have broadcast by multicast");
+    assert!(said.lines("broadcasts go").is_empty());
+}
+
+/// Wrong calls: who makes one gets MPI's own error, and all others verbcast's.
+pub fn errors(mpi: Mpi) {
+    if !is_ready(mpi) {
+        return;
+    }
+    let said = mpi.run(&mpi.library(), "errors", &alike(4, &[]));
+    assert!(said.is_success);
+    for (mistake, class) in [(1, "count"), (2, "type"), (3, "type"), (4, "root")] {
+        for rank in 0..4 {
+            let class = if rank == 2 { class } else { "verbcast" };
+            let line = format!("mistake {mistake}: rank {rank}: class {class}");
+            assert!(said.out.lines().any(|other| other == line), "{line}");
+        }
+    }
+    for mistake in 5..=7 {
+        let begin = format!("mistake {mistake}: ");
+        let lines: Vec<_> = said.out.lines().filter(|line| line.starts_with(&begin)).collect();
+        assert!(lines.len() == 4 && lines.iter().all(|line| line.ends_with("class verbcast")));
+    }
+    assert!(said.err.contains("rank 2: called MPI_Bcast with root 4"));
+    assert!(said.err.contains("rank 2: called MPI_Bcast wrongly: "));
+}
+
+/// A rank that is killed ends the job.
+pub fn killed(mpi: Mpi) {
+    if !is_ready(mpi) {
+        return;
+    }
+    let said = mpi.run(&mpi.library(), "killed", &alike(4, &[]));
+    assert!(!said.is_success);
+}
+
+/// One rank without a device: all go by MPI, and one of them says why.
+pub fn a_missing_device(mpi: Mpi) {
+    if !is_ready(mpi) {
+        return;
+    }
+    let kinds = [
+        Ranks { number: 3, environment: &[COUNT] },
+        Ranks { number: 1, environment: &[COUNT, ("VERBCAST_DEVICE", "nonsense")] },
+    ];
+    let said = mpi.run(&mpi.library(), "threads", &kinds);
+    assert!(said.is_success);
+    assert_eq!(said.out, mpi.expected("threads", 4));
+    let [line] = said.lines("broadcasts go by MPI's own: ")[..] else { panic!("one warning") };
+    assert!(line.contains("rank 3") && line.contains("nonsense"), "{line}");
+    assert!(said.lines("rank ").iter().all(|line| !line.contains(": multicast: ")));
+}
+
+/// A library for another MPI stays out of the way, and says so.
+pub fn another_library(mpi: Mpi, other: Mpi) {
+    if !mpi.is_built() || !other.is_built() {
+        return;
+    }
+    let said = mpi.run(&other.library(), "types", &alike(2, &[]));
+    assert!(said.is_success);
+    assert_eq!(said.out, mpi.expected("types", 2));
+    let lines = said.lines("broadcasts go by MPI's own: built for another MPI");
+    assert_eq!(lines.len(), 2, "one for each process");
+}
