@@ -41,7 +41,10 @@ impl Layout {
         unsafe {
             let size = size_of(datatype)?;
             let (_, extent) = extent_of(datatype)?;
-            // An address-sized integer, by another name in each library.
+            #[allow(
+                clippy::unnecessary_cast,
+                reason = "the libraries name this integer differently"
+            )]
             let extent = extent as isize;
             let is_contiguous = is_contiguous(datatype, MOST_NESTED)?;
             Ok(Layout { datatype, count, size, extent, is_contiguous })
