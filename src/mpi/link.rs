@@ -160,7 +160,8 @@ impl Bootstrap for Link {
 
 impl Drop for Link {
     fn drop(&mut self) {
-        if !is_over() {
+        // The others do not free theirs when this rank panics.
+        if !is_over() && !std::thread::panicking() {
             // SAFETY: it is freed once, and nobody uses it any more.
             unsafe { ffi::PMPI_Comm_free(&mut self.comm) };
         }

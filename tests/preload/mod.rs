@@ -3,19 +3,11 @@
 
 #![allow(dead_code, reason = "each test uses a part of it")]
 
+pub mod scenarios;
+
+use super::mpirun::{self, Mpi, text};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
-
-/// Seconds for a program; longer is a hang.
-const LIMIT: &str = "280";
-
-/// An MPI library.
-#[derive(Clone, Copy, Debug)]
-pub enum Mpi {
-    Open,
-    Mpich,
-}
 
 /// Ranks of a program, with an environment of their own.
 pub struct Ranks<'a> {
@@ -31,18 +23,6 @@ pub struct Said {
 }
 
 impl Mpi {
-    /// The name that its tools and folders end with.
-    fn name(self) -> &'static str {
-        match self {
-            Mpi::Open => "openmpi",
-            Mpi::Mpich => "mpich",
-        }
-    }
-
-    fn target() -> PathBuf {
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("target")
-    }
-
     /// The library that is preloaded under its programs.
     pub fn library(self) -> PathBuf {
         Self::target().join(self.name()).join("release/libverbcast.so")
@@ -73,20 +53,7 @@ impl Mpi {
 
     /// Runs a program on ranks of several kinds, with `library` preloaded.
     pub fn run(self, library: &Path, program: &str, kinds: &[Ranks<'_>]) -> Said {
-        let mut command = Command::new("timeout");
-        command.args(["-k", "5", LIMIT]);
-        match self {
-            Mpi::Open => {
-                command.arg("mpirun.openmpi").args(OPEN_MPI);
-                command.env("OMPI_ALLOW_RUN_AS_ROOT", "1");
-                command.env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
-            }
-            Mpi::Mpich => {
-                command.arg("mpiexec.mpich");
-                // On SoftRoCE, UCX drops its own datagrams.
-                command.env("UCX_TLS", "posix,sysv,self");
-            }
-        }
+        let mut command = self.launcher();
         for (at, Ranks { number, environment }) in kinds.iter().enumerate() {
             if at > 0 {
                 command.arg(":");
@@ -101,38 +68,11 @@ impl Mpi {
             }
             command.arg(self.program(program));
         }
-        let Output { status, stdout, stderr } = command.output().unwrap();
-        let [out, err] = [stdout, stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
-        println!("{command:?}: {status}\n{out}{err}");
-        assert!(!matches!(status.code(), Some(124 | 137)), "{program}: it hangs");
-        Said { out, err, is_success: status.success() }
+        let output = mpirun::run(&mut command);
+        let is_success = output.status.success();
+        Said { out: text(&output.stdout), err: text(&output.stderr), is_success }
     }
 }
-
-/// Ranks outnumber cores, and components that look for other hardware take long to start.
-const OPEN_MPI: &[&str] = &[
-    "--oversubscribe",
-    "--bind-to",
-    "none",
-    "--mca",
-    "mpi_yield_when_idle",
-    "1",
-    "--mca",
-    "pml",
-    "ob1",
-    "--mca",
-    "btl",
-    "self,vader",
-    "--mca",
-    "btl_vader_single_copy_mechanism",
-    "none",
-    "--mca",
-    "osc",
-    "sm",
-    "--mca",
-    "coll",
-    "basic,libnbc,self,inter,tuned",
-];
 
 impl Said {
     /// The lines of the library, from that of all ranks on which there is one.

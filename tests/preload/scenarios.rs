@@ -1,7 +1,8 @@
 //! What must hold under each MPI library.
 
-use super::preload::{Mpi, Ranks, alike};
-use super::ranks;
+use super::{Ranks, alike};
+use crate::mpirun::Mpi;
+use crate::ranks;
 
 const COUNT: (&str, &str) = ("VERBCAST_STATS", "1");
 
