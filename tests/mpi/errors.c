@@ -35,6 +35,8 @@ static void make(int mistake) {
     MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
     MPI_Type_contiguous(2, MPI_INT, &uncommitted);
     require(MPI_Bcast(buffer, 10, MPI_INT, 1, comm) == MPI_SUCCESS, "the first broadcast succeeds");
+    // Who is still in it would be told of the mistake there.
+    MPI_Barrier(MPI_COMM_WORLD);
     // Those that go ahead are told by a later broadcast.
     for (int time = 0; time < 1000 && code == MPI_SUCCESS; time++)
         code = call(rank == 2 && time == 1 ? mistake : 0, comm, uncommitted);

@@ -113,7 +113,8 @@ pub fn available(programs: impl Fn(Mpi) -> PathBuf) -> Vec<Mpi> {
 pub fn run(command: &mut Command) -> Output {
     let output = command.output().unwrap();
     println!("{command:?}: {}\n{}{}", output.status, text(&output.stdout), text(&output.stderr));
-    assert!(!matches!(output.status.code(), Some(124 | 137)), "it hangs: {command:?}");
+    // What `timeout` says; a launcher ends with 137 where a rank was killed.
+    assert_ne!(output.status.code(), Some(124), "it hangs: {command:?}");
     output
 }
 
