@@ -14,10 +14,15 @@ pub const FRAGMENT: usize = 4096 - HEADER_LEN;
 /// What is long.
 pub const LONG: usize = 8 << 20;
 
+/// Numbers of ranks to try each with.
+pub const SIZES: &[u32] = &[2, 3, 8, 16];
+/// A tenth of the datagrams is lost.
+pub const LOSSY: Option<&str> = Some("loss=0.1,seed=3");
+
 /// Options by name and value.
 pub type Variant = &'static [(&'static str, &'static str)];
 
-const TWO_STAGE: &[Variant] = &[
+pub const TWO_STAGE: &[Variant] = &[
     &[("algorithm", "two-stage")],
     &[("algorithm", "two-stage"), ("sync", "random")],
     &[("algorithm", "two-stage"), ("sync", "adaptive")],
@@ -25,7 +30,7 @@ const TWO_STAGE: &[Variant] = &[
     &[("algorithm", "two-stage-on-demand")],
     &[("algorithm", "two-stage-on-demand"), ("acknowledge", "every:4")],
 ];
-const WINDOW: &[Variant] = &[
+pub const WINDOW: &[Variant] = &[
     &[("algorithm", "basic")],
     &[("algorithm", "window")],
     &[("algorithm", "window"), ("repair", "push")],
@@ -33,7 +38,7 @@ const WINDOW: &[Variant] = &[
     &[("algorithm", "window"), ("window", "1")],
     &[("algorithm", "window"), ("credits", "off")],
 ];
-const ACKNOWLEDGEMENTS: &[Variant] = &[
+pub const ACKNOWLEDGEMENTS: &[Variant] = &[
     &[("algorithm", "aggregate")],
     &[("algorithm", "aggregate"), ("repair", "push"), ("acknowledge-after", "200")],
     &[("algorithm", "window"), ("acknowledge", "skewed:4")],
@@ -41,21 +46,21 @@ const ACKNOWLEDGEMENTS: &[Variant] = &[
     &[("algorithm", "window"), ("acknowledge-by", "message")],
     &[("algorithm", "window"), ("acknowledge-by", "message"), ("repair", "push")],
 ];
-const CO_ROOTS: &[Variant] = &[
+pub const CO_ROOTS: &[Variant] = &[
     &[("algorithm", "co-root")],
     &[("algorithm", "window"), ("co-roots", "2")],
     &[("algorithm", "window"), ("co-roots", "4"), ("repair", "push")],
     &[("algorithm", "aggregate"), ("co-roots", "4"), ("piggyback", "on")],
     &[("algorithm", "basic"), ("co-roots", "3")],
 ];
-const UNICAST: &[Variant] = &[
+pub const UNICAST: &[Variant] = &[
     &[("algorithm", "binomial")],
     &[("algorithm", "chain")],
     &[("algorithm", "scatter-allgather")],
 ];
 
 /// All of these.
-pub const ALL: [&[Variant]; 5] = [TWO_STAGE, WINDOW, ACKNOWLEDGEMENTS, CO_ROOTS, UNICAST];
+const ALL: [&[Variant]; 5] = [TWO_STAGE, WINDOW, ACKNOWLEDGEMENTS, CO_ROOTS, UNICAST];
 /// One of each kind.
 pub const SOME: &[Variant] = &[
     &[("algorithm", "two-stage")],
