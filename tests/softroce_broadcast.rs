@@ -84,6 +84,16 @@ fn without_multicast_the_chain_carries_everything() {
 }
 
 #[test]
+fn all_are_connected_at_once_with_few_slots() {
+    let Some(devices) = ranks::devices() else { return };
+    let mut config = config(&devices);
+    // Among sixteen, each has more handshakes to confirm than sends that may be under way.
+    config.settings.reliable_send_depth = 8;
+    config.options.set("algorithm", "binomial").unwrap();
+    exchange(16, &config, &[8; 16]);
+}
+
+#[test]
 fn an_ipv6_group_works_or_is_refused_by_name() {
     let Some(devices) = ranks::devices() else { return };
     let mut config = config(&devices);

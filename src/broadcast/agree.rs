@@ -9,7 +9,7 @@ use crate::rdma::Multicast;
 /// Ranks among which all are connected when the communicator is made, where the protocols join more than
 /// neighbours on the ring. Among more, a rank that fails before another has ever spoken to it is noticed
 /// by its neighbours alone, when they call.
-const ALL_CONNECTED: u32 = 8;
+const ALL_CONNECTED: u32 = 32;
 
 /// The ranks that `me` is connected with from the beginning.
 pub(super) fn first_peers(me: Rank, size: u32, config: &Config) -> Vec<Rank> {

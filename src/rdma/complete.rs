@@ -1,6 +1,6 @@
 //! Turns completions into reports.
 
-use super::handshake::{Message, Step};
+use super::handshake::Message;
 use super::loans::Source;
 use super::transport::{RdmaTransport, fabric, failed};
 use super::work::Work;
@@ -177,14 +177,23 @@ impl RdmaTransport {
             .handle_handshake(now, source, &message, &path, &fabric)
             .map_err(failed)?;
         let Some(answer) = answer else { return Ok(()) };
-        if answer.step == Step::Confirm {
-            // Over the connection it cannot be lost, and this rank may do something else for long.
-            let payload = answer.emit();
+        self.send_confirms()?;
+        self.send_handshake(source, &answer)
+    }
+
+    /// Confirms handshakes over their connections, as far as there are slots: there it cannot be lost,
+    /// and this rank may do something else for long.
+    pub(super) fn send_confirms(&mut self) -> Result<(), TransportError> {
+        while let Some((rank, message)) = self.connections.to_confirm() {
+            let payload = message.emit();
             let header = self.header(Kind::Connect, &payload);
             let payload = Source::Bytes(&payload);
-            self.connections.send(source, &header, payload, None).map_err(failed)?;
+            if !self.connections.send(rank, &header, payload, None).map_err(failed)? {
+                break;
+            }
+            self.connections.confirmed(rank);
         }
-        self.send_handshake(source, &answer)
+        Ok(())
     }
 
     fn message(&mut self, slot: u32, len: usize) -> Result<(), TransportError> {

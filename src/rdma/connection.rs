@@ -39,6 +39,8 @@ pub(super) struct Connection {
     most_ring_sends: usize,
     /// What the senders from the ring want to be told, in the order in which their sends will end.
     pub ring_tokens: VecDeque<Token>,
+    /// The other side is to hear over the connection that this side is done with the handshake.
+    pub owes_confirm: bool,
     /// A probe waits for the handshake.
     pub to_probe: bool,
     pub is_probing: bool,
@@ -62,10 +64,16 @@ impl Connection {
             ring_sends: 0,
             most_ring_sends,
             ring_tokens: VecDeque::new(),
+            owes_confirm: false,
             to_probe: false,
             is_probing: false,
             is_broken: false,
         }
+    }
+
+    /// Whether the handshake is done, and the other side cannot fail to hear of it.
+    pub fn is_ready(&self) -> bool {
+        self.handshake.is_connected() && !self.owes_confirm
     }
 
     /// Posts what has waited, once the handshake is done, as far as sends from the ring have room.

@@ -102,7 +102,7 @@ impl Connections {
     }
 
     pub fn is_connected(&self, rank: Rank) -> bool {
-        self.by_rank.get(&rank).is_some_and(|connection| connection.handshake.is_connected())
+        self.by_rank.get(&rank).is_some_and(Connection::is_ready)
     }
 
     pub fn is_broken(&self, rank: Rank) -> bool {
@@ -146,9 +146,24 @@ impl Connections {
             if let Some(step) = connection.handshake.poll(now) {
                 due.push((*rank, Message { step, ends: connection.own }));
             }
-            !connection.handshake.is_connected()
+            !connection.is_ready()
         });
         due
+    }
+
+    /// A rank that is to hear over its connection that this side is done with the handshake.
+    pub fn to_confirm(&self) -> Option<(Rank, Message)> {
+        self.opening.iter().find_map(|rank| {
+            let connection = self.by_rank.get(rank).filter(|connection| connection.owes_confirm)?;
+            Some((*rank, Message { step: Step::Confirm, ends: connection.own }))
+        })
+    }
+
+    /// It was sent.
+    pub fn confirmed(&mut self, rank: Rank) {
+        if let Some(connection) = self.by_rank.get_mut(&rank) {
+            connection.owes_confirm = false;
+        }
     }
 
     /// Takes a handshake message; the answer to send, if there is one.
@@ -166,7 +181,9 @@ impl Connections {
         self.open(now, rank, fabric)?;
         let patience = self.patience;
         let Some(connection) = self.by_rank.get_mut(&rank) else { return Ok(None) };
+        let was_connected = connection.handshake.is_connected();
         let Reaction { connect, answer } = connection.handshake.handle(now, message);
+        connection.owes_confirm |= !was_connected && answer == Some(Step::Confirm);
         if let Some(other) = connect {
             let Ends { messages, probes } = connection.own;
             let most = patience.with_most_retries();

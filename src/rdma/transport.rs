@@ -327,6 +327,7 @@ impl Transport for RdmaTransport {
                 for (rank, message) in self.connections.poll_handshakes(now) {
                     self.send_handshake(rank, &message)?;
                 }
+                self.send_confirms()?;
             }
             if !self.pull(now)? && !self.look_at_reports() {
                 let broken = self.broken.pop_front();
