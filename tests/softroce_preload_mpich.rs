@@ -14,6 +14,11 @@ fn datatypes() {
 }
 
 #[test]
+fn fortran() {
+    preload::scenarios::unmodified(Mpi::Mpich, &["fortran", "fortran08"]);
+}
+
+#[test]
 fn communicators() {
     preload::scenarios::communicators(Mpi::Mpich);
 }

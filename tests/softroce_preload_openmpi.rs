@@ -14,6 +14,11 @@ fn datatypes() {
 }
 
 #[test]
+fn fortran_and_python() {
+    preload::scenarios::unmodified(Mpi::Open, &["fortran", "fortran08", "python.py"]);
+}
+
+#[test]
 fn communicators() {
     preload::scenarios::communicators(Mpi::Open);
 }

@@ -4,9 +4,9 @@
 #
 # target/NAME/release/libverbcast.so   for NAME openmpi and mpich
 # target/NAME/release/examples/        the rsmpi programs of tests/examples and tests/mpi
-# target/mpi-tests/NAME/PROGRAM        tests/mpi/PROGRAM.c
+# target/mpi-tests/NAME/PROGRAM        tests/mpi/PROGRAM.c or .f90
 
-MPI_PACKAGES=(libopenmpi-dev openmpi-bin libmpich-dev mpich libclang-14-dev)
+MPI_PACKAGES=(libopenmpi-dev openmpi-bin libmpich-dev mpich libclang-14-dev gfortran python3-mpi4py)
 MPI_NAMES=(openmpi mpich)
 
 mpi_prepare() {
@@ -34,8 +34,13 @@ mpi_build_programs() {
     for name in "${MPI_NAMES[@]}"; do
         to=$REPO/target/mpi-tests/$name
         mkdir -p "$to"
+        cp "$REPO/tests/mpi/python.py" "$to"
         for program in "$REPO"/tests/mpi/*.c; do
             "mpicc.$name" -O1 -Wall -Wextra -Werror -pthread -o "$to/$(basename "$program" .c)" "$program" || return
+        done
+        for program in "$REPO"/tests/mpi/*.f90; do
+            # MPICH's module mpi tells the compiler nothing of buffers, which then differ in its eyes.
+            "mpif90.$name" -O1 -w -J "$to" -o "$to/$(basename "$program" .f90)" "$program" || return
         done
     done
 }
@@ -57,11 +62,13 @@ mpi_test_units() {
 mpi_run_plain() {
     local name run
     for name in "${MPI_NAMES[@]}"; do
-        for run in 'types 8' 'types 2' 'communicators 4' 'ahead 4' 'threads 4'; do
+        for run in 'types 8' 'types 2' 'communicators 4' 'ahead 4' 'threads 4' 'fortran 4' 'fortran08 4'; do
             # shellcheck disable=SC2086 # a program and its ranks
             mpi_run_one "$name" $run || return
         done
     done
+    # Debian's mpi4py is for Open MPI.
+    mpi_run_one openmpi python.py 4
 }
 
 # Usage: mpi_run_one NAME PROGRAM RANKS

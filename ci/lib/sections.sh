@@ -17,7 +17,7 @@ start_sections() {
 
 # Usage: section NAME COMMAND…. A failure is remembered and the run goes on; returns the command's status.
 section() {
-    local name=$1 log=$LOGS/$1.log out tee_pid status=0
+    local name=$1 log=$LOGS/$1.log began=$SECONDS out tee_pid status=0
     shift
     printf '\n== %s: %s\n' "$name" "$*"
     exec {out}> >(exec tee "$log")
@@ -28,6 +28,7 @@ section() {
     wait "$SECTION_PID" || status=$?
     SECTION_PID=
     wait "$tee_pid" || true
+    printf '== %s: %d s\n' "$name" $((SECONDS - began))
     ((status == 0)) || section_failed "$name" "status $status"
     return "$status"
 }

@@ -24,6 +24,20 @@ pub fn datatypes(mpi: Mpi) {
     assert_eq!(said.lines("rank ").len(), 16, "two lines for each rank");
 }
 
+/// A program of any language that does not know of the library: as without, and all of it by multicast.
+pub fn unmodified(mpi: Mpi, programs: &[&str]) {
+    if !is_ready(mpi) {
+        return;
+    }
+    for program in programs {
+        let said = mpi.run(&mpi.library(), program, &alike(4, &[COUNT]));
+        assert!(said.is_success, "{program}");
+        assert_eq!(said.out, mpi.expected(program, 4));
+        let broadcasts = said.sum("");
+        assert!(broadcasts > 0 && said.sum("multicast") == broadcasts, "{program}: {broadcasts}");
+    }
+}
+
 /// All kinds of communicators, and more than may have multicast.
 pub fn communicators(mpi: Mpi) {
     if !is_ready(mpi) {

@@ -1,5 +1,5 @@
 //! The symbols of Fortran that this library has in place of MPI's: those of `mpif.h` and of `use mpi`, by
-//! the names that compilers give them. Those of `use mpi_f08` are left to MPI.
+//! the names that compilers give them, and Open MPI's of `use mpi_f08`; MPICH's calls `MPI_Bcast`.
 
 use super::exports::MPI_Bcast;
 use super::library::{self, FORTRAN_CALLS_C, Next, Word};
@@ -36,7 +36,11 @@ unsafe fn bcast(
         let buffer = if is_bottom(buffer) { ptr::null_mut() } else { buffer };
         let datatype = word(ffi::RSMPI_Type_f2c(*datatype));
         let comm = word(ffi::RSMPI_Comm_f2c(*comm));
-        *ierror = MPI_Bcast(buffer, *count, datatype, *root, comm);
+        let code = MPI_Bcast(buffer, *count, datatype, *root, comm);
+        // It is optional in mpi_f08.
+        if !ierror.is_null() {
+            *ierror = code;
+        }
     }
 }
 
@@ -91,3 +95,4 @@ symbol!(mpi_bcast, "mpi_bcast");
 symbol!(mpi_bcast_, "mpi_bcast_");
 symbol!(mpi_bcast__, "mpi_bcast__");
 symbol!(MPI_BCAST, "MPI_BCAST");
+symbol!(mpi_bcast_f08_, "mpi_bcast_f08_");

@@ -76,7 +76,7 @@ pub unsafe fn set_up(comm: MPI_Comm) -> Result<Decision, Error> {
     };
     let own = Ballot {
         number: drawn,
-        wants_statistics: settings.statistics,
+        wants_statistics: tally::is_wanted(),
         one_node: settings.one_node,
         has_adapter: has_adapter(),
     };

@@ -2,6 +2,7 @@
 
 use crate::broadcast::{Config, ConfigError};
 use std::env;
+use std::path::PathBuf;
 use std::sync::OnceLock;
 
 /// Communicators with resources of their own at a rank, unless the environment says otherwise.
@@ -18,6 +19,17 @@ pub enum OneNode {
     Pass,
 }
 
+/// Where what was counted is to go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Report {
+    /// Nowhere.
+    None,
+    /// The standard error stream.
+    Stderr,
+    /// The end of a file, for programs whose output must not change.
+    File(PathBuf),
+}
+
 /// What the environment says.
 #[derive(Debug)]
 pub struct Settings {
@@ -27,8 +39,8 @@ pub struct Settings {
     pub one_node: OneNode,
     /// Most communicators with resources of their own.
     pub communicators: usize,
-    /// Whether to print what was counted.
-    pub statistics: bool,
+    /// Where what was counted is to go.
+    pub report: Report,
     /// How broadcasts are done.
     pub config: Result<Config, ConfigError>,
     /// Which variable is wrong.
@@ -53,7 +65,7 @@ impl Settings {
             is_off: false,
             one_node: OneNode::Auto,
             communicators: COMMUNICATORS,
-            statistics: false,
+            report: Report::None,
             config: Ok(Config::default()),
             mistake: None,
         };
@@ -61,8 +73,7 @@ impl Settings {
         settings.is_off = settings.choice(&lookup, "VERBCAST_PRELOAD", &switch, false);
         let ways = [("auto", OneNode::Auto), ("use", OneNode::Use), ("pass", OneNode::Pass)];
         settings.one_node = settings.choice(&lookup, "VERBCAST_ONE_NODE", &ways, OneNode::Auto);
-        let switch = [("0", false), ("off", false), ("1", true), ("on", true)];
-        settings.statistics = settings.choice(&lookup, "VERBCAST_STATS", &switch, false);
+        settings.report = settings.report(&lookup);
         if let Some(text) = lookup("VERBCAST_COMMUNICATORS") {
             match text.parse() {
                 Ok(number) => settings.communicators = number,
@@ -70,6 +81,19 @@ impl Settings {
             }
         }
         settings
+    }
+
+    fn report(&mut self, lookup: &impl Fn(&str) -> Option<String>) -> Report {
+        let Some(text) = lookup("VERBCAST_STATS") else { return Report::None };
+        match text.as_str() {
+            "0" | "off" => Report::None,
+            "1" | "on" => Report::Stderr,
+            path if path.contains('/') => Report::File(path.into()),
+            _ => {
+                self.mistaken("VERBCAST_STATS", &text, "one of 0, off, 1, on, or a path with a /");
+                Report::None
+            }
+        }
     }
 
     fn choice<T: Copy>(
@@ -95,7 +119,7 @@ impl Settings {
 
 #[cfg(test)]
 mod tests {
-    use super::{COMMUNICATORS, OneNode, Settings};
+    use super::{COMMUNICATORS, OneNode, Report, Settings};
 
     fn read(name: &'static str, value: &'static str) -> Settings {
         Settings::read(|asked| (asked == name).then(|| value.to_owned()))
@@ -104,10 +128,12 @@ mod tests {
     #[test]
     fn variables_are_read_and_a_wrong_one_is_named_with_its_value() {
         let settings = read("nothing", "");
-        assert!(!settings.is_off && !settings.statistics && settings.mistake.is_none());
+        assert!(!settings.is_off && settings.mistake.is_none());
+        assert_eq!(settings.report, Report::None);
         assert_eq!((settings.one_node, settings.communicators), (OneNode::Auto, COMMUNICATORS));
         assert!(read("VERBCAST_PRELOAD", "off").is_off);
-        assert!(read("VERBCAST_STATS", "1").statistics);
+        assert_eq!(read("VERBCAST_STATS", "1").report, Report::Stderr);
+        assert_eq!(read("VERBCAST_STATS", "./all").report, Report::File("./all".into()));
         assert_eq!(read("VERBCAST_ONE_NODE", "use").one_node, OneNode::Use);
         assert_eq!(read("VERBCAST_COMMUNICATORS", "3").communicators, 3);
         let names =

@@ -1,11 +1,13 @@
 //! How many broadcasts went which way, and what is said about it.
 
 use super::reason::Reason;
-use super::settings::Settings;
+use super::settings::{Report, Settings};
 use super::totals;
 use mpi::ffi;
 use std::ffi::{c_int, c_void};
 use std::fmt::Write as _;
+use std::fs::File;
+use std::io;
 use std::io::Write as _;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -45,7 +47,21 @@ pub fn warn(reason: Reason, what: &str) {
 pub fn say(line: &str) {
     let line = line.lines().map(str::trim).collect::<Vec<_>>().join("; ");
     // Nobody is left to be told of an error here.
-    let _ = std::io::stderr().write_all(format!("verbcast: {line}\n").as_bytes());
+    let _ = io::stderr().write_all(format!("verbcast: {line}\n").as_bytes());
+}
+
+fn publish(lines: &[String], to: &Report) {
+    let path = match to {
+        Report::None => return,
+        Report::Stderr => return lines.iter().for_each(|line| say(line)),
+        Report::File(path) => path,
+    };
+    // In one piece, as all ranks may write to the same file.
+    let text: String = lines.iter().map(|line| format!("verbcast: {line}\n")).collect();
+    let opened = File::options().append(true).create(true).open(path);
+    if let Err(error) = opened.and_then(|mut file| file.write_all(text.as_bytes())) {
+        say(&format!("VERBCAST_STATS: cannot write to {}: {error}", path.display()));
+    }
 }
 
 /// Takes note that all ranks of `MPI_COMM_WORLD` know that one of them wants statistics.
@@ -55,7 +71,7 @@ pub fn sum_is_wanted() {
 
 /// Whether anybody here wants to know.
 pub fn is_wanted() -> bool {
-    Settings::get().statistics
+    Settings::get().report != Report::None
 }
 
 /// What was counted, in numbers that add up over ranks.
@@ -119,16 +135,13 @@ pub unsafe fn report() {
             ffi::PMPI_Reduce(from, to, len, kind, add, 0, world);
         }
     }
-    if is_wanted() {
-        for line in lines(&format!("rank {rank}"), &own) {
-            say(&line);
-        }
-    }
-    let is_alone = size == 1 && is_wanted();
-    if rank == 0 && (is_summed || is_alone) {
-        for line in lines("all ranks", &sum) {
-            say(&line);
-        }
+    let to = &Settings::get().report;
+    publish(&lines(&format!("rank {rank}"), &own), to);
+    if rank == 0 && is_summed {
+        // Another rank may be the one that wants it.
+        publish(&lines("all ranks", &sum), if is_wanted() { to } else { &Report::Stderr });
+    } else if size == 1 {
+        publish(&lines("all ranks", &sum), to);
     }
 }
 
