@@ -1,8 +1,5 @@
 //! Every behaviour of small configurations, by a model checker over the very cores.
 
-mod explored;
-
-use explored::{FIRST, FRAGMENT, Setup};
 use stateright::{Checker, Model};
 use std::fmt::Debug;
 use verbcast::protocol::Core;
@@ -10,6 +7,7 @@ use verbcast::protocol::two_stage::{self, Synchronisation, TwoStage};
 use verbcast::protocol::unicast::{self, Unicast};
 use verbcast::protocol::window::{self, Acknowledge, Repair, Repairers, Window};
 use verbcast::rank::Rank;
+use verbcast_exploration::{FIRST, FRAGMENT, Setup};
 
 fn explore<C: Core + Clone + Debug + Send + Sync + 'static>(name: &str, setup: Setup<C>) {
     let checker = setup.checker().threads(2).spawn_dfs().join();

@@ -21,17 +21,23 @@ use verbcast::rank::{OpId, Rank};
 use verbcast::time::Instant;
 use verbcast::wire::Kind;
 
+/// Bytes of a message in a fragment.
 pub const FRAGMENT: usize = 10;
+/// The first broadcast's id, after which ids wrap.
 pub const FIRST: OpId = OpId(u32::MAX);
 
 /// What is explored: broadcasts, and how much may go wrong.
 #[derive(Clone, Debug)]
 pub struct Setup<C> {
+    /// Makes a rank's core, given the number of ranks.
     pub make: fn(Rank, u32) -> C,
+    /// Ranks.
     pub size: u32,
     /// Root and length of each broadcast.
     pub steps: Vec<(Rank, u64)>,
+    /// Datagrams that may be lost.
     pub losses: u8,
+    /// Datagrams that may be doubled.
     pub doubles: u8,
     /// Timers that may fire while something else could happen.
     pub early_timers: u8,
@@ -93,13 +99,21 @@ impl<C: Debug> PartialEq for State<C> {
 /// What happens next.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
+    /// A rank calls its next broadcast.
     Call(usize),
+    /// A datagram comes.
     Arrive(usize),
+    /// A datagram is lost.
     Lose(usize),
+    /// A datagram is doubled.
     Double(usize),
+    /// The first message from one rank to another is taken.
     Take(u32, u32),
+    /// A report from one rank to another takes effect.
     Report(u32, u32, u8),
+    /// A read takes effect.
     Read(usize),
+    /// A rank's next timer fires.
     Timer(usize),
 }
 
