@@ -10,11 +10,6 @@ use super::tally;
 use mpi::ffi::{self, MPI_Count};
 use std::ffi::{c_int, c_void};
 
-type Start<Count> =
-    unsafe extern "C" fn(*mut c_void, Count, Word, c_int, Word, *mut c_void) -> c_int;
-type Init<Count> =
-    unsafe extern "C" fn(*mut c_void, Count, Word, c_int, Word, Word, *mut c_void) -> c_int;
-
 /// Counts a call that MPI has taken.
 unsafe fn count(code: c_int, reason: Reason, count: MPI_Count, datatype: Word) -> c_int {
     let is_ours = library::is_ours();
@@ -34,9 +29,9 @@ unsafe fn count(code: c_int, reason: Reason, count: MPI_Count, datatype: Word) -
 /// What a function returns that the program's MPI does not have.
 const MISSING: c_int = ffi::MPI_ERR_OTHER as c_int;
 
-/// A function that starts a broadcast.
-macro_rules! starts {
-    ($name:ident, $next:literal, $count:ty) => {
+/// A function that starts or prepares a broadcast; one that prepares it takes an info object too.
+macro_rules! passes_on {
+    ($name:ident, $next:literal, $count:ty, $reason:ident $(, $info:ident: $word:ty)?) => {
         #[doc = concat!("Counts a call of `", stringify!($name), "`, and passes it on.")]
         ///
         /// # Safety
@@ -48,48 +43,24 @@ macro_rules! starts {
             datatype: Word,
             root: c_int,
             comm: Word,
+            $($info: $word,)?
             request: *mut c_void,
         ) -> c_int {
+            type Function = unsafe extern "C" fn(
+                *mut c_void, $count, Word, c_int, Word, $($word,)? *mut c_void,
+            ) -> c_int;
             static NEXT: Next = Next::new($next);
             // SAFETY: promised by the caller.
             unsafe {
-                let Some(next) = NEXT.get::<Start<$count>>() else { return MISSING };
-                let code = next(buffer, number, datatype, root, comm, request);
-                count(code, Reason::NonBlocking, number.into(), datatype)
+                let Some(next) = NEXT.get::<Function>() else { return MISSING };
+                let code = next(buffer, number, datatype, root, comm, $($info,)? request);
+                count(code, Reason::$reason, number.into(), datatype)
             }
         }
     };
 }
 
-/// A function that prepares a broadcast.
-macro_rules! prepares {
-    ($name:ident, $next:literal, $count:ty) => {
-        #[doc = concat!("Counts a call of `", stringify!($name), "`, and passes it on.")]
-        ///
-        /// # Safety
-        /// As for the function of that name.
-        #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $name(
-            buffer: *mut c_void,
-            number: $count,
-            datatype: Word,
-            root: c_int,
-            comm: Word,
-            info: Word,
-            request: *mut c_void,
-        ) -> c_int {
-            static NEXT: Next = Next::new($next);
-            // SAFETY: promised by the caller.
-            unsafe {
-                let Some(next) = NEXT.get::<Init<$count>>() else { return MISSING };
-                let code = next(buffer, number, datatype, root, comm, info, request);
-                count(code, Reason::Persistent, number.into(), datatype)
-            }
-        }
-    };
-}
-
-starts!(MPI_Ibcast, c"PMPI_Ibcast", c_int);
-starts!(MPI_Ibcast_c, c"PMPI_Ibcast_c", MPI_Count);
-prepares!(MPI_Bcast_init, c"PMPI_Bcast_init", c_int);
-prepares!(MPI_Bcast_init_c, c"PMPI_Bcast_init_c", MPI_Count);
+passes_on!(MPI_Ibcast, c"PMPI_Ibcast", c_int, NonBlocking);
+passes_on!(MPI_Ibcast_c, c"PMPI_Ibcast_c", MPI_Count, NonBlocking);
+passes_on!(MPI_Bcast_init, c"PMPI_Bcast_init", c_int, Persistent, info: Word);
+passes_on!(MPI_Bcast_init_c, c"PMPI_Bcast_init_c", MPI_Count, Persistent, info: Word);
