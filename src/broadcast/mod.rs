@@ -23,6 +23,7 @@ mod config;
 mod error;
 mod wait;
 
+pub use crate::rdma::{SharedEndpoint as Endpoint, Usage};
 pub use buffer::Buffer;
 pub use config::{Config, ConfigError};
 pub use error::Error;
@@ -71,6 +72,20 @@ pub struct Pending {
     ending: Ending,
 }
 
+/// Another thread may go on with a communicator.
+const _: () = {
+    const fn is_send<T: Send>() {}
+    is_send::<Broadcaster>();
+};
+
+/// What a communicator is made on.
+enum Origin<'a> {
+    /// A device of its own, which the program may have opened.
+    Own(Option<Context>),
+    /// What others use too.
+    Shared(&'a Endpoint),
+}
+
 impl Broadcaster {
     /// Joins the communicator of all ranks of `bootstrap`. Collective.
     ///
@@ -78,7 +93,27 @@ impl Broadcaster {
     /// The same at every rank, if any of them has no usable device, a setting that differs, or
     /// cannot join the group or reach its peers.
     pub fn new(bootstrap: &mut dyn Bootstrap, config: &Config) -> Result<Self, Error> {
-        Self::make(bootstrap, config, None)
+        Self::make(bootstrap, config, Origin::Own(None))
+    }
+
+    /// As [`new`](Self::new), on an endpoint that this process's communicators share. Of the settings, the
+    /// device, the depths and the way to wait are the endpoint's.
+    ///
+    /// Ranks may be in any order, and be any part of the processes, as long as each has an endpoint of its
+    /// own. What others may still reach of a communicator that is closed here is kept until they have
+    /// closed it too.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new); and if two ranks have the same endpoint, or a connection between two of them
+    /// broke in another communicator.
+    pub fn new_on(
+        endpoint: &Endpoint,
+        bootstrap: &mut dyn Bootstrap,
+        config: &Config,
+    ) -> Result<Self, Error> {
+        let settings = endpoint.settings_for(&config.settings);
+        let config = Config { settings, ..config.clone() };
+        Self::make(bootstrap, &config, Origin::Shared(endpoint))
     }
 
     /// As [`new`](Self::new), on a device that the program has opened; its asynchronous events stay
@@ -91,19 +126,23 @@ impl Broadcaster {
         config: &Config,
         context: Context,
     ) -> Result<Self, Error> {
-        Self::make(bootstrap, config, Some(context))
+        Self::make(bootstrap, config, Origin::Own(Some(context)))
     }
 
     fn make(
         bootstrap: &mut dyn Bootstrap,
         config: &Config,
-        context: Option<Context>,
+        origin: Origin<'_>,
     ) -> Result<Self, Error> {
         let (rank, size) = (bootstrap.rank(), bootstrap.size());
         agree::agree(bootstrap, config)?;
         let peers = agree::first_peers(rank, size, config);
-        let (transport, agreed, description) =
-            rdma::establish(bootstrap, &config.settings, &peers, context)?;
+        let is_shared = matches!(origin, Origin::Shared(_));
+        let settings = &config.settings;
+        let (transport, agreed, description) = match origin {
+            Origin::Own(context) => rdma::establish(bootstrap, settings, &peers, context),
+            Origin::Shared(endpoint) => rdma::establish_on(bootstrap, endpoint, settings, &peers),
+        }?;
         let Agreed { key, seed, multicast, packet_len } = agreed;
         let fragment_len = packet_len - HEADER_LEN;
         let most_copied = LEAST_COPIED.max(size);
@@ -126,7 +165,12 @@ impl Broadcaster {
             key,
             payload_crc: config.payload_crc,
             most_held: (config.settings.receive_depth / 2) as usize,
-            most_copied: most_copied as usize,
+            // Where others need the buffers, none is kept.
+            most_copied: match is_shared {
+                true => usize::MAX,
+                false => most_copied as usize,
+            },
+            copies_datagrams: is_shared,
         };
         let transport = Faulty::new(transport, config.faults.unwrap_or_default(), rank);
         Ok(Broadcaster {
@@ -164,14 +208,23 @@ impl Broadcaster {
 
     /// The counters so far.
     pub fn statistics(&self) -> Statistics {
-        let Counters { moved, receive_flushes, registrations, registration_hits } =
-            self.driver.transport().inner().counters();
-        Statistics {
+        let Counters {
             moved,
             receive_flushes,
             registrations,
             registration_hits,
-            ..self.driver.statistics()
+            foreign,
+            overflowed,
+        } = self.driver.transport().inner().counters();
+        let statistics = self.driver.statistics();
+        Statistics {
+            overflowed: statistics.overflowed + overflowed,
+            moved,
+            receive_flushes,
+            registrations,
+            registration_hits,
+            foreign,
+            ..statistics
         }
     }
 

@@ -51,15 +51,26 @@ pub(super) struct Held {
     packets: Vec<(OpId, Via, Parcel)>,
     datagrams: usize,
     most_datagrams: usize,
+    /// Datagrams are copied too.
+    copies_datagrams: bool,
     copies: usize,
     most_copies: usize,
     most_kept: usize,
+    refused: u64,
 }
 
 impl Held {
-    pub fn new(most_datagrams: usize, most_copies: usize) -> Self {
-        let (packets, datagrams, copies, most_kept) = (Vec::new(), 0, 0, 0);
-        Held { packets, datagrams, most_datagrams, copies, most_copies, most_kept }
+    pub fn new(most_datagrams: usize, most_copies: usize, copies_datagrams: bool) -> Self {
+        Held {
+            packets: Vec::new(),
+            datagrams: 0,
+            most_datagrams,
+            copies_datagrams,
+            copies: 0,
+            most_copies,
+            most_kept: 0,
+            refused: 0,
+        }
     }
 
     /// Keeps a packet, by copying its `bytes` or as it is; returns what is to be given back to the
@@ -74,9 +85,16 @@ impl Held {
         self.most_kept = self.most_kept.max(self.packets.len() + 1);
         if via == Via::Multicast {
             if self.datagrams == self.most_datagrams {
+                self.refused += 1;
                 return Some(parcel);
             }
             self.datagrams += 1;
+            if let Parcel::Buffer(buffer) = &parcel
+                && self.copies_datagrams
+            {
+                self.packets.push((op, via, Parcel::Copy(bytes(buffer))));
+                return Some(parcel);
+            }
         } else if let Parcel::Buffer(buffer) = &parcel
             && self.copies < self.most_copies
         {
@@ -86,6 +104,11 @@ impl Held {
         }
         self.packets.push((op, via, parcel));
         None
+    }
+
+    /// Datagrams that were not kept.
+    pub fn refused(&self) -> u64 {
+        self.refused
     }
 
     /// Packets kept at once, at most.
@@ -98,7 +121,8 @@ impl Held {
         let at = self.packets.iter().position(|(op, ..)| op.after(next) < 0)?;
         let (_, via, parcel) = self.packets.remove(at);
         self.datagrams -= usize::from(via == Via::Multicast);
-        self.copies -= usize::from(matches!(parcel, Parcel::Copy(_)));
+        let is_copy = via != Via::Multicast && matches!(parcel, Parcel::Copy(_));
+        self.copies -= usize::from(is_copy);
         Some((via, parcel))
     }
 }
@@ -109,7 +133,7 @@ mod tests {
 
     #[test]
     fn datagrams_are_limited_and_reliable_messages_are_not() {
-        let mut held = Held::new(1, 1);
+        let mut held = Held::new(1, 1, false);
         let bytes = |_: &Buffer| Box::from(*b"copied");
         let buffer = |index| Parcel::Buffer(Buffer { index });
         let keep = |held: &mut Held, op, via, index| held.keep(OpId(op), via, buffer(index), bytes);
@@ -123,5 +147,19 @@ mod tests {
         let copy = Parcel::Copy(Box::from(*b"copied"));
         assert_eq!(held.take_begun(OpId(7)), Some((Via::Reliable, copy)));
         assert_eq!(held.take_begun(OpId(7)), Some((Via::Reliable, buffer(3))));
+    }
+
+    #[test]
+    fn datagrams_are_copied_where_others_need_their_buffers() {
+        let mut held = Held::new(1, 0, true);
+        let bytes = |_: &Buffer| Box::from(*b"copied");
+        let buffer = |index| Parcel::Buffer(Buffer { index });
+        let keep =
+            |held: &mut Held, index| held.keep(OpId(5), Via::Multicast, buffer(index), bytes);
+        assert_eq!(keep(&mut held, 0), Some(buffer(0)));
+        let copy = Parcel::Copy(Box::from(*b"copied"));
+        assert_eq!((keep(&mut held, 1), held.refused()), (Some(buffer(1)), 1));
+        assert_eq!(held.take_begun(OpId(6)), Some((Via::Multicast, copy)));
+        assert_eq!((keep(&mut held, 1), held.refused()), (Some(buffer(1)), 1), "there is room");
     }
 }

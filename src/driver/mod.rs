@@ -45,6 +45,8 @@ pub struct Identity {
     /// Most reliable messages of operations to come whose receive buffers are freed by a copy, so
     /// that what is needed now can come; further ones keep their buffers, and hold back their senders.
     pub most_copied: usize,
+    /// Whether datagrams are copied too, since others need their buffers.
+    pub copies_datagrams: bool,
 }
 
 /// A core and a transport, and the messages in flight between them.
@@ -80,7 +82,7 @@ impl<C: Core, T: Transport> Driver<C, T> {
             transport,
             identity,
             messages: Messages::default(),
-            held: Held::new(identity.most_held, identity.most_copied),
+            held: Held::new(identity.most_held, identity.most_copied, identity.copies_datagrams),
             watch: Watch::default(),
             progressed: false,
             completed: HashSet::new(),

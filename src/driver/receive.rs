@@ -106,9 +106,9 @@ impl<C: Core, T: Transport> Driver<C, T> {
         if disposition == Disposition::Hold {
             let transport = &self.transport;
             let copy = |buffer: &Buffer| transport.bytes(buffer).into();
-            let Some(parcel) = self.held.keep(header.op, via, parcel, copy) else { return Ok(()) };
-            self.statistics.overflowed += u64::from(via == Via::Multicast);
-            return self.give_back(parcel);
+            let kept = self.held.keep(header.op, via, parcel, copy);
+            self.statistics.overflowed = self.held.refused();
+            return kept.map_or(Ok(()), |parcel| self.give_back(parcel));
         }
         self.count(via, &disposition);
         self.give_back(parcel)

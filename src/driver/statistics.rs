@@ -53,7 +53,8 @@ counters! {
         pub redundant: u64,
         /// Fragments of operations that had ended here.
         pub late: u64,
-        /// Datagrams of operations that had not begun here, dropped for want of buffers to keep them.
+        /// Datagrams of operations that had not begun here, or of a communicator that this process did
+        /// not attend to, dropped for want of buffers to keep them.
         pub overflowed: u64,
         /// Packets of other communicators, or of no verbcast at all.
         pub foreign: u64,

@@ -130,7 +130,7 @@ impl Transport for Notes {
 
 fn identity(rank: u32) -> Identity {
     let (rank, key) = (Rank(rank), KEY);
-    Identity { rank, key, payload_crc: true, most_held: 4, most_copied: 4 }
+    Identity { rank, key, payload_crc: true, most_held: 4, most_copied: 4, copies_datagrams: false }
 }
 
 /// A driver in the middle of a broadcast of rank 0.

@@ -1,24 +1,31 @@
-//! Turns completions into reports.
+//! Turns completions into what communicators are told.
 
+use super::channel::ChannelId;
+use super::datagrams::Place;
+use super::endpoint::{Endpoint, fabric, failed};
+use super::event::{Body, Event};
+use super::fetches::Fetcher;
 use super::handshake::Message;
+use super::inquiry::Inquiry;
 use super::loans::Source;
-use super::transport::{RdmaTransport, fabric, failed};
+use super::process::ProcessId;
+use super::settings::GRH_LEN;
 use super::work::Work;
-use crate::protocol::Via;
-use crate::rank::Rank;
+use crate::protocol::{Counter, Via};
+use crate::rank::{Fragment, OpId};
 use crate::time::Instant;
-use crate::transport::{Arrival, Buffer, TransportError};
-use crate::verbs::Outcome;
-use crate::wire::{Kind, Packet};
+use crate::transport::TransportError;
+use crate::verbs::{Outcome, Slot};
+use crate::wire::{HEADER_LEN, Header, Key, Kind, Packet, key_of, peek};
 
-impl RdmaTransport {
-    /// Takes completions; whether there were any.
-    pub(super) fn pull(&mut self, now: Instant) -> Result<bool, TransportError> {
+impl Endpoint {
+    /// Takes completions on behalf of a channel; whether there were any.
+    pub fn pull(&mut self, by: ChannelId, now: Instant) -> Result<bool, TransportError> {
         let mut batch = std::mem::take(&mut self.batch);
         let any = self.cq.poll(|completion| batch.push(completion)).map_err(failed)?;
         for completion in batch.drain(..) {
             if let Some(work) = Work::of_id(completion.id) {
-                self.complete(now, work, completion.outcome)?;
+                self.complete(by, now, work, completion.outcome)?;
             }
         }
         self.batch = batch;
@@ -27,6 +34,7 @@ impl RdmaTransport {
 
     fn complete(
         &mut self,
+        by: ChannelId,
         now: Instant,
         work: Work,
         outcome: Outcome,
@@ -34,21 +42,23 @@ impl RdmaTransport {
         match work {
             Work::DatagramReceive(slot) => {
                 // SAFETY: the completion at hand is the request's.
-                unsafe { self.datagrams.arrived(slot) };
+                let (mut slot, place) = unsafe { self.datagrams.arrived(slot) };
                 let len = if let Outcome::Done(len) = outcome { len } else { 0 };
-                self.landed(slot, len);
+                let place = self.land(&mut slot, place, len);
                 match outcome {
-                    Outcome::Done(len) => return self.datagram(now, slot, len),
+                    Outcome::Done(len) => return self.datagram(by, now, slot, len, place),
                     Outcome::Failed(_) => return self.recycle_datagram(slot),
-                    Outcome::Flushed if self.is_flushing => return self.recycle_datagram(slot),
+                    Outcome::Flushed if self.datagrams.is_flushing() => {
+                        return self.recycle_datagram(slot);
+                    }
                     Outcome::Flushed => {}
                 }
             }
             Work::Receive(slot) => {
                 // SAFETY: as above.
-                unsafe { self.connections.arrived(slot) };
+                let slot = unsafe { self.connections.arrived(slot) };
                 match outcome {
-                    Outcome::Done(len) => return self.message(slot, len),
+                    Outcome::Done(len) => return self.message(by, slot, len),
                     Outcome::Failed(_) => return self.connections.recycle(slot).map_err(failed),
                     Outcome::Flushed => {}
                 }
@@ -58,55 +68,76 @@ impl RdmaTransport {
                 unsafe { self.datagrams.sent(slot) };
                 return self.check_sent(outcome);
             }
-            Work::RingMulticast(slot) => {
-                self.memory.ring.end(slot);
+            Work::RingMulticast(channel, slot) => {
                 self.datagrams.ring_sent();
+                self.channels.tell(channel, Event::RingSent { slot, delivered: None });
                 return self.check_sent(outcome);
             }
-            Work::Send(to, slot) => {
+            Work::Send(process, slot) => {
                 // SAFETY: as above.
-                let token = unsafe { self.connections.sent(slot) };
-                self.ended(to, outcome, token.map(|token| Arrival::Delivered { to, token }));
+                let sender = unsafe { self.connections.sent(slot) };
+                self.connections.ended(process);
+                if let (Some(sender), Outcome::Done(_)) = (sender, &outcome) {
+                    let (to, token) = (sender.to, sender.token);
+                    self.channels.tell(sender.channel, Event::Delivered { to, token });
+                }
+                self.check_connection(process, outcome);
             }
-            Work::RingSend(to, slot) => {
-                self.memory.ring.end(slot);
-                let token = self.connections.ring_sent(to).map_err(failed)?;
-                self.ended(to, outcome, token.map(|token| Arrival::Delivered { to, token }));
+            Work::RingSend(channel, process, slot) => {
+                self.connections.ended(process);
+                let delivered = self.connections.ring_sent(process).map_err(failed)?;
+                let delivered = delivered.filter(|_| matches!(outcome, Outcome::Done(_)));
+                self.channels.tell(channel, Event::RingSent { slot, delivered });
+                self.check_connection(process, outcome);
             }
-            Work::Report(to, counter) => {
-                self.memory.reports.end(to);
-                self.ended(to, outcome, Some(Arrival::Told { to, counter }));
+            Work::Report(channel, process, counter) => {
+                self.connections.ended(process);
+                self.connections.reported(process).map_err(failed)?;
+                let is_told = matches!(outcome, Outcome::Done(_));
+                self.tell_reported(channel, process, counter, is_told);
+                self.check_connection(process, outcome);
             }
-            Work::Probe(peer) => {
-                self.connections.probed(peer);
-                self.ended(peer, outcome, Some(Arrival::Alive { peer }));
-            }
-            Work::Fetch(from, index) => {
-                // SAFETY: as above.
-                let token = unsafe { self.memory.fetches.end(index) };
-                let buffer = self.fetch_buffer(index);
-                self.lengths[buffer.index as usize] = self.place.packet_len;
-                match token {
-                    Some(token) if matches!(outcome, Outcome::Done(_)) => {
-                        self.arrivals.push_back(Arrival::Fetched { from, token, buffer });
-                    }
-                    _ => {
-                        self.memory.fetches.recycle(index);
-                        self.ended(from, outcome, None);
+            Work::Probe(process) => {
+                for channel in self.connections.probed(process) {
+                    let peer = self.channels.get(channel).and_then(|one| one.rank_of(process));
+                    if let (Some(peer), Outcome::Done(_)) = (peer, &outcome) {
+                        self.channels.tell(channel, Event::Alive { peer });
                     }
                 }
+                self.check_connection(process, outcome);
+            }
+            Work::Fetch(process, buffer) => {
+                // SAFETY: as above.
+                let (slot, fetcher) = unsafe { self.fetches.end(buffer) };
+                self.connections.ended(process);
+                let fetcher = fetcher.filter(|_| matches!(outcome, Outcome::Done(_)));
+                self.fetched(by, slot, fetcher)?;
+                self.check_connection(process, outcome);
             }
         }
         Ok(())
     }
 
-    /// A request over a connection has ended: well, which `arrival` tells, or not.
-    fn ended(&mut self, peer: Rank, outcome: Outcome, arrival: Option<Arrival>) {
+    /// Tells a channel that a report has ended.
+    pub fn tell_reported(
+        &mut self,
+        channel: ChannelId,
+        process: ProcessId,
+        counter: Counter,
+        is_told: bool,
+    ) {
+        let to = self.channels.get(channel).and_then(|one| one.rank_of(process));
+        if let Some(to) = to {
+            self.channels.tell(channel, Event::Reported { to, counter, is_told });
+        }
+    }
+
+    /// A request over a connection has ended, well or not.
+    fn check_connection(&mut self, process: ProcessId, outcome: Outcome) {
         match outcome {
-            Outcome::Done(_) => self.arrivals.extend(arrival),
-            Outcome::Failed(reason) => self.broke(peer, reason),
+            Outcome::Failed(reason) => self.broke(process, &reason),
             // The failure that it follows from was told.
-            Outcome::Flushed => {}
+            Outcome::Done(_) | Outcome::Flushed => {}
         }
     }
 
@@ -121,97 +152,180 @@ impl RdmaTransport {
         }
     }
 
-    pub(super) fn broke(&mut self, peer: Rank, reason: String) {
-        if self.give_up_on(peer) {
-            self.broken.push_back((peer, reason));
-        }
+    /// The channel of a fragment that came from another rank, its header and what it tells of its length.
+    fn fragment(&self, head: &[u8; HEADER_LEN]) -> Option<(ChannelId, Header, usize)> {
+        let key = key_of(head)?;
+        let id = self.channels.of_key(key)?;
+        let (header, told) = peek(head, key)?;
+        let is_other = self.channels.get(id).is_some_and(|one| one.rank != header.source);
+        (header.kind == Kind::Fragment && is_other).then_some((id, header, told))
     }
 
-    /// Gives up a connection, and frees what waited for it; whether that is news.
-    pub(super) fn give_up_on(&mut self, peer: Rank) -> bool {
-        let waiting = self.connections.broke(peer);
-        let is_news = waiting.is_some();
-        self.drop_pending(peer, waiting.unwrap_or_default());
-        is_news
+    /// The receive of a slot has ended, with a datagram of `len` bytes or none. What was received into a
+    /// place stays there if it is what was expected, and then its place is returned; otherwise the
+    /// datagram is made whole in its slot.
+    fn land(
+        &mut self,
+        slot: &mut Slot,
+        place: Option<Place>,
+        len: usize,
+    ) -> Option<(OpId, Fragment)> {
+        let head = self.datagrams.bytes(slot, len.min(GRH_LEN + HEADER_LEN));
+        let seen = head.first_chunk().and_then(|head| self.fragment(head));
+        let told = seen.map(|(_, _, told)| told);
+        let fragment = seen.map(|(id, header, _)| ((id, header.op), header.fragment));
+        self.datagrams.prediction.complete(fragment);
+        let Place { stream, fragment: expected, tail } = place?;
+        let (channel, op) = stream;
+        let received = len.saturating_sub(GRH_LEN + HEADER_LEN).min(tail.range.len());
+        let is_whole = received == tail.range.len() && told == Some(received);
+        let is_it = is_whole && fragment == Some((stream, expected));
+        let is_there = received > 0 && tail.lease.is_open();
+        if !is_it && is_there {
+            let start = tail.range.start;
+            // SAFETY: the lease ends only by the channel that lent, which waits for this completion or
+            // ends it while nobody else has the endpoint; the receive that could write here has ended,
+            // and no other was posted for the same place.
+            let payload = unsafe { tail.lease.bytes(start..start + received) };
+            self.datagrams.move_in(slot, payload);
+        }
+        // SAFETY: the request's completion is at hand, and is told nowhere else.
+        unsafe { tail.lease.completed() };
+        if !is_it {
+            let missed = Event::Missed { op, fragment: expected, moved: is_there };
+            self.channels.tell(channel, missed);
+        }
+        is_it.then_some((op, expected))
     }
 
-    /// A datagram came. Probes and handshakes are the transport's own; the rest is handed on.
-    fn datagram(&mut self, now: Instant, slot: u32, len: usize) -> Result<(), TransportError> {
-        let bytes = self.datagrams.bytes(slot, len);
-        let kind = bytes.get(1).copied().unwrap_or(0);
-        if kind != Kind::Probe as u8 && kind != Kind::Connect as u8 {
-            self.lengths[slot as usize] = len;
-            let buffer = Buffer { index: slot };
-            self.arrivals.push_back(Arrival::Packet { via: Via::Multicast, buffer });
-            return Ok(());
-        }
-        let packet = Packet::parse(bytes, self.place.key).ok();
-        let known = packet.filter(|packet| {
-            let source = packet.header().source;
-            source.index() < self.peers.len() && source != self.place.rank
-        });
-        let Some(packet) = known else {
-            if packet.is_none() {
-                // Not ours: let the driver count it.
-                self.lengths[slot as usize] = len;
-                let buffer = Buffer { index: slot };
-                self.arrivals.push_back(Arrival::Packet { via: Via::Multicast, buffer });
-                return Ok(());
-            }
+    fn recycle_datagram(&mut self, slot: Slot) -> Result<(), TransportError> {
+        self.datagrams.recycle(slot, None).map_err(failed)
+    }
+
+    /// A datagram came, whose payload may be at the place of a fragment. Handshakes are the endpoint's own;
+    /// the rest is handed on.
+    fn datagram(
+        &mut self,
+        by: ChannelId,
+        now: Instant,
+        slot: Slot,
+        len: usize,
+        place: Option<(OpId, Fragment)>,
+    ) -> Result<(), TransportError> {
+        let bytes = self.datagrams.bytes(&slot, len);
+        let Some(key) = bytes.first_chunk().and_then(key_of) else {
+            self.foreign += 1;
             return self.recycle_datagram(slot);
         };
-        let source = packet.header().source;
-        let message = match packet.header().kind {
-            Kind::Connect => Message::parse(packet.payload()),
-            _ => {
-                self.heard.insert(source);
-                None
+        if key == Key(self.site.station.life) {
+            let packet = Packet::parse(bytes, key).ok();
+            let packet = packet.filter(|packet| packet.header().kind == Kind::Connect);
+            let message = packet.and_then(|packet| Message::parse(packet.payload()));
+            self.recycle_datagram(slot)?;
+            return message.map_or(Ok(()), |message| self.handshake(now, &message));
+        }
+        match self.channels.of_key(key) {
+            Some(channel) => {
+                let body = Body::Datagram(slot, len);
+                if self.channels.get(channel).is_none_or(|channel| !channel.is_open()) {
+                    return self.free(body);
+                }
+                self.deliver(by, channel, Event::Packet { via: Via::Multicast, body, place })
             }
-        };
-        self.recycle_datagram(slot)?;
-        let Some(message) = message else { return Ok(()) };
-        let path = self.path(source);
-        let fabric = fabric(&self.domain, &self.cq, &self.memory, &self.place);
+            None => {
+                self.foreign += 1;
+                self.recycle_datagram(slot)
+            }
+        }
+    }
+
+    /// A message of a handshake came.
+    fn handshake(&mut self, now: Instant, message: &Message) -> Result<(), TransportError> {
+        // A process that is not known yet repeats it.
+        let Some(process) = self.connections.of_life(message.from) else { return Ok(()) };
+        let path = self.path(process);
+        let fabric = fabric(&self.domain, &self.cq, &self.site, self.fetches.pool());
         let answer = self
             .connections
-            .handle_handshake(now, source, &message, &path, &fabric)
+            .handle_handshake(now, process, message, &path, &fabric)
             .map_err(failed)?;
         let Some(answer) = answer else { return Ok(()) };
         self.send_confirms()?;
-        self.send_handshake(source, &answer)
+        self.send_handshake(process, &answer)
     }
 
     /// Confirms handshakes over their connections, as far as there are slots: there it cannot be lost,
-    /// and this rank may do something else for long.
+    /// and this process may do something else for long.
     pub(super) fn send_confirms(&mut self) -> Result<(), TransportError> {
-        while let Some((rank, message)) = self.connections.to_confirm() {
+        while let Some((process, message)) = self.connections.to_confirm(self.site.station.life) {
             let payload = message.emit();
-            let header = self.header(Kind::Connect, &payload);
+            let header = self.handshake_header(process, &payload);
             let payload = Source::Bytes(&payload);
-            if !self.connections.send(rank, &header, payload, None).map_err(failed)? {
+            if !self.connections.send(process, &header, payload, None).map_err(failed)? {
                 break;
             }
-            self.connections.confirmed(rank);
+            self.connections.confirmed(process);
         }
         Ok(())
     }
 
-    fn message(&mut self, slot: u32, len: usize) -> Result<(), TransportError> {
-        let bytes = self.connections.bytes(slot, len);
-        let is_own = bytes.get(1) == Some(&(Kind::Connect as u8));
-        if (is_own || self.connections.are_opening())
-            && let Ok(packet) = Packet::parse(bytes, self.place.key)
-        {
-            let source = packet.header().source;
-            self.connections.heard(source).map_err(failed)?;
-        }
-        if is_own {
+    /// A reliable message came.
+    fn message(&mut self, by: ChannelId, slot: Slot, len: usize) -> Result<(), TransportError> {
+        let bytes = self.connections.bytes(&slot, len);
+        let key = bytes.first_chunk().and_then(key_of);
+        if key == Some(Key(self.site.station.life)) {
+            let packet = Packet::parse(bytes, Key(self.site.station.life)).ok();
+            let payload = packet.map_or(&[][..], |packet| packet.payload());
+            let inquiry = Inquiry::parse(payload);
+            let life = Message::parse(payload).map(|message| message.from);
+            let life = life.or(inquiry.map(|inquiry| inquiry.from));
+            if let Some(process) = life.and_then(|life| self.connections.of_life(life)) {
+                self.connections.heard(process).map_err(failed)?;
+                if let Some(inquiry) = inquiry {
+                    self.handle_inquiry(process, &inquiry);
+                }
+            }
             return self.connections.recycle(slot).map_err(failed);
         }
-        let index = self.settings.receive_depth + slot;
-        self.lengths[index as usize] = len;
-        let buffer = Buffer { index };
-        self.arrivals.push_back(Arrival::Packet { via: Via::Reliable, buffer });
-        Ok(())
+        let Some(channel) = key.and_then(|key| self.channels.of_key(key)) else {
+            self.foreign += 1;
+            return self.connections.recycle(slot).map_err(failed);
+        };
+        if self.connections.are_opening()
+            && let Some(one) = self.channels.get(channel)
+            && let Ok(packet) = Packet::parse(bytes, one.key)
+            && let Some(process) = one.processes.get(packet.header().source.index())
+        {
+            let process = *process;
+            self.connections.heard(process).map_err(failed)?;
+        }
+        let body = Body::Message(slot, len);
+        if self.channels.get(channel).is_none_or(|channel| !channel.is_open()) {
+            let bytes = body.bytes(&self.pools()).to_vec();
+            self.note_farewell(channel, &bytes);
+            return self.free(body);
+        }
+        self.deliver(by, channel, Event::Packet { via: Via::Reliable, body, place: None })
+    }
+
+    /// A read has ended, well where there is a fetcher.
+    fn fetched(
+        &mut self,
+        by: ChannelId,
+        slot: Slot,
+        fetcher: Option<Fetcher>,
+    ) -> Result<(), TransportError> {
+        let is_there =
+            |one: &Fetcher| self.channels.get(one.channel).is_some_and(|one| one.is_open());
+        match fetcher.filter(is_there) {
+            Some(Fetcher { channel, from, token, len }) => {
+                let body = Body::Read(slot, len);
+                self.deliver(by, channel, Event::Fetched { from, token, body })
+            }
+            None => {
+                self.fetches.recycle(slot);
+                Ok(())
+            }
+        }
     }
 }

@@ -1,24 +1,27 @@
-//! RC connections, made when a rank is first sent to.
+//! RC connections, made when a process is first sent to.
 
+use super::channel::ChannelId;
 use super::connection::{Connection, Pending};
 use super::handshake::{Ends, Handshake, Message, Reaction, Step};
 use super::loans::Source;
-use super::send_slots::SendSlots;
+use super::process::{ProcessId, Station};
+use super::reports::AT_ONCE;
+use super::send_slots::{SendSlots, Sender};
 use super::settings::{RESERVED_SLOTS, Settings};
-use super::work::Work;
+use super::work::{MOST_PROCESSES, Work};
 use crate::protocol::Token;
 use crate::rank::Rank;
 use crate::time::Instant;
 use crate::verbs::{
-    CompletionQueue, Endpoint, Lease, PathTo, Patience, Pool, ProtectionDomain, QueuePair, Result,
-    Shared, SharedReceiveQueue, Slot, Span,
+    CompletionQueue, End, Lease, PathTo, Patience, Pool, ProtectionDomain, QueuePair, Result,
+    SharedReceiveQueue, Slot, Span,
 };
 use crate::wire::HEADER_LEN;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long this side's adapter may take to answer the last message of a rank that leaves.
+/// How long this side's adapter may take to answer the last message of a process that leaves.
 const ANSWERED_AFTER: Duration = Duration::from_millis(50);
 
 /// What a new connection is made from.
@@ -26,31 +29,34 @@ pub(super) struct Fabric<'a> {
     pub domain: &'a ProtectionDomain,
     pub cq: &'a CompletionQueue,
     pub port: u8,
-    pub mtu: usize,
-    /// RDMA reads that are served at a time.
-    pub reads: u8,
+    /// This process's own place.
+    pub own: &'a Station,
     /// Where fetches go.
     pub fetches: &'a Pool,
-    /// What is sent and written from besides the connections' own slots.
-    pub lent: [&'a Shared; 2],
+}
+
+/// Another process, and the connection with it.
+#[derive(Debug)]
+struct Process {
+    station: Station,
+    connection: Option<Connection>,
 }
 
 /// All connections, the queue they receive through and the slots they send from.
 #[derive(Debug)]
 pub(super) struct Connections {
-    by_rank: HashMap<Rank, Connection>,
-    /// All ranks with a connection, open or not.
-    ranks: Vec<Rank>,
-    /// Ranks whose handshake is under way.
-    opening: Vec<Rank>,
-    /// Ranks that have left, and when that was heard.
-    departed: VecDeque<(Rank, Instant)>,
+    processes: Vec<Process>,
+    by_life: HashMap<u64, ProcessId>,
+    /// Connections, open or not.
+    count: usize,
+    /// Processes whose handshake is under way.
+    opening: Vec<ProcessId>,
+    /// Processes that have left, and when that was heard.
+    departed: VecDeque<(ProcessId, Instant)>,
     srq: SharedReceiveQueue,
     receives: Pool,
     sends: SendSlots,
-    /// Received and not recycled, by index.
-    received: Vec<Option<Slot>>,
-    /// Sends from the ring under way at most on a connection.
+    /// Sends from rings under way at most on a connection.
     ring_sends: usize,
     requests: u32,
     patience: Patience,
@@ -72,18 +78,51 @@ impl Connections {
             srq.post(slot, id)?;
         }
         Ok(Connections {
-            by_rank: HashMap::new(),
-            ranks: Vec::new(),
+            processes: Vec::new(),
+            by_life: HashMap::new(),
+            count: 0,
             opening: Vec::new(),
             departed: VecDeque::new(),
             srq,
             receives,
             sends,
-            received: (0..settings.reliable_receive_depth).map(|_| None).collect(),
             ring_sends: settings.ring_sends(size) as usize,
             requests: settings.connection_requests(size),
             patience: Patience::at_least(settings.ack_timeout),
         })
+    }
+
+    /// The memory of received messages.
+    pub fn pool(&self) -> &Pool {
+        &self.receives
+    }
+
+    /// The number of a process; `None` where there are too many.
+    pub fn meet(&mut self, station: Station) -> Option<ProcessId> {
+        if let Some(known) = self.of_life(station.life) {
+            return Some(known);
+        }
+        let id = u32::try_from(self.processes.len()).ok().filter(|id| *id < MOST_PROCESSES)?;
+        self.processes.push(Process { station, connection: None });
+        self.by_life.insert(station.life, ProcessId(id));
+        Some(ProcessId(id))
+    }
+
+    /// The process of a [life](Station::life).
+    pub fn of_life(&self, life: u64) -> Option<ProcessId> {
+        self.by_life.get(&life).copied()
+    }
+
+    pub fn station(&self, process: ProcessId) -> Station {
+        self.processes[process.0 as usize].station
+    }
+
+    fn get(&self, process: ProcessId) -> Option<&Connection> {
+        self.processes[process.0 as usize].connection.as_ref()
+    }
+
+    fn get_mut(&mut self, process: ProcessId) -> Option<&mut Connection> {
+        self.processes[process.0 as usize].connection.as_mut()
     }
 
     /// Fragments that can be sent now.
@@ -96,17 +135,22 @@ impl Connections {
         self.sends.free()
     }
 
-    /// All ranks with a connection, open or not.
-    pub fn ranks(&self) -> &[Rank] {
-        &self.ranks
+    /// The number of connections, open or not.
+    pub fn count(&self) -> usize {
+        self.count
     }
 
-    pub fn is_connected(&self, rank: Rank) -> bool {
-        self.by_rank.get(&rank).is_some_and(Connection::is_ready)
+    /// Whether there is a connection with a process, open or not.
+    pub fn exists(&self, process: ProcessId) -> bool {
+        self.get(process).is_some()
     }
 
-    pub fn is_broken(&self, rank: Rank) -> bool {
-        self.by_rank.get(&rank).is_some_and(|connection| connection.is_broken)
+    pub fn is_connected(&self, process: ProcessId) -> bool {
+        self.get(process).is_some_and(Connection::is_ready)
+    }
+
+    pub fn is_broken(&self, process: ProcessId) -> bool {
+        self.get(process).is_some_and(|connection| connection.is_broken)
     }
 
     pub fn are_opening(&self) -> bool {
@@ -114,54 +158,56 @@ impl Connections {
     }
 
     /// Begins a connection, unless there is one.
-    pub fn open(&mut self, now: Instant, rank: Rank, fabric: &Fabric<'_>) -> Result<()> {
-        if self.by_rank.contains_key(&rank) {
+    pub fn open(&mut self, now: Instant, process: ProcessId, fabric: &Fabric<'_>) -> Result<()> {
+        if self.exists(process) {
             return Ok(());
         }
         let make = |depth| {
-            let Fabric { domain, cq, port, fetches, lent, .. } = fabric;
+            let Fabric { domain, cq, port, fetches, .. } = fabric;
             let pools = (self.sends.pool(), *fetches);
             let mut qp = QueuePair::connection(domain, cq, pools, depth, &self.srq)?;
-            lent.iter().for_each(|memory| qp.lend(memory));
             qp.bind(*port)?;
-            let end = Endpoint { qpn: qp.number(), psn: random_psn() };
+            let end = End { qpn: qp.number(), psn: random_psn() };
             Ok((qp, end))
         };
         let (messages, messages_end) = make(self.requests)?;
         let (probes, probes_end) = make(1)?;
         let own = Ends { messages: messages_end, probes: probes_end };
-        let connection =
-            Connection::new(messages, probes, own, Handshake::new(now), self.ring_sends);
-        self.by_rank.insert(rank, connection);
-        self.ranks.push(rank);
-        self.opening.push(rank);
+        let most = (self.ring_sends, AT_ONCE);
+        let connection = Connection::new((messages, probes), own, Handshake::new(now), most);
+        self.processes[process.0 as usize].connection = Some(connection);
+        self.count += 1;
+        self.opening.push(process);
         Ok(())
     }
 
-    /// Handshake messages that are due.
-    pub fn poll_handshakes(&mut self, now: Instant) -> Vec<(Rank, Message)> {
+    /// Handshake messages that are due, from the process of the life `from`.
+    pub fn poll_handshakes(&mut self, now: Instant, from: u64) -> Vec<(ProcessId, Message)> {
         let mut due = Vec::new();
-        self.opening.retain(|rank| {
-            let Some(connection) = self.by_rank.get_mut(rank) else { return false };
+        let Connections { opening, processes, .. } = self;
+        opening.retain(|process| {
+            let connection = &mut processes[process.0 as usize].connection;
+            let Some(connection) = connection else { return false };
             if let Some(step) = connection.handshake.poll(now) {
-                due.push((*rank, Message { step, ends: connection.own }));
+                due.push((*process, Message { from, step, ends: connection.own }));
             }
             !connection.is_ready()
         });
         due
     }
 
-    /// A rank that is to hear over its connection that this side is done with the handshake.
-    pub fn to_confirm(&self) -> Option<(Rank, Message)> {
-        self.opening.iter().find_map(|rank| {
-            let connection = self.by_rank.get(rank).filter(|connection| connection.owes_confirm)?;
-            Some((*rank, Message { step: Step::Confirm, ends: connection.own }))
+    /// A process that is to hear over its connection that this side, of the life `from`, is done with the
+    /// handshake.
+    pub fn to_confirm(&self, from: u64) -> Option<(ProcessId, Message)> {
+        self.opening.iter().find_map(|process| {
+            let connection = self.get(*process).filter(|connection| connection.owes_confirm)?;
+            Some((*process, Message { from, step: Step::Confirm, ends: connection.own }))
         })
     }
 
     /// It was sent.
-    pub fn confirmed(&mut self, rank: Rank) {
-        if let Some(connection) = self.by_rank.get_mut(&rank) {
+    pub fn confirmed(&mut self, process: ProcessId) {
+        if let Some(connection) = self.get_mut(process) {
             connection.owes_confirm = false;
         }
     }
@@ -170,115 +216,145 @@ impl Connections {
     pub fn handle_handshake(
         &mut self,
         now: Instant,
-        rank: Rank,
+        process: ProcessId,
         message: &Message,
         path: &PathTo,
         fabric: &Fabric<'_>,
     ) -> Result<Option<Message>> {
-        if message.step == Step::Confirm && !self.by_rank.contains_key(&rank) {
+        if message.step == Step::Confirm && !self.exists(process) {
             return Ok(None);
         }
-        self.open(now, rank, fabric)?;
+        self.open(now, process, fabric)?;
         let patience = self.patience;
-        let Some(connection) = self.by_rank.get_mut(&rank) else { return Ok(None) };
+        let Process { station, connection } = &mut self.processes[process.0 as usize];
+        let Some(connection) = connection else { return Ok(None) };
         let was_connected = connection.handshake.is_connected();
         let Reaction { connect, answer } = connection.handshake.handle(now, message);
         connection.owes_confirm |= !was_connected && answer == Some(Step::Confirm);
         if let Some(other) = connect {
             let Ends { messages, probes } = connection.own;
             let most = patience.with_most_retries();
-            let Fabric { mtu, reads, .. } = *fabric;
+            let mtu = fabric.own.packet_len.min(station.packet_len);
+            let reads = fabric.own.reads.min(station.reads);
             connection.messages.connect(path, mtu, messages.psn, other.messages, most, reads)?;
             connection.probes.connect(path, mtu, probes.psn, other.probes, patience, reads)?;
         }
-        connection.start(rank)?;
-        Ok(answer.map(|step| Message { step, ends: connection.own }))
+        connection.start(process)?;
+        let from = fabric.own.life;
+        Ok(answer.map(|step| Message { from, step, ends: connection.own }))
     }
 
-    /// A message came over the connection with `rank`.
-    pub fn heard(&mut self, rank: Rank) -> Result<()> {
-        match self.by_rank.get_mut(&rank) {
+    /// A message came over the connection with `process`.
+    pub fn heard(&mut self, process: ProcessId) -> Result<()> {
+        match self.get_mut(process) {
             Some(connection) => {
                 connection.handshake.heard();
-                connection.start(rank)
+                connection.start(process)
             }
             None => Ok(()),
         }
     }
 
-    /// Sends to a rank whose connection was opened; false where there is no slot. Nobody is told of the
-    /// delivery without a token.
+    /// Sends to a process whose connection was opened; false where there is no slot. Nobody is told of the
+    /// delivery without a sender.
     pub fn send(
         &mut self,
-        rank: Rank,
+        process: ProcessId,
         header: &[u8; HEADER_LEN],
         payload: Source<'_>,
-        token: Option<Token>,
+        sender: Option<Sender>,
     ) -> Result<bool> {
-        let Some(connection) = self.by_rank.get_mut(&rank) else { return Ok(false) };
+        let connection = &mut self.processes[process.0 as usize].connection;
+        let Some(connection) = connection else { return Ok(false) };
         if connection.is_broken {
             return Ok(true);
         }
-        let message = self.sends.fill(rank, header, payload, token);
+        let message = self.sends.fill(process, header, payload, sender);
         let Some(message) = message else { return Ok(false) };
         connection.queue.push_back(message);
-        connection.start(rank)?;
+        connection.start(process)?;
         Ok(true)
     }
 
-    /// The ranks that a message's memory is being sent to.
-    pub fn receivers_of(&self, lease: &Arc<Lease>) -> Vec<Rank> {
+    /// The processes that a message's memory is being sent to.
+    pub fn receivers_of(&self, lease: &Arc<Lease>) -> Vec<ProcessId> {
         self.sends.receivers_of(lease)
     }
 
-    /// Does something over the connection with a rank, which was opened and is not broken.
-    pub fn submit(&mut self, rank: Rank, pending: Pending) -> Result<()> {
-        let Some(connection) = self.by_rank.get_mut(&rank) else { return Ok(()) };
+    /// Does something over the connection with a process, which was opened and is not broken.
+    pub fn submit(&mut self, process: ProcessId, pending: Pending) -> Result<()> {
+        let Some(connection) = self.get_mut(process) else { return Ok(()) };
         connection.queue.push_back(pending);
-        connection.start(rank)
+        connection.start(process)
     }
 
-    /// Sends from the ring over the connection with a rank, as [`submit`](Self::submit).
+    /// Sends from a channel's ring, as [`submit`](Self::submit).
     pub fn send_from_ring(
         &mut self,
-        rank: Rank,
+        process: ProcessId,
+        Sender { channel, to, token }: Sender,
         slot: u32,
         span: Span,
-        token: Token,
     ) -> Result<()> {
-        if let Some(connection) = self.by_rank.get_mut(&rank) {
-            connection.ring_tokens.push_back(token);
+        if let Some(connection) = self.get_mut(process) {
+            connection.ring_tokens.push_back((to, token));
         }
-        self.submit(rank, Pending::Ring(slot, span))
+        self.submit(process, Pending::Ring(channel, slot, span))
     }
 
-    /// The first send from the ring to a rank has ended; what its sender wanted to be told.
-    pub fn ring_sent(&mut self, rank: Rank) -> Result<Option<Token>> {
-        let Some(connection) = self.by_rank.get_mut(&rank) else { return Ok(None) };
-        connection.ring_sends -= 1;
-        let token = connection.ring_tokens.pop_front();
-        if !connection.is_broken {
-            connection.start(rank)?;
-        }
-        Ok(token)
+    /// The first send from a ring to a process has ended; to whom it was, and what its sender wanted to be
+    /// told.
+    pub fn ring_sent(&mut self, process: ProcessId) -> Result<Option<(Rank, Token)>> {
+        self.get_mut(process).map_or(Ok(None), |connection| connection.ring_sent(process))
     }
 
-    /// Asks the adapter of a rank whose connection was opened.
-    pub fn probe(&mut self, rank: Rank) -> Result<()> {
-        match self.by_rank.get_mut(&rank) {
-            Some(connection) if !connection.is_probing && !connection.is_broken => {
-                connection.to_probe = true;
-                connection.start(rank)
-            }
-            _ => Ok(()),
+    /// A report to a process has ended.
+    pub fn reported(&mut self, process: ProcessId) -> Result<()> {
+        self.get_mut(process).map_or(Ok(()), |connection| connection.reported(process))
+    }
+
+    /// Asks the adapter of a process whose connection was opened, for a channel or nobody.
+    pub fn probe(&mut self, process: ProcessId, asker: Option<ChannelId>) -> Result<()> {
+        let Some(connection) = self.get_mut(process) else { return Ok(()) };
+        if connection.is_broken {
+            return Ok(());
+        }
+        if let Some(asker) = asker
+            && !connection.askers.contains(&asker)
+        {
+            connection.askers.push(asker);
+        }
+        connection.to_probe = !connection.is_probing;
+        connection.start(process)
+    }
+
+    /// A request over the connection with a process has ended, but for probes.
+    pub fn ended(&mut self, process: ProcessId) {
+        if let Some(connection) = self.get_mut(process) {
+            connection.under_way -= 1;
         }
     }
 
-    /// A send has ended; what its sender wanted to be told.
+    /// Whether nothing is under way to a process, nor waits for its connection.
+    pub fn is_idle(&self, process: ProcessId) -> bool {
+        self.get(process).is_none_or(|one| one.under_way == 0 && one.queue.is_empty())
+    }
+
+    /// Slots that a channel sends from.
+    pub fn sends_of(&self, channel: ChannelId) -> usize {
+        self.sends.of(channel)
+    }
+
+    /// Completions outstanding at most with so many connections.
+    pub fn completions(&self, connections: u32, settings: &Settings) -> u32 {
+        settings.completions_of(connections, self.ring_sends as u32)
+    }
+
+    /// A send has ended; who sent.
     ///
     /// # Safety
     /// A completion of the slot's send was polled, and this is the first time that it is told.
-    pub unsafe fn sent(&mut self, slot: u32) -> Option<Token> {
+    pub unsafe fn sent(&mut self, slot: u32) -> Option<Sender> {
         // SAFETY: promised by the caller.
         unsafe { self.sends.sent(slot) }
     }
@@ -286,27 +362,28 @@ impl Connections {
     /// A receive has ended.
     ///
     /// # Safety
-    /// A completion of the slot's receive was polled.
-    pub unsafe fn arrived(&mut self, slot: u32) {
+    /// A completion of the slot's receive was polled, and this is the first time that it is told.
+    pub unsafe fn arrived(&mut self, slot: u32) -> Slot {
         // SAFETY: promised by the caller.
-        self.received[slot as usize] = Some(unsafe { self.receives.reclaim(slot) });
+        unsafe { self.receives.reclaim(slot) }
     }
 
-    /// A probe has ended.
-    pub fn probed(&mut self, rank: Rank) {
-        if let Some(connection) = self.by_rank.get_mut(&rank) {
-            connection.is_probing = false;
-        }
+    /// A probe has ended; who wants to know.
+    pub fn probed(&mut self, process: ProcessId) -> Vec<ChannelId> {
+        let Some(connection) = self.get_mut(process) else { return Vec::new() };
+        connection.is_probing = false;
+        std::mem::take(&mut connection.askers)
     }
 
-    /// A rank has left.
-    pub fn depart(&mut self, now: Instant, rank: Rank) {
-        self.departed.push_back((rank, now));
+    /// A process has left.
+    pub fn depart(&mut self, now: Instant, process: ProcessId) {
+        self.departed.retain(|(other, _)| *other != process);
+        self.departed.push_back((process, now));
     }
 
-    /// A rank that left long enough ago for its adapter to have heard that its farewell has come.
-    pub fn take_departed(&mut self, now: Instant) -> Option<Rank> {
-        let is_due = |(_, at): &(Rank, Instant)| now - *at >= ANSWERED_AFTER;
+    /// A process that left long enough ago for its adapter to have heard that its farewell has come.
+    pub fn take_departed(&mut self, now: Instant) -> Option<ProcessId> {
+        let is_due = |(_, at): &(ProcessId, Instant)| now - *at >= ANSWERED_AFTER;
         self.departed
             .front()
             .is_some_and(is_due)
@@ -315,20 +392,27 @@ impl Connections {
     }
 
     /// The connection is of no more use: what has waited for it, if that is news.
-    pub fn broke(&mut self, rank: Rank) -> Option<Vec<Pending>> {
-        let connection = self.by_rank.get_mut(&rank)?;
+    pub fn broke(&mut self, process: ProcessId) -> Option<Vec<Pending>> {
+        let connection = self.processes[process.0 as usize].connection.as_mut()?;
         if std::mem::replace(&mut connection.is_broken, true) {
             return None;
         }
         // Where only the probes' QP has failed, the other may try for ever, and hold its memory.
         if let Err(error) = connection.messages.give_up() {
-            log::debug!("a broken connection with {rank} goes on: {error}");
+            log::debug!("a broken connection goes on: {error}");
         }
-        self.opening.retain(|other| *other != rank);
+        self.opening.retain(|other| *other != process);
+        Some(self.drain(process))
+    }
+
+    /// Gives up what waits for a connection; what of it is not a message.
+    pub fn drain(&mut self, process: ProcessId) -> Vec<Pending> {
         let mut others = Vec::new();
+        let connection = &mut self.processes[process.0 as usize].connection;
+        let Some(connection) = connection else { return others };
         for pending in connection.queue.drain(..) {
             match pending {
-                Pending::Message(slot, ..) => {
+                Pending::Message(slot, ..) | Pending::Last(slot, _) => {
                     self.sends.give_back(slot);
                     continue;
                 }
@@ -340,24 +424,18 @@ impl Connections {
             }
             others.push(pending);
         }
-        Some(others)
+        others
     }
 
-    /// A received message of `len` bytes.
-    pub fn bytes(&self, slot: u32, len: usize) -> &[u8] {
-        let bytes = self.received[slot as usize].as_ref().map(|slot| self.receives.bytes(slot));
-        bytes.and_then(|bytes| bytes.get(..len)).unwrap_or_default()
+    /// The bytes of a received message of `len` bytes.
+    pub fn bytes<'a>(&'a self, slot: &'a Slot, len: usize) -> &'a [u8] {
+        self.receives.bytes(slot).get(..len).unwrap_or_default()
     }
 
     /// Posts a receive again.
-    pub fn recycle(&mut self, slot: u32) -> Result<()> {
-        match self.received[slot as usize].take() {
-            Some(slot) => {
-                let id = Work::Receive(slot.index()).id();
-                self.srq.post(slot, id)
-            }
-            None => Ok(()),
-        }
+    pub fn recycle(&mut self, slot: Slot) -> Result<()> {
+        let id = Work::Receive(slot.index()).id();
+        self.srq.post(slot, id)
     }
 }
 

@@ -1,13 +1,15 @@
-//! The UD QP: datagrams to the group and to single ranks, and the receives posted for both.
+//! The UD QP: datagrams to groups and to single processes, and the receives posted for both.
 
+use super::channel::ChannelId;
 use super::group::Group;
-use super::prediction::Prediction;
+use super::prediction::{Prediction, Stream};
+use super::process::ProcessId;
 use super::settings::{GRH_LEN, RESERVED_SLOTS, Settings};
 use super::work::Work;
-use crate::rank::{Fragment, OpId, Rank};
+use crate::rank::Fragment;
 use crate::verbs::{
-    AddressHandle, CompletionQueue, Lease, PathTo, Pool, ProtectionDomain, QueuePair, Result,
-    Shared, Slot, Span,
+    AddressHandle, CompletionQueue, Lease, PathTo, Pool, ProtectionDomain, QueuePair, Result, Slot,
+    Span,
 };
 use crate::wire::HEADER_LEN;
 use std::collections::HashMap;
@@ -18,31 +20,20 @@ use std::sync::Arc;
 /// The Q_Key of datagrams where no group has its own.
 pub(super) const DEFAULT_QKEY: u32 = 0x0123_4567;
 
-/// Where a rank's UD QP is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Station {
-    pub qpn: u32,
-    pub gid: [u8; 16],
-    pub lid: u16,
-}
-
 /// The UD QP and its memory.
 #[derive(Debug)]
 pub(super) struct Datagrams {
-    /// Left and detached before the QP goes.
-    pub group: Option<Group>,
     qp: QueuePair,
     qkey: u32,
-    handles: HashMap<Rank, AddressHandle>,
+    handles: HashMap<ProcessId, AddressHandle>,
     receives: Pool,
     sends: Pool,
     free: Vec<Slot>,
-    /// Further sends from the ring that the send queue takes.
+    /// Further sends from rings that the send queue takes.
     ring_room: usize,
-    /// Received and not recycled, by index.
-    received: Vec<Option<Slot>>,
-    /// Memory of messages that posted receives and sends use, by slot.
-    receives_into: Vec<Option<Arc<Lease>>>,
+    /// The places that posted receives are for, by slot.
+    receives_into: Vec<Option<Place>>,
+    /// Memory of messages that posted sends use, by slot.
     sends_from: Vec<Option<Arc<Lease>>>,
     pub prediction: Prediction,
     /// Receives to be posted when the flush under way has ended.
@@ -59,12 +50,19 @@ pub(super) struct Tail {
     pub range: Range<usize>,
 }
 
+/// The place of a fragment, for which a receive is posted.
+#[derive(Debug)]
+pub(super) struct Place {
+    pub stream: Stream,
+    pub fragment: Fragment,
+    pub tail: Tail,
+}
+
 impl Datagrams {
-    /// Makes the QP, which also sends from `ring`, and posts all its receives.
+    /// Makes the QP and posts all its receives.
     pub fn new(
         domain: &ProtectionDomain,
         cq: &CompletionQueue,
-        ring: &Shared,
         port: u8,
         packet_len: usize,
         settings: &Settings,
@@ -77,10 +75,8 @@ impl Datagrams {
             (&sends, settings.datagram_requests()),
             (&receives, settings.receive_depth),
         )?;
-        qp.lend(ring);
         qp.ready_datagrams(port, DEFAULT_QKEY)?;
         let mut datagrams = Datagrams {
-            group: None,
             qp,
             qkey: DEFAULT_QKEY,
             handles: HashMap::new(),
@@ -88,8 +84,7 @@ impl Datagrams {
             sends,
             free,
             ring_room: settings.ring_depth as usize,
-            received: (0..settings.receive_depth).map(|_| None).collect(),
-            receives_into: vec![None; settings.receive_depth as usize],
+            receives_into: (0..settings.receive_depth).map(|_| None).collect(),
             sends_from: vec![None; settings.send_depth as usize],
             prediction: Prediction::new(settings.receive_depth),
             idle: None,
@@ -101,13 +96,15 @@ impl Datagrams {
         Ok(datagrams)
     }
 
-    fn post(&mut self, slot: Slot, tail: Option<Tail>) -> Result<()> {
+    fn post(&mut self, slot: Slot, place: Option<Place>) -> Result<()> {
         let index = slot.index();
         let id = Work::DatagramReceive(index).id();
-        match tail {
-            Some(Tail { lease, range }) => {
-                self.qp.post_receive_with((slot, GRH_LEN + HEADER_LEN), (&lease, range), id)?;
-                self.receives_into[index as usize] = Some(lease);
+        match place {
+            Some(place) => {
+                let Tail { lease, range } = &place.tail;
+                let head = (slot, GRH_LEN + HEADER_LEN);
+                self.qp.post_receive_with(head, (lease, range.clone()), id)?;
+                self.receives_into[index as usize] = Some(place);
             }
             None => self.qp.post_receive(slot, id)?,
         }
@@ -115,8 +112,18 @@ impl Datagrams {
         Ok(())
     }
 
+    /// The memory of received datagrams.
+    pub fn pool(&self) -> &Pool {
+        &self.receives
+    }
+
     pub fn qp(&self) -> &QueuePair {
         &self.qp
+    }
+
+    /// The Q_Key in use.
+    pub fn qkey(&self) -> u32 {
+        self.qkey
     }
 
     /// Uses a Q_Key from now on.
@@ -126,38 +133,46 @@ impl Datagrams {
         Ok(())
     }
 
-    /// Datagrams of the protocol that can be sent to the group now, from slots and from the ring
-    /// alike.
+    /// Datagrams of the protocol that can be sent to a group now, from slots and from rings alike.
     pub fn room(&self) -> usize {
-        match self.group {
-            Some(_) => self.free.len().saturating_sub(RESERVED_SLOTS as usize).min(self.ring_room),
-            None => 0,
+        match self.idle {
+            // It would be flushed.
+            Some(_) => 0,
+            None => self.free.len().saturating_sub(RESERVED_SLOTS as usize).min(self.ring_room),
         }
     }
 
-    /// Whether a packet of the ring can be sent to the group.
+    /// Whether a packet of a ring can be sent to a group.
     pub fn has_ring_room(&self) -> bool {
-        self.group.is_some() && self.ring_room > 0
+        self.ring_room > 0
     }
 
-    /// Sends the packet of a slot of the ring to the group.
-    pub fn multicast_from(&mut self, slot: u32, span: &Span) -> Result<()> {
-        let Some(group) = &self.group else { return Ok(()) };
-        let id = Work::RingMulticast(slot).id();
+    /// Sends the packet of a slot of a channel's ring to a group.
+    pub fn multicast_from(
+        &mut self,
+        group: &Group,
+        channel: ChannelId,
+        slot: u32,
+        span: &Span,
+    ) -> Result<()> {
+        let id = Work::RingMulticast(channel, slot).id();
         self.qp.send_datagram_from(span, id, &group.handle, (MULTICAST_QPN, self.qkey))?;
         self.ring_room -= 1;
         Ok(())
     }
 
-    /// A send from the ring has ended.
+    /// A send from a ring has ended.
     pub fn ring_sent(&mut self) {
         self.ring_room += 1;
     }
 
-    /// Sends to the group, with a payload out of a message's memory; false where there is no group
-    /// or no slot.
-    pub fn multicast_with(&mut self, header: &[u8; HEADER_LEN], tail: Tail) -> Result<bool> {
-        let Some(group) = &self.group else { return Ok(false) };
+    /// Sends to a group, with a payload out of a message's memory; false where there is no slot.
+    pub fn multicast_with(
+        &mut self,
+        group: &Group,
+        header: &[u8; HEADER_LEN],
+        tail: Tail,
+    ) -> Result<bool> {
         let Some(slot) = self.free.pop() else { return Ok(false) };
         let index = slot.index();
         let head = fill(&mut self.sends, slot, header, &[]);
@@ -168,9 +183,13 @@ impl Datagrams {
         Ok(true)
     }
 
-    /// Sends to the group; false where there is no group or no slot.
-    pub fn multicast(&mut self, header: &[u8; HEADER_LEN], payload: &[u8]) -> Result<bool> {
-        let Some(group) = &self.group else { return Ok(false) };
+    /// Sends to a group; false where there is no slot.
+    pub fn multicast(
+        &mut self,
+        group: &Group,
+        header: &[u8; HEADER_LEN],
+        payload: &[u8],
+    ) -> Result<bool> {
         let Some(slot) = self.free.pop() else { return Ok(false) };
         let (slot, len) = fill(&mut self.sends, slot, header, payload);
         let id = Work::DatagramSend(slot.index()).id();
@@ -178,11 +197,11 @@ impl Datagrams {
         Ok(true)
     }
 
-    /// Sends to one rank; false where there is no slot.
+    /// Sends to the UD QP of one process; false where there is no slot.
     pub fn unicast(
         &mut self,
         domain: &ProtectionDomain,
-        (rank, station, path): (Rank, Station, PathTo),
+        (process, qpn, path): (ProcessId, u32, PathTo),
         header: &[u8; HEADER_LEN],
         payload: &[u8],
     ) -> Result<bool> {
@@ -190,14 +209,14 @@ impl Datagrams {
             // It would be flushed.
             return Ok(true);
         }
-        let handle = match self.handles.entry(rank) {
+        let handle = match self.handles.entry(process) {
             Entry::Occupied(entry) => entry.into_mut(),
             Entry::Vacant(entry) => entry.insert(AddressHandle::new(domain, &path)?),
         };
         let Some(slot) = self.free.pop() else { return Ok(false) };
         let (slot, len) = fill(&mut self.sends, slot, header, payload);
         let id = Work::DatagramSend(slot.index()).id();
-        self.qp.send_datagram(slot, len, id, handle, (station.qpn, self.qkey))?;
+        self.qp.send_datagram(slot, len, id, handle, (qpn, self.qkey))?;
         Ok(true)
     }
 
@@ -215,48 +234,42 @@ impl Datagrams {
         self.free.push(slot);
     }
 
-    /// A receive has ended.
+    /// A receive has ended; its slot, and the place that it was for. The place's lease is still to be told
+    /// that the request has completed.
     ///
     /// # Safety
     /// A completion of the slot's receive was polled, and this is the first time that it is told.
-    pub unsafe fn arrived(&mut self, slot: u32) {
-        if let Some(lease) = self.receives_into[slot as usize].take() {
-            // SAFETY: promised by the caller.
-            unsafe { lease.completed() };
-        }
+    pub unsafe fn arrived(&mut self, slot: u32) -> (Slot, Option<Place>) {
+        let place = self.receives_into[slot as usize].take();
         // SAFETY: promised by the caller.
-        self.received[slot as usize] = Some(unsafe { self.receives.reclaim(slot) });
+        (unsafe { self.receives.reclaim(slot) }, place)
     }
 
     /// The bytes behind the GRH of a received datagram of `len` bytes in all.
-    pub fn bytes(&self, slot: u32, len: usize) -> &[u8] {
-        let bytes = self.received[slot as usize].as_ref().map(|slot| self.receives.bytes(slot));
-        bytes.and_then(|bytes| bytes.get(GRH_LEN..len)).unwrap_or_default()
+    pub fn bytes<'a>(&'a self, slot: &'a Slot, len: usize) -> &'a [u8] {
+        self.receives.bytes(slot).get(GRH_LEN..len).unwrap_or_default()
     }
 
     /// Puts a payload that was received elsewhere behind the header in a slot.
-    pub fn move_in(&mut self, slot: u32, payload: &[u8]) {
-        if let Some(slot) = &mut self.received[slot as usize] {
-            let start = GRH_LEN + HEADER_LEN;
-            let bytes = self.receives.bytes_mut(slot);
-            bytes[start..start + payload.len()].copy_from_slice(payload);
-        }
+    pub fn move_in(&mut self, slot: &mut Slot, payload: &[u8]) {
+        let start = GRH_LEN + HEADER_LEN;
+        let bytes = self.receives.bytes_mut(slot);
+        bytes[start..start + payload.len()].copy_from_slice(payload);
     }
 
     /// What the receive that is posted next will probably get; none while there is a flush.
-    pub fn next_receive(&self) -> Option<(OpId, Fragment)> {
+    pub fn next_receive(&self) -> Option<(Stream, Fragment)> {
         self.prediction.next().filter(|_| self.idle.is_none())
     }
 
-    /// Posts a receive again; with a tail, only the header goes into the slot.
-    pub fn recycle(&mut self, slot: u32, tail: Option<Tail>) -> Result<()> {
-        match (self.received[slot as usize].take(), &mut self.idle) {
-            (Some(slot), Some(idle)) => {
+    /// Posts a receive again; for a place, only the header goes into the slot.
+    pub fn recycle(&mut self, slot: Slot, place: Option<Place>) -> Result<()> {
+        match &mut self.idle {
+            Some(idle) => {
                 idle.push(slot);
                 Ok(())
             }
-            (Some(slot), None) => self.post(slot, tail),
-            (None, _) => Ok(()),
+            None => self.post(slot, place),
         }
     }
 
@@ -270,6 +283,11 @@ impl Datagrams {
     pub fn flush(&mut self) -> Result<()> {
         self.idle.get_or_insert_default();
         self.qp.give_up()
+    }
+
+    /// Whether a flush is under way.
+    pub fn is_flushing(&self) -> bool {
+        self.idle.is_some()
     }
 
     /// Whether no requests are under way.

@@ -1,6 +1,8 @@
-//! Buffers for reads of other ranks' rings.
+//! Buffers for reads of other processes' rings.
 
+use super::channel::ChannelId;
 use crate::protocol::Token;
+use crate::rank::Rank;
 use crate::verbs::{Pool, ProtectionDomain, Result, Slot};
 
 /// The buffers, and what each is for.
@@ -8,17 +10,24 @@ use crate::verbs::{Pool, ProtectionDomain, Result, Slot};
 pub(super) struct Fetches {
     pool: Pool,
     free: Vec<Slot>,
-    /// Read and not recycled, by buffer.
-    fetched: Vec<Option<Slot>>,
-    /// What the fetcher wants to be told, by buffer.
-    tokens: Vec<Option<Token>>,
+    /// Who fetches, from whom, and what they want to be told, by buffer.
+    fetchers: Vec<Option<Fetcher>>,
+}
+
+/// Who fetches, from which rank of theirs, and what they want to be told.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Fetcher {
+    pub channel: ChannelId,
+    pub from: Rank,
+    pub token: Token,
+    /// Bytes to read.
+    pub len: usize,
 }
 
 impl Fetches {
     pub fn new(domain: &ProtectionDomain, depth: u32, packet_len: usize) -> Result<Self> {
         let (pool, free) = Pool::new(domain, depth, packet_len)?;
-        let fetched = (0..depth).map(|_| None).collect();
-        Ok(Fetches { pool, free, fetched, tokens: vec![None; depth as usize] })
+        Ok(Fetches { pool, free, fetchers: vec![None; depth as usize] })
     }
 
     /// The memory, for the QPs that read into it.
@@ -31,38 +40,30 @@ impl Fetches {
     }
 
     /// A buffer to read into; `None` where none is free.
-    pub fn begin(&mut self, token: Token) -> Option<Slot> {
+    pub fn begin(&mut self, fetcher: Fetcher) -> Option<Slot> {
         let slot = self.free.pop()?;
-        self.tokens[slot.index() as usize] = Some(token);
+        self.fetchers[slot.index() as usize] = Some(fetcher);
         Some(slot)
     }
 
     /// A buffer is not read into after all.
     pub fn withdraw(&mut self, slot: Slot) {
-        self.tokens[slot.index() as usize] = None;
+        self.fetchers[slot.index() as usize] = None;
         self.free.push(slot);
     }
 
-    /// A read has ended; what its fetcher wanted to be told.
+    /// A read has ended; the buffer, and who fetched.
     ///
     /// # Safety
     /// A completion of the read into the buffer was polled.
-    pub unsafe fn end(&mut self, buffer: u32) -> Option<Token> {
+    pub unsafe fn end(&mut self, buffer: u32) -> (Slot, Option<Fetcher>) {
         // SAFETY: promised by the caller.
-        self.fetched[buffer as usize] = Some(unsafe { self.pool.reclaim(buffer) });
-        self.tokens[buffer as usize].take()
-    }
-
-    /// What was read.
-    pub fn bytes(&self, buffer: u32, len: usize) -> &[u8] {
-        let bytes = self.fetched[buffer as usize].as_ref().map(|slot| self.pool.bytes(slot));
-        bytes.and_then(|bytes| bytes.get(..len)).unwrap_or_default()
+        let slot = unsafe { self.pool.reclaim(buffer) };
+        (slot, self.fetchers[buffer as usize].take())
     }
 
     /// Takes a buffer back.
-    pub fn recycle(&mut self, buffer: u32) {
-        if let Some(slot) = self.fetched[buffer as usize].take() {
-            self.free.push(slot);
-        }
+    pub fn recycle(&mut self, slot: Slot) {
+        self.free.push(slot);
     }
 }

@@ -15,12 +15,41 @@ use std::time::Duration;
 #[derive(Debug)]
 pub(super) struct Group {
     pub handle: AddressHandle,
-    pub qkey: u32,
     pub address: GroupAddress,
     _attachment: Attachment,
     /// None where a socket's membership must do.
     _membership: Option<Membership>,
     _socket: Option<UdpSocket>,
+}
+
+/// A group that the port has joined, and no QP is attached to.
+#[derive(Debug)]
+pub(super) struct Joined {
+    address: GroupAddress,
+    membership: Option<Membership>,
+    socket: Option<UdpSocket>,
+    path: GroupPath,
+}
+
+impl Joined {
+    /// The Q_Key of the group's datagrams.
+    pub fn qkey(&self) -> u32 {
+        self.path.qkey
+    }
+
+    /// Attaches `qp` to the group.
+    pub fn attach(self, domain: &ProtectionDomain, qp: &QueuePair) -> Result<Group, String> {
+        let Joined { address, membership, socket, path } = self;
+        let named = |error: Error| format!("group {address}: {error}");
+        let attachment = Attachment::new(qp, path.mgid(), path.mlid()).map_err(named)?;
+        Ok(Group {
+            handle: path.handle(domain).map_err(named)?,
+            address,
+            _attachment: attachment,
+            _membership: membership,
+            _socket: socket,
+        })
+    }
 }
 
 /// The own port, as joining needs it.
@@ -72,14 +101,8 @@ impl Joiner {
         first.ok_or_else(|| "the port has no GID that is an IPv6 address".to_owned())
     }
 
-    /// Joins the group and attaches `qp` to it; at most for `patience`.
-    pub fn join(
-        &self,
-        domain: &ProtectionDomain,
-        qp: &QueuePair,
-        address: GroupAddress,
-        patience: Duration,
-    ) -> Result<Group, String> {
+    /// Joins the group; at most for `patience`.
+    pub fn join(&self, address: GroupAddress, patience: Duration) -> Result<Joined, String> {
         let named = |error: Error| format!("group {address}: {error}");
         let source = self.source(&address)?;
         let group = match address {
@@ -101,15 +124,7 @@ impl Joiner {
             }
             (Err(error), _) => return Err(named(error)),
         };
-        let attachment = Attachment::new(qp, path.mgid(), path.mlid()).map_err(named)?;
-        Ok(Group {
-            handle: path.handle(domain).map_err(named)?,
-            qkey: path.qkey,
-            address,
-            _attachment: attachment,
-            _membership: membership,
-            _socket: socket,
-        })
+        Ok(Joined { address, membership, socket, path })
     }
 
     fn join_by_socket(&self, group: Ipv6Addr) -> io::Result<UdpSocket> {

@@ -1,4 +1,4 @@
-//! The three-way handshake that connects two ranks' RC QPs, over unreliable datagrams.
+//! The three-way handshake that connects two processes' RC QPs, over unreliable datagrams.
 //!
 //! ```text
 //!   opener                         accepter
@@ -16,7 +16,7 @@
 //! both accept.
 
 use crate::time::Instant;
-use crate::verbs::Endpoint;
+use crate::verbs::End;
 use std::time::Duration;
 
 /// First pause before a message is repeated; it doubles up to [`LONGEST_PAUSE`].
@@ -31,34 +31,39 @@ pub(super) enum Step {
     Confirm,
 }
 
-/// A rank's ends of a connection: one QP for messages, one for probes of liveness.
+/// A process's ends of a connection: one QP for messages, one for probes of liveness.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Ends {
-    pub messages: Endpoint,
-    pub probes: Endpoint,
+    pub messages: End,
+    pub probes: End,
 }
 
-/// A message of the handshake.
+/// A message of the handshake. Its packet's key is the life of the process that it is meant for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Message {
+    /// The [life](super::process::Station::life) of the process that it is from.
+    pub from: u64,
     pub step: Step,
     pub ends: Ends,
 }
 
 impl Message {
-    pub fn emit(&self) -> [u8; 20] {
+    const WIRE_LEN: usize = 28;
+
+    pub fn emit(&self) -> [u8; Self::WIRE_LEN] {
         let Ends { messages, probes } = self.ends;
-        let mut bytes = [0; 20];
+        let mut bytes = [0; Self::WIRE_LEN];
         bytes[0] = self.step as u8;
+        bytes[4..12].copy_from_slice(&self.from.to_be_bytes());
         let numbers = [messages.qpn, messages.psn, probes.qpn, probes.psn];
-        for (field, number) in bytes[4..].chunks_exact_mut(4).zip(numbers) {
+        for (field, number) in bytes[12..].chunks_exact_mut(4).zip(numbers) {
             field.copy_from_slice(&number.to_be_bytes());
         }
         bytes
     }
 
     pub fn parse(bytes: &[u8]) -> Option<Message> {
-        let bytes: &[u8; 20] = bytes.try_into().ok()?;
+        let bytes: &[u8; Self::WIRE_LEN] = bytes.try_into().ok()?;
         let step = match bytes[0] {
             0 => Step::Open,
             1 => Step::Accept,
@@ -68,9 +73,10 @@ impl Message {
         let u32_at = |at: usize| {
             u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
         };
-        let messages = Endpoint { qpn: u32_at(4), psn: u32_at(8) };
-        let probes = Endpoint { qpn: u32_at(12), psn: u32_at(16) };
-        Some(Message { step, ends: Ends { messages, probes } })
+        let from = u64::from(u32_at(4)) << 32 | u64::from(u32_at(8));
+        let messages = End { qpn: u32_at(12), psn: u32_at(16) };
+        let probes = End { qpn: u32_at(20), psn: u32_at(24) };
+        Some(Message { from, step, ends: Ends { messages, probes } })
     }
 }
 
@@ -165,8 +171,8 @@ mod tests {
     use rand_chacha::rand_core::{Rng, SeedableRng};
 
     const fn ends(qpn: u32) -> Ends {
-        let messages = Endpoint { qpn, psn: 1 };
-        Ends { messages, probes: Endpoint { qpn: qpn + 1, psn: 2 } }
+        let messages = End { qpn, psn: 1 };
+        Ends { messages, probes: End { qpn: qpn + 1, psn: 2 } }
     }
 
     const ENDS: [Ends; 2] = [ends(17), ends(34)];
@@ -182,7 +188,7 @@ mod tests {
             for me in 0..2 {
                 let Some(side) = &mut sides[me] else { continue };
                 if let Some(step) = side.poll(now) {
-                    wire.push((1 - me, Message { step, ends: ENDS[me] }));
+                    wire.push((1 - me, Message { from: 0, step, ends: ENDS[me] }));
                 }
             }
             if !wire.is_empty() {
@@ -199,7 +205,7 @@ mod tests {
                         connected[to] = true;
                     }
                     if let Some(step) = answer {
-                        wire.push((1 - to, Message { step, ends: ENDS[to] }));
+                        wire.push((1 - to, Message { from: 0, step, ends: ENDS[to] }));
                     }
                 }
             }
@@ -228,10 +234,10 @@ mod tests {
     #[test]
     fn messages_survive_the_wire() {
         for step in [Step::Open, Step::Accept, Step::Confirm] {
-            let message = Message { step, ends: ENDS[0] };
+            let message = Message { from: 0x0102_0304_0506_0708, step, ends: ENDS[0] };
             assert_eq!(Message::parse(&message.emit()), Some(message));
         }
-        assert_eq!(Message::parse(&[3; 20]), None);
-        assert_eq!(Message::parse(&[0; 19]), None);
+        assert_eq!(Message::parse(&[3; 28]), None);
+        assert_eq!(Message::parse(&[0; 27]), None);
     }
 }

@@ -1,13 +1,15 @@
 //! Receives into place: posting them for the fragments that they will probably get, and putting
 //! right what came otherwise.
 
-use super::datagrams::Tail;
+use super::datagrams::{Place, Tail};
+use super::endpoint::failed;
+use super::event::{Body, Event};
 use super::places::Destination;
-use super::settings::GRH_LEN;
-use super::transport::{RdmaTransport, failed};
-use crate::rank::OpId;
-use crate::transport::{Origin, Placed, Transport, TransportError};
-use crate::wire::{HEADER_LEN, Kind, peek};
+use super::transport::RdmaTransport;
+use crate::rank::{Fragment, OpId};
+use crate::transport::{Buffer, Origin, Placed, Transport, TransportError};
+use crate::verbs::Slot;
+use crate::wire::HEADER_LEN;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,74 +19,106 @@ pub(super) const FLUSH_PATIENCE: Duration = Duration::from_secs(5);
 /// Between two looks for requests that ended.
 const FLUSH_PAUSE: Duration = Duration::from_micros(20);
 
+/// What became of a payload that was received at the place of its fragment.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Landed {
+    /// It stays there.
+    There(OpId, Range<usize>),
+    /// It was moved behind its header.
+    Moved,
+    /// Its memory was given back before.
+    Lost,
+}
+
 impl RdmaTransport {
     /// Posts the receive of a slot again, for the place of the fragment that it will probably get if
-    /// that is known and free.
-    pub(super) fn recycle_datagram(&mut self, slot: u32) -> Result<(), TransportError> {
-        let loans = &mut self.loans;
-        loans.in_place[slot as usize] = None;
-        let tail = self.datagrams.next_receive().and_then(|(op, fragment)| {
-            let loan = loans.by_op.get_mut(&op)?;
+    /// that is known, this communicator's, and free.
+    pub(super) fn recycle_datagram(&mut self, slot: Slot) -> Result<(), TransportError> {
+        let mut endpoint = self.endpoint.hold();
+        let place = endpoint.next_receive(self.channel).and_then(|(op, fragment)| {
+            let loan = self.loans.by_op.get_mut(&op)?;
             let range = loan.places.arm(fragment)?;
-            loans.armed[slot as usize] = Some((op, fragment));
-            Some(Tail { lease: Arc::clone(&loan.lease), range })
+            let tail = Tail { lease: Arc::clone(&loan.lease), range };
+            Some(Place { stream: (self.channel, op), fragment, tail })
         });
-        self.datagrams.recycle(slot, tail).map_err(failed)
+        endpoint.datagrams.recycle(slot, place).map_err(failed)
     }
 
-    /// The receive of a slot has ended, with a datagram of `len` bytes or none. What was received into
-    /// a place stays there if it is what was expected; otherwise the datagram is made whole in its slot.
-    pub(super) fn landed(&mut self, slot: u32, len: usize) {
-        let head = self.datagrams.bytes(slot, len.min(GRH_LEN + HEADER_LEN));
-        let seen =
-            head.first_chunk().and_then(|head| peek(head, self.place.key)).filter(|(header, _)| {
-                header.kind == Kind::Fragment && header.source != self.place.rank
-            });
-        let fragment = seen.map(|(header, _)| (header.op, header.fragment));
-        self.datagrams.prediction.complete(fragment);
-        let Some((op, expected)) = self.loans.armed[slot as usize].take() else { return };
+    /// A payload was received at the place of its fragment. It stays there unless the fragment came
+    /// before.
+    pub(super) fn land(&mut self, body: &mut Body, op: OpId, fragment: Fragment) -> Landed {
+        let Some(loan) = self.loans.by_op.get_mut(&op) else { return Landed::Lost };
+        let range = loan.places.range(fragment);
+        if !loan.places.is_stashed(fragment) {
+            loan.places.disarm(fragment, true);
+            return Landed::There(op, range);
+        }
+        // SAFETY: the lease ends only when its loan is removed; the receive that could write here
+        // has ended, and no other was posted for the same place.
+        let payload = unsafe { loan.lease.bytes(range) };
+        body.move_in(&mut self.pools, payload);
+        self.loans.counters.moved += 1;
+        self.miss(op, fragment);
+        Landed::Moved
+    }
+
+    /// The receive for the place of a fragment has ended otherwise.
+    pub(super) fn miss(&mut self, op: OpId, fragment: Fragment) {
         let Some(loan) = self.loans.by_op.get_mut(&op) else { return };
-        let fragment_len = self.place.packet_len - HEADER_LEN;
-        let received = len.saturating_sub(GRH_LEN + HEADER_LEN).min(fragment_len);
-        let start = expected.index() * fragment_len;
-        let is_whole = received == fragment_len && seen.is_some_and(|(_, told)| told == received);
-        let is_it =
-            is_whole && fragment == Some((op, expected)) && !loan.places.is_stashed(expected);
-        let stashed = loan.places.disarm(expected, is_it);
-        if is_it {
-            self.loans.in_place[slot as usize] = Some((op, start..start + received));
-            return;
-        }
-        if received > 0 {
-            // SAFETY: the lease ends only when its loan is removed; the receive that could write here
-            // has ended, and no other was posted for the same place.
-            let payload = unsafe { loan.lease.bytes(start..start + received) };
-            self.datagrams.move_in(slot, payload);
-            self.loans.counters.moved += 1;
-        }
-        if let Some(bytes) = stashed {
-            // SAFETY: as above; what was read before is not borrowed any more, and nothing is sent from
-            // a place whose fragment is in the stash.
+        if let Some(bytes) = loan.places.disarm(fragment, false) {
+            let start = loan.places.range(fragment).start;
+            // SAFETY: as above; what was received there is not borrowed any more, and nothing is sent
+            // from a place whose fragment is in the stash.
             unsafe { loan.lease.write(start, &bytes) };
         }
     }
 
-    /// The payload that was received into a message with the slot of a datagram.
-    pub(super) fn landed_payload(&self, slot: u32) -> Option<&[u8]> {
-        let (op, range) = self.loans.in_place.get(slot as usize)?.as_ref()?;
+    /// The payload of a packet that was received into a message.
+    pub(super) fn landed_payload(&self, buffer: &Buffer) -> Option<&[u8]> {
+        let (op, range) = self.shelf.get(buffer)?.in_place.as_ref()?;
         self.loans.bytes(*op, range.clone())
     }
 
-    /// Moves what was received into a message and not taken from there yet into slots.
+    /// Moves what was received into a message and not taken from there yet behind its headers.
     pub(super) fn move_out(&mut self, op: OpId) {
-        for slot in 0..self.loans.in_place.len() {
-            if self.loans.in_place[slot].as_ref().is_some_and(|(known, _)| *known == op) {
-                if let Some(payload) = self.landed_payload(slot as u32) {
-                    let payload = payload.to_vec();
-                    self.datagrams.move_in(slot as u32, &payload);
-                }
-                self.loans.in_place[slot] = None;
+        self.land_waiting(op);
+        let RdmaTransport { shelf, loans, pools, .. } = self;
+        for parcel in shelf.iter_mut() {
+            if let Some((_, range)) = parcel.in_place.take_if(|(known, _)| *known == op)
+                && let Some(payload) = loans.bytes(op, range)
+            {
+                parcel.body.move_in(pools, payload);
             }
+        }
+    }
+
+    /// Does for an operation what events ask for that were not taken yet, and moves what was received into
+    /// its message behind its headers.
+    fn land_waiting(&mut self, op: OpId) {
+        let mut endpoint = self.endpoint.hold();
+        let Some(channel) = endpoint.channels.get_mut(self.channel) else { return };
+        let mut events = std::mem::take(&mut channel.events);
+        drop(endpoint);
+        events.retain_mut(|event| match event {
+            Event::Packet { body, place, .. } => {
+                if let Some((_, fragment)) = place.take_if(|(known, _)| *known == op)
+                    && let Landed::There(_, range) = self.land(body, op, fragment)
+                    && let Some(payload) = self.loans.bytes(op, range)
+                {
+                    body.move_in(&mut self.pools, payload);
+                }
+                true
+            }
+            Event::Missed { op: of, fragment, .. } if *of == op => {
+                self.miss(op, *fragment);
+                false
+            }
+            _ => true,
+        });
+        let mut endpoint = self.endpoint.hold();
+        if let Some(channel) = endpoint.channels.get_mut(self.channel) {
+            events.append(&mut channel.events);
+            channel.set_events(events);
         }
     }
 
@@ -96,7 +130,8 @@ impl RdmaTransport {
         from: Origin<'_>,
     ) -> Result<Option<Placed>, TransportError> {
         if let Origin::Received(buffer) = from
-            && let Some(Some((there, part))) = self.loans.in_place.get(buffer.index as usize)
+            && let Some(parcel) = self.shelf.get(buffer)
+            && let Some((there, part)) = &parcel.in_place
             && (*there, part) == (op, &range)
         {
             return Ok(Some(Placed::Already));
@@ -108,7 +143,7 @@ impl RdmaTransport {
         };
         let payload = match from {
             Origin::Bytes(bytes) => bytes,
-            Origin::Received(buffer) => match self.landed_payload(buffer.index) {
+            Origin::Received(buffer) => match self.landed_payload(buffer) {
                 Some(payload) => payload,
                 None => &self.bytes(buffer)[HEADER_LEN..][..range.len()],
             },
@@ -138,17 +173,19 @@ impl RdmaTransport {
     /// If the device fails, or does not end its requests.
     pub fn flush_receives(&mut self) -> Result<(), TransportError> {
         self.loans.counters.receive_flushes += 1;
-        self.is_flushing = true;
-        let flushed = self.try_flush();
-        self.is_flushing = false;
-        flushed
-    }
-
-    fn try_flush(&mut self) -> Result<(), TransportError> {
-        self.datagrams.flush().map_err(failed)?;
+        self.endpoint.hold().datagrams.flush().map_err(failed)?;
         let begun = std::time::Instant::now();
-        while !self.datagrams.is_flushed() {
-            if self.pull(self.now)? {
+        loop {
+            let mut endpoint = self.endpoint.hold();
+            if !endpoint.datagrams.is_flushing() {
+                return Ok(());
+            }
+            if endpoint.datagrams.is_flushed() {
+                return endpoint.datagrams.restart().map_err(failed);
+            }
+            let any = endpoint.pull(self.channel, self.now)?;
+            drop(endpoint);
+            if any {
                 continue;
             }
             if begun.elapsed() > FLUSH_PATIENCE {
@@ -157,6 +194,5 @@ impl RdmaTransport {
             }
             std::thread::sleep(FLUSH_PAUSE);
         }
-        self.datagrams.restart().map_err(failed)
     }
 }

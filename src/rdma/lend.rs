@@ -1,5 +1,6 @@
 //! Lending a message's memory to the transport, and having it back.
 
+use super::endpoint::Endpoint;
 use super::loans::{Counters, Loan};
 use super::places::Places;
 use super::transport::RdmaTransport;
@@ -84,26 +85,29 @@ impl RdmaTransport {
     /// A buffer of `len` bytes that is and stays registered; none where that is beyond the bound or
     /// the device refuses.
     pub fn block(&mut self, len: usize) -> Option<Block> {
-        let loans = &mut self.loans;
-        if let Some(block) = loans.registrations.find_free(len).and_then(|free| free.block(len)) {
-            loans.counters.registration_hits += 1;
+        let counters = &mut self.loans.counters;
+        let mut endpoint = self.endpoint.hold();
+        let registrations = &mut endpoint.registrations;
+        if let Some(block) = registrations.find_free(len).and_then(|free| free.block(len)) {
+            counters.registration_hits += 1;
             return Some(block);
         }
-        if !loans.registrations.make_room(len.next_multiple_of(4096).max(4096)) {
+        if !registrations.make_room(len.next_multiple_of(4096).max(4096)) {
             return None;
         }
         let anchor = Anchor::new(&self.domain, len);
         let anchor =
             anchor.inspect_err(|error| log::debug!("a buffer stays unregistered: {error}"));
-        loans.counters.registrations += 1;
-        loans.registrations.insert(anchor.ok()?)?.block(len)
+        counters.registrations += 1;
+        registrations.insert(anchor.ok()?)?.block(len)
     }
 
     /// What keeps the memory of `op` from being given back.
     pub fn claims(&self, op: OpId) -> Claims {
         let Some(loan) = self.loans.by_op.get(&op) else { return Claims::None };
-        let is_sending = self.datagrams.sends_from(&loan.lease)
-            || !self.connections.receivers_of(&loan.lease).is_empty();
+        let endpoint = self.endpoint.see();
+        let is_sending = endpoint.datagrams.sends_from(&loan.lease)
+            || !endpoint.connections.receivers_of(&loan.lease).is_empty();
         match loan.places.armed() {
             _ if is_sending => Claims::Sends,
             0 => Claims::None,
@@ -111,9 +115,12 @@ impl RdmaTransport {
         }
     }
 
-    /// What was done for messages without a copy.
+    /// What was done for messages without a copy, and what came for nobody.
     pub fn counters(&self) -> Counters {
-        self.loans.counters
+        let endpoint = self.endpoint.see();
+        let overflowed = endpoint.channels.get(self.channel).map_or(0, |one| one.overflowed);
+        drop(endpoint);
+        Counters { foreign: self.foreign(), overflowed, ..self.loans.counters }
     }
 
     /// Takes memory for `op`, unless it is too short or the device refuses it.
@@ -128,9 +135,12 @@ impl RdmaTransport {
         }
         let loans = &mut self.loans;
         let address = memory.cast::<u8>().as_ptr() as usize;
-        let kept = loans.registrations.find(address, memory.len());
+        let mut endpoint = self.endpoint.hold();
+        let kept = endpoint.registrations.find(address, memory.len());
         // SAFETY: promised by the caller.
-        let lease = match kept.and_then(|anchor| unsafe { anchor.lease(memory) }) {
+        let lease = kept.and_then(|anchor| unsafe { anchor.lease(memory) });
+        drop(endpoint);
+        let lease = match lease {
             Some(lease) => {
                 loans.counters.registration_hits += 1;
                 lease
@@ -143,7 +153,7 @@ impl RdmaTransport {
             }
         };
         let lease = Arc::new(lease);
-        let fragment_len = self.place.packet_len - HEADER_LEN;
+        let fragment_len = self.seat.packet_len - HEADER_LEN;
         let places = Places::new(memory.len(), fragment_len, self.settings.margin());
         loans.by_op.insert(op, Loan { lease: Arc::clone(&lease), places, owned: None });
         Some(lease)
@@ -152,7 +162,7 @@ impl RdmaTransport {
     /// Gives the memory of `op` back, and the message where it is owned here. Requests that use it are
     /// given up, with their connections, and waited for; from what does not end then, the memory is
     /// taken.
-    fn reclaim(&mut self, op: OpId) -> Option<Vec<u8>> {
+    pub(super) fn reclaim(&mut self, op: OpId) -> Option<Vec<u8>> {
         let loan = self.loans.by_op.get_mut(&op)?;
         loan.places.close();
         let lease = Arc::clone(&loan.lease);
@@ -163,23 +173,44 @@ impl RdmaTransport {
         }
         self.move_out(op);
         let mut loan = self.loans.by_op.remove(&op)?;
+        // Nobody else may look into the memory meanwhile, for what a request that was given up left there.
+        let endpoint = self.endpoint.hold();
         loan.lease.end();
+        drop(endpoint);
         loan.owned.take()
     }
 
     fn give_up(&mut self, lease: &Arc<Lease>) -> Result<(), TransportError> {
-        for peer in self.connections.receivers_of(lease) {
-            self.broke(peer, "given up, with the broadcast that failed".to_owned());
+        let mut endpoint = self.endpoint.hold();
+        if endpoint.channels.open_count() > 1 {
+            // Others need the connections. What is sent ends by itself, unless a receiver is busy.
+            drop(endpoint);
+            self.wait_for(|endpoint| endpoint.connections.receivers_of(lease).is_empty())?;
+            endpoint = self.endpoint.hold();
         }
+        for process in endpoint.connections.receivers_of(lease) {
+            endpoint.broke(process, "given up, with the broadcast that failed");
+        }
+        drop(endpoint);
         if lease.requests() > 0 {
             self.flush_receives()?;
         }
+        self.wait_for(|_| lease.requests() == 0)
+    }
+
+    /// Takes completions until something is so, for a while.
+    fn wait_for(&mut self, is_so: impl Fn(&Endpoint) -> bool) -> Result<(), TransportError> {
         let begun = Instant::now();
-        while lease.requests() > 0 && begun.elapsed() < RECLAIM_PATIENCE {
-            if !self.pull(self.now)? {
+        loop {
+            let mut endpoint = self.endpoint.hold();
+            if is_so(&endpoint) || begun.elapsed() >= RECLAIM_PATIENCE {
+                return Ok(());
+            }
+            let any = endpoint.pull(self.channel, self.now)?;
+            drop(endpoint);
+            if !any {
                 std::thread::sleep(RECLAIM_PAUSE);
             }
         }
-        Ok(())
     }
 }

@@ -2,16 +2,14 @@
 
 use super::datagrams::Tail;
 use super::places::Places;
-use super::registrations::Registrations;
-use super::settings::Settings;
-use crate::rank::{Fragment, OpId};
+use crate::rank::OpId;
 use crate::transport::{TransportError, not_lent};
-use crate::verbs::{Anchor, Lease};
+use crate::verbs::Lease;
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// What was done for messages without a copy, and with their memory.
+/// What was done for messages without a copy, and with their memory; and what came for nobody.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Datagrams received where another fragment was expected, and moved away.
@@ -22,6 +20,11 @@ pub struct Counters {
     pub registrations: u64,
     /// Times that memory was found registered.
     pub registration_hits: u64,
+    /// Packets of other communicators, or of no verbcast at all.
+    pub foreign: u64,
+    /// Datagrams dropped because they came while nobody polled this communicator, and others of its
+    /// endpoint were polled.
+    pub overflowed: u64,
 }
 
 /// A lent message.
@@ -48,30 +51,14 @@ pub(super) enum Source<'a> {
     Bytes(&'a [u8]),
 }
 
-/// All lent messages, and the registered memory for more.
-#[derive(Debug)]
+/// All lent messages of a communicator.
+#[derive(Debug, Default)]
 pub(super) struct Loans {
     pub by_op: HashMap<OpId, Loan>,
-    /// By slot: the fragment for whose place the slot's receive is posted.
-    pub armed: Vec<Option<(OpId, Fragment)>>,
-    /// By slot: the part of a message that holds the payload received with the slot.
-    pub in_place: Vec<Option<(OpId, Range<usize>)>>,
-    pub registrations: Registrations<Anchor>,
     pub counters: Counters,
 }
 
 impl Loans {
-    pub fn new(settings: &Settings) -> Self {
-        let slots = settings.receive_depth as usize;
-        Loans {
-            by_op: HashMap::new(),
-            armed: vec![None; slots],
-            in_place: vec![None; slots],
-            registrations: Registrations::new(settings.registration_cache),
-            counters: Counters::default(),
-        }
-    }
-
     /// A part of a lent message that is here.
     pub fn bytes(&self, op: OpId, range: Range<usize>) -> Option<&[u8]> {
         let loan = self.by_op.get(&op)?;

@@ -1,19 +1,17 @@
 //! The memory that ranks reach in each other, and where it is.
 
-use super::fetches::Fetches;
 use super::reports::{self, Reports};
 use super::ring::{Ring, stride};
 use super::settings::Settings;
 use crate::protocol::Counter;
 use crate::rank::Rank;
-use crate::verbs::{ProtectionDomain, Remote, Result};
+use crate::verbs::{ProtectionDomain, Remote, Result, Span};
 
-/// What one-sided operations of this rank and on this rank use.
+/// What one-sided operations of this rank's communicator and on it use.
 #[derive(Debug)]
 pub(super) struct Memory {
     pub ring: Ring,
     pub reports: Reports,
-    pub fetches: Fetches,
 }
 
 impl Memory {
@@ -26,13 +24,19 @@ impl Memory {
         Ok(Memory {
             ring: Ring::new(domain, settings.ring_depth, packet_len)?,
             reports: Reports::new(domain, size)?,
-            fetches: Fetches::new(domain, settings.fetch_depth, packet_len)?,
         })
     }
 
+    /// Parts of all of it, which keep it registered.
+    pub fn keep(&self) -> Vec<Span> {
+        let mut spans = self.reports.keep();
+        spans.push(self.ring.keep());
+        spans
+    }
+
     /// What other ranks are told.
-    pub fn exposed(&self, reads: u8) -> Exposed {
-        Exposed { ring: self.ring.remote(), cells: self.reports.remote(), reads }
+    pub fn exposed(&self) -> Exposed {
+        Exposed { ring: self.ring.remote(), cells: self.reports.remote() }
     }
 }
 
@@ -43,13 +47,11 @@ pub(super) struct Exposed {
     pub ring: Remote,
     /// Its table of cells.
     pub cells: Remote,
-    /// RDMA reads that its adapter issues and serves at a time.
-    pub reads: u8,
 }
 
 impl Exposed {
     /// Length on the wire.
-    pub const WIRE_LEN: usize = 2 * 12 + 1;
+    pub const WIRE_LEN: usize = 2 * 12;
 
     pub fn emit(&self) -> [u8; Self::WIRE_LEN] {
         let mut bytes = [0; Self::WIRE_LEN];
@@ -57,14 +59,13 @@ impl Exposed {
             place[..8].copy_from_slice(&remote.address.to_be_bytes());
             place[8..].copy_from_slice(&remote.key.to_be_bytes());
         }
-        bytes[Self::WIRE_LEN - 1] = self.reads;
         bytes
     }
 
     pub fn parse(bytes: &[u8; Self::WIRE_LEN]) -> Option<Self> {
         let (ring, rest) = remote(bytes)?;
-        let (cells, rest) = remote(rest)?;
-        Some(Exposed { ring, cells, reads: *rest.first()? })
+        let (cells, _) = remote(rest)?;
+        Some(Exposed { ring, cells })
     }
 
     /// A slot of its ring, where its packets have up to `packet_len` bytes.

@@ -1,7 +1,11 @@
 //! Sends from the ring, reports and fetches: what starts them, and what others did here.
 
 use super::connection::Pending;
-use super::transport::{RdmaTransport, failed};
+use super::endpoint::failed;
+use super::event::{Body, Event};
+use super::fetches::Fetcher;
+use super::send_slots::Sender;
+use super::transport::RdmaTransport;
 use crate::protocol::{Counter, Token};
 use crate::rank::Rank;
 use crate::transport::{Arrival, TransportError};
@@ -9,11 +13,18 @@ use crate::transport::{Arrival, TransportError};
 impl RdmaTransport {
     /// Sends the packet in a slot of the ring to the group.
     pub(super) fn multicast_slot(&mut self, slot: u32) -> Result<(), TransportError> {
-        if !self.datagrams.has_ring_room() {
-            return Err(no_room("a multicast from the ring"));
+        let mut endpoint = self.endpoint.hold();
+        let Some(group) = &self.group else { return Err(no_room("a multicast from the ring")) };
+        if !endpoint.datagrams.has_ring_room() {
+            // Another thread may have taken the room; then it is as if the datagram were lost.
+            return match endpoint.is_shared {
+                true => Ok(()),
+                false => Err(no_room("a multicast from the ring")),
+            };
         }
+        endpoint.channels.begin(self.channel);
         let span = self.memory.ring.begin(slot);
-        self.datagrams.multicast_from(slot, &span).map_err(failed)
+        endpoint.datagrams.multicast_from(group, self.channel, slot, &span).map_err(failed)
     }
 
     /// Sends the packet in a slot of the ring to a rank.
@@ -26,8 +37,12 @@ impl RdmaTransport {
         if !self.is_usable(to)? {
             return Ok(());
         }
+        let (process, channel) = (self.process(to), self.channel);
         let span = self.memory.ring.begin(slot);
-        self.connections.send_from_ring(to, slot, span, token).map_err(failed)
+        let sender = Sender { channel, to, token };
+        let mut endpoint = self.endpoint.hold();
+        endpoint.channels.begin(channel);
+        endpoint.connections.send_from_ring(process, sender, slot, span).map_err(failed)
     }
 
     /// Writes a number into the memory of a rank.
@@ -41,8 +56,12 @@ impl RdmaTransport {
             return Ok(());
         }
         let span = self.memory.reports.begin(to, value);
-        let cell = self.peers[to.index()].exposed.cell(self.place.rank, counter);
-        self.connections.submit(to, Pending::Report(counter, span, cell)).map_err(failed)
+        let peer = &self.peers[to.index()];
+        let cell = peer.exposed.cell(self.seat.rank, counter);
+        let pending = Pending::Report(self.channel, counter, span, cell);
+        let mut endpoint = self.endpoint.hold();
+        endpoint.channels.begin(self.channel);
+        endpoint.connections.submit(peer.process, pending).map_err(failed)
     }
 
     /// Reads a slot of the ring of a rank.
@@ -56,46 +75,46 @@ impl RdmaTransport {
         if !self.is_usable(from)? {
             return Ok(());
         }
-        let Some(buffer) = self.memory.fetches.begin(token) else {
-            return Err(no_room(&format!("a fetch from {from}")));
-        };
+        let len = self.seat.packet_len;
         let peer = &self.peers[from.index()];
         let remote = peer.exposed.slot(slot, peer.packet_len);
-        let pending = Pending::Fetch(buffer, self.place.packet_len, remote);
-        self.connections.submit(from, pending).map_err(failed)
+        let mut endpoint = self.endpoint.hold();
+        let fetcher = Fetcher { channel: self.channel, from, token, len };
+        let Some(buffer) = endpoint.fetches.begin(fetcher) else {
+            if !endpoint.is_shared {
+                return Err(no_room(&format!("a fetch from {from}")));
+            }
+            // Another thread has taken the room: it is as if nothing had been found.
+            let nothing = Event::Fetched { from, token, body: Body::Copy(Box::default()) };
+            endpoint.channels.tell(self.channel, nothing);
+            return Ok(());
+        };
+        let pending = Pending::Fetch(buffer, len, remote);
+        endpoint.connections.submit(peer.process, pending).map_err(failed)
     }
 
-    /// Begins to connect with a rank where there is no connection; false where it is broken.
-    fn is_usable(&mut self, rank: Rank) -> Result<bool, TransportError> {
-        if !self.connections.is_connected(rank) {
-            self.open(self.now, rank)?;
+    /// Begins to connect with a rank where there is no connection; false where it is broken, or the rank
+    /// has left.
+    pub(super) fn is_usable(&mut self, rank: Rank) -> Result<bool, TransportError> {
+        if self.departed.contains(&rank) {
+            return Ok(false);
         }
-        Ok(!self.connections.is_broken(rank))
+        let process = self.process(rank);
+        let mut endpoint = self.endpoint.hold();
+        endpoint.open(self.now, process)?;
+        Ok(!endpoint.connections.is_broken(process))
     }
 
     /// Looks at what others have written here; whether there was any news.
     pub(super) fn look_at_reports(&mut self) -> bool {
-        let before = self.arrivals.len();
         // Nobody writes without a connection, which exists here before it does there.
-        for from in self.connections.ranks().iter().copied() {
-            let arrivals = &mut self.arrivals;
+        for from in self.acquainted.1.iter().copied() {
+            let reported = &mut self.reported;
             self.memory.reports.look(from, |counter, value| {
-                arrivals.push_back(Arrival::Reported { from, counter, value });
+                reported.push_back(Arrival::Reported { from, counter, value });
             });
         }
-        self.arrivals.len() > before
-    }
-
-    /// Frees what waited for a connection that broke.
-    pub(super) fn drop_pending(&mut self, peer: Rank, waiting: Vec<Pending>) {
-        for pending in waiting {
-            match pending {
-                Pending::Message(..) => {}
-                Pending::Ring(slot, _) => self.memory.ring.end(slot),
-                Pending::Report(..) => self.memory.reports.end(peer),
-                Pending::Fetch(buffer, ..) => self.memory.fetches.withdraw(buffer),
-            }
-        }
+        !self.reported.is_empty()
     }
 }
 

@@ -116,7 +116,7 @@ impl Places {
     }
 
     /// The bytes of a whole fragment.
-    fn range(&self, fragment: Fragment) -> Range<usize> {
+    pub fn range(&self, fragment: Fragment) -> Range<usize> {
         let start = fragment.index() * self.fragment_len;
         start..start + self.fragment_len
     }

@@ -7,7 +7,11 @@
 //! are outstanding; where that happens often, to foretell costs more than it saves. After a gap nothing is
 //! foretold until as many fragments have come without one.
 
+use super::channel::ChannelId;
 use crate::rank::{Fragment, OpId};
+
+/// What fragments belong to: an operation of a communicator.
+pub(super) type Stream = (ChannelId, OpId);
 
 /// Numbers the receives of a queue and foretells what they get.
 #[derive(Debug)]
@@ -17,9 +21,9 @@ pub(super) struct Prediction {
     /// Fragments since the last gap, up to the queue's depth.
     in_order: u32,
     depth: u32,
-    /// The operation that fragments come of, and how far its fragments are ahead of the receives'
+    /// The stream that fragments come of, and how far its fragments are ahead of the receives'
     /// numbers.
-    latest: Option<(OpId, i64)>,
+    latest: Option<(Stream, i64)>,
 }
 
 impl Prediction {
@@ -39,21 +43,22 @@ impl Prediction {
     }
 
     /// The first outstanding receive has ended; with a fragment of another rank, or with something else.
-    pub fn complete(&mut self, seen: Option<(OpId, Fragment)>) {
-        if let Some((op, fragment)) = seen {
+    pub fn complete(&mut self, seen: Option<(Stream, Fragment)>) {
+        if let Some((stream, fragment)) = seen {
             let ahead = i64::from(fragment.0) - self.completed as i64;
-            let is_gap = self.latest.is_some_and(|(last, before)| last == op && before != ahead);
+            let is_gap =
+                self.latest.is_some_and(|(last, before)| last == stream && before != ahead);
             self.in_order = if is_gap { 0 } else { self.depth.min(self.in_order + 1) };
-            self.latest = Some((op, ahead));
+            self.latest = Some((stream, ahead));
         }
         self.completed += 1;
     }
 
     /// What the receive that is posted next will get; `None` where that is uncertain.
-    pub fn next(&self) -> Option<(OpId, Fragment)> {
-        let (op, ahead) = self.latest.filter(|_| self.in_order == self.depth)?;
+    pub fn next(&self) -> Option<(Stream, Fragment)> {
+        let (stream, ahead) = self.latest.filter(|_| self.in_order == self.depth)?;
         let fragment = u32::try_from(self.posted as i64 + ahead).ok()?;
-        Some((op, Fragment(fragment)))
+        Some((stream, Fragment(fragment)))
     }
 }
 
@@ -69,8 +74,8 @@ mod tests {
         prediction
     }
 
-    fn seen(fragment: u32) -> Option<(OpId, Fragment)> {
-        Some((OpId(9), Fragment(fragment)))
+    fn seen(fragment: u32) -> Option<(Stream, Fragment)> {
+        Some(((ChannelId(0), OpId(9)), Fragment(fragment)))
     }
 
     #[test]
@@ -123,10 +128,12 @@ mod tests {
     }
 
     #[test]
-    fn another_operation_starts_anew() {
-        let mut prediction = ready();
-        prediction.complete(seen(77));
-        prediction.complete(Some((OpId(10), Fragment(0))));
-        assert_eq!(prediction.next(), Some((OpId(10), Fragment(3))));
+    fn another_operation_or_communicator_starts_anew() {
+        for stream in [(ChannelId(0), OpId(10)), (ChannelId(1), OpId(9))] {
+            let mut prediction = ready();
+            prediction.complete(seen(77));
+            prediction.complete(Some((stream, Fragment(0))));
+            assert_eq!(prediction.next(), Some((stream, Fragment(3))));
+        }
     }
 }

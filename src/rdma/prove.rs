@@ -4,13 +4,14 @@
 //! when everybody has heard everybody. A group on which strangers are heard is in use by another
 //! job, and is given up for another draw.
 
+use super::endpoint::{failed, own_header};
 use super::settings::Settings;
-use super::transport::{RdmaTransport, failed};
+use super::transport::RdmaTransport;
 use crate::bootstrap::{Bootstrap, VoteError, vote};
 use crate::rank::Rank;
 use crate::time::{Clock, Instant};
 use crate::transport::{Arrival, Park, Transport, TransportError};
-use crate::wire::{Kind, Malformed, Packet};
+use crate::wire::Kind;
 use std::time::Duration;
 
 /// Rounds, each with twice the patience of the one before, from [`FIRST_ROUND`]. With ten percent of
@@ -100,17 +101,18 @@ fn listen(
     until: Instant,
     strangers: &mut bool,
 ) -> Result<(), TransportError> {
-    let header = transport.header(Kind::Probe, &[]);
-    transport.datagrams.multicast(&header, &[]).map_err(failed)?;
+    let header = own_header(Kind::Probe, transport.seat.key, transport.seat.rank, &[]);
+    if let Some(group) = &transport.group {
+        transport.endpoint.hold().datagrams.multicast(group, &header, &[]).map_err(failed)?;
+    }
+    let foreign = transport.foreign();
     let begun = clock.now();
     loop {
         let now = clock.now();
-        match transport.poll(now)? {
-            Some(Arrival::Packet { buffer, .. }) => {
-                let parsed = Packet::parse(transport.bytes(&buffer), transport.place.key);
-                *strangers |= parsed.is_err_and(|error| error == Malformed::Foreign);
-                transport.recycle(buffer)?;
-            }
+        let arrival = transport.poll(now)?;
+        *strangers |= transport.foreign() > foreign;
+        match arrival {
+            Some(Arrival::Packet { buffer, .. }) => transport.recycle(buffer)?,
             Some(_) => {}
             None if transport.heard.is_complete() || now >= until => return Ok(()),
             None => transport.park(now - begun, until - now)?,

@@ -45,9 +45,9 @@ impl Reports {
         self.cells.remote()
     }
 
-    /// What this rank writes from, for the QPs that do it.
-    pub fn sources(&self) -> &Shared {
-        &self.sources
+    /// Parts of its memory, which keep it registered.
+    pub fn keep(&self) -> Vec<Span> {
+        vec![self.cells.span(0, 0), self.sources.span(0, 0)]
     }
 
     /// Reports that can be begun to a rank now.

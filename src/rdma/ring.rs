@@ -35,9 +35,9 @@ impl Ring {
         self.memory.remote()
     }
 
-    /// Its memory, for the QPs that send from it.
-    pub fn memory(&self) -> &Shared {
-        &self.memory
+    /// A part of its memory, which keeps it registered.
+    pub fn keep(&self) -> Span {
+        self.memory.span(0, 0)
     }
 
     pub fn is_idle(&self, slot: u32) -> bool {

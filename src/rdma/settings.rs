@@ -185,29 +185,46 @@ impl Settings {
 
     /// Completions outstanding at most in a communicator of `size` ranks.
     pub(super) fn completions(&self, size: u32) -> u32 {
-        let (probes, reports) = (size, AT_ONCE as u32 * size);
+        self.completions_of(size, self.ring_sends(size))
+    }
+
+    /// Completions outstanding at most with so many connections, each with so many sends from rings.
+    pub(super) fn completions_of(&self, connections: u32, ring_sends: u32) -> u32 {
+        let (probes, reports) = (connections, AT_ONCE as u32 * connections);
         let reliable = self.reliable_receive_depth + self.reliable_send_depth;
         let one_sided = probes + reports + self.fetch_depth;
-        let ring_sends = size * self.ring_sends(size);
+        let ring_sends = connections * ring_sends;
         self.receive_depth + self.datagram_requests() + reliable + ring_sends + one_sided
     }
 
-    /// Bytes of registered memory per process, besides that of messages, in a communicator of `size` ranks, for packets of
-    /// `packet_len` bytes.
+    /// Bytes of registered memory per process, besides that of messages, in a communicator of `size` ranks
+    /// with an endpoint of its own, for packets of `packet_len` bytes.
     pub fn registered_memory(&self, packet_len: usize, size: u32) -> usize {
-        let slots = |count: u32, len: usize| {
-            (count as usize * len.next_multiple_of(64)).next_multiple_of(4096)
-        };
-        let cells = |count: u32| (count as usize * CELL_LEN).next_multiple_of(4096);
+        self.memory_of_endpoint(packet_len) + self.memory_of_channel(packet_len, size)
+    }
+
+    /// Bytes of registered memory of an endpoint, besides that of messages, whatever the number of its
+    /// communicators.
+    pub fn memory_of_endpoint(&self, packet_len: usize) -> usize {
         slots(self.receive_depth, GRH_LEN + packet_len)
             + slots(self.send_depth, packet_len)
             + slots(self.reliable_receive_depth, packet_len)
             + slots(self.reliable_send_depth, packet_len)
-            + slots(self.ring_depth, packet_len)
             + slots(self.fetch_depth, packet_len)
+    }
+
+    /// Bytes of registered memory of a communicator of `size` ranks, besides its endpoint's.
+    pub fn memory_of_channel(&self, packet_len: usize, size: u32) -> usize {
+        let cells = |count: u32| (count as usize * CELL_LEN).next_multiple_of(4096);
+        slots(self.ring_depth, packet_len)
             + cells(Counter::KINDS as u32 * size)
             + cells(AT_ONCE as u32 * size)
     }
+}
+
+/// Bytes of so many slots, in whole pages.
+fn slots(count: u32, len: usize) -> usize {
+    (count as usize * len.next_multiple_of(64)).next_multiple_of(4096)
 }
 
 #[cfg(test)]

@@ -1,207 +1,178 @@
-//! The transport itself: one completion queue turned into reports.
+//! One communicator's transport over its endpoint.
 
-use super::connections::{Connections, Fabric};
-use super::datagrams::{Datagrams, Station};
-use super::handshake::{self, Message};
+use super::access::Access;
+use super::channel::ChannelId;
+use super::endpoint::{Endpoint, failed};
+use super::event::Pools;
+use super::group::Group;
 use super::loans::{Loans, Source};
 use super::memory::{Exposed, Memory};
+use super::process::ProcessId;
 use super::prove::Heard;
-use super::settings::{GRH_LEN, Settings};
+use super::send_slots::Sender;
+use super::settings::Settings;
+use super::shelf::Shelf;
 use super::wait;
 use crate::protocol::{Counter, Room, Token};
-use crate::rank::{Fragment, OpId, Rank};
+use crate::rank::{OpId, Rank};
 use crate::time::Instant;
 use crate::transport::{
     Arrival, Buffer, Origin, Park, Placed, Transport, TransportError, not_lent,
 };
-use crate::verbs::{Completion, CompletionQueue, Context, PathTo, ProtectionDomain};
-use crate::wire::{HEADER_LEN, Header, Key, Kind};
-use std::collections::VecDeque;
+use crate::verbs::ProtectionDomain;
+use crate::wire::{HEADER_LEN, Key};
+use std::collections::{HashSet, VecDeque};
 use std::ops::Range;
+use std::sync::Arc;
 use std::time::Duration;
 
-/// Polls between two looks at the device's events, where nobody sleeps on them.
-const POLLS_PER_EVENT_CHECK: u32 = 4096;
+/// Looks for completions in one poll that tells nothing in the end, so that a flood of strangers'
+/// packets cannot keep it from ending.
+const LOOKS_PER_POLL: u32 = 64;
 
-/// This process's place on the fabric.
+/// This process's place in a communicator.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
+pub(super) struct Seat {
     pub rank: Rank,
     pub key: Key,
-    pub port: u8,
-    pub gid_index: u8,
+    /// Most bytes of a packet.
     pub packet_len: usize,
-    /// RDMA reads that every connection serves at a time.
-    pub reads: u8,
 }
 
 /// What this rank knows of another.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Peer {
-    pub station: Station,
+    pub process: ProcessId,
     pub exposed: Exposed,
     /// Most bytes of a packet at its port, which its ring is made for.
     pub packet_len: usize,
 }
 
-/// UD multicast and RC connections of one rank. Fields are dropped in order: what uses the device
-/// before what it was made from.
+/// UD multicast and RC connections of one rank of a communicator. Fields are dropped in order: the
+/// endpoint, if it is this one's alone, before the memory that it uses.
 #[derive(Debug)]
 pub struct RdmaTransport {
-    pub(super) datagrams: Datagrams,
-    pub(super) connections: Connections,
+    pub(super) group: Option<Arc<Group>>,
+    pub(super) endpoint: Access,
+    pub(super) channel: ChannelId,
     pub(super) memory: Memory,
     /// Ended before the messages that it owns are freed.
     pub(super) loans: Loans,
-    pub(super) cq: CompletionQueue,
+    pub(super) pools: Pools,
     pub(super) domain: ProtectionDomain,
-    pub(super) context: Context,
-    pub(super) place: Place,
+    pub(super) seat: Seat,
     pub(super) peers: Vec<Peer>,
+    /// Ranks with a connection, and the number of the endpoint's connections when they were looked for.
+    pub(super) acquainted: (usize, Vec<Rank>),
     pub(super) settings: Settings,
-    /// Lengths of received packets, by buffer.
-    pub(super) lengths: Vec<usize>,
-    pub(super) arrivals: VecDeque<Arrival>,
-    /// Broken connections, to be reported when everything received before is.
-    pub(super) broken: VecDeque<(Rank, String)>,
-    pub(super) batch: Vec<Completion>,
+    pub(super) shelf: Shelf,
+    /// Reports that were read in this rank's memory.
+    pub(super) reported: VecDeque<Arrival>,
     pub(super) heard: Heard,
-    /// All requests of the QP of datagrams are being ended.
-    pub(super) is_flushing: bool,
-    polls: u32,
+    /// Ranks that have left.
+    pub(super) departed: HashSet<Rank>,
+    /// Other ranks may reach into this one's memory.
+    pub(super) is_reached: bool,
+    /// Foreign packets at the endpoint before.
+    pub(super) foreign_before: u64,
     /// The time of the last poll.
     pub(super) now: Instant,
 }
 
-/// What the transport is made from, before the other ranks are known.
-#[derive(Debug)]
-pub(super) struct Parts {
-    pub datagrams: Datagrams,
-    pub connections: Connections,
-    pub memory: Memory,
-    pub cq: CompletionQueue,
-    pub domain: ProtectionDomain,
-    pub context: Context,
-}
-
 impl RdmaTransport {
-    pub(super) fn new(parts: Parts, place: Place, peers: Vec<Peer>, settings: Settings) -> Self {
-        let Parts { datagrams, connections, memory, cq, domain, context } = parts;
-        let Settings { receive_depth, reliable_receive_depth, fetch_depth, .. } = settings;
-        let buffers = receive_depth + reliable_receive_depth + fetch_depth;
+    pub(super) fn new(
+        endpoint: Access,
+        channel: ChannelId,
+        memory: Memory,
+        (seat, peers): (Seat, Vec<Peer>),
+        settings: Settings,
+    ) -> Self {
+        let seen = endpoint.see();
+        let (pools, domain) = (seen.pools(), seen.domain.clone());
+        let foreign_before = seen.foreign;
+        drop(seen);
         RdmaTransport {
-            datagrams,
-            connections,
+            group: None,
+            endpoint,
+            channel,
             memory,
-            loans: Loans::new(&settings),
-            cq,
+            loans: Loans::default(),
+            pools,
             domain,
-            context,
-            place,
+            seat,
             heard: Heard::new(peers.len()),
             peers,
+            acquainted: (0, Vec::new()),
             settings,
-            lengths: vec![0; buffers as usize],
-            arrivals: VecDeque::new(),
-            broken: VecDeque::new(),
-            batch: Vec::new(),
-            is_flushing: false,
-            polls: 0,
+            shelf: Shelf::default(),
+            reported: VecDeque::new(),
+            departed: HashSet::new(),
+            is_reached: false,
+            foreign_before,
             now: Instant::ZERO,
         }
     }
 
+    pub(super) fn process(&self, rank: Rank) -> ProcessId {
+        self.peers[rank.index()].process
+    }
+
     /// Begins to connect with a rank, unless it is connected.
     pub(super) fn open(&mut self, now: Instant, rank: Rank) -> Result<(), TransportError> {
-        let fabric = fabric(&self.domain, &self.cq, &self.memory, &self.place);
-        self.connections.open(now, rank, &fabric).map_err(failed)
+        let process = self.process(rank);
+        self.endpoint.hold().open(now, process)
     }
 
-    /// A header of the transport's own packets.
-    pub(super) fn header(&self, kind: Kind, payload: &[u8]) -> [u8; HEADER_LEN] {
-        let Place { rank: source, key, .. } = self.place;
-        let (op, fragment) = (OpId(0), Fragment(0));
-        Header { kind, source, key, op, fragment, message_len: 0, report: 0 }.emit(payload, true)
+    /// Packets of strangers that came to the endpoint since this transport was made.
+    pub(super) fn foreign(&self) -> u64 {
+        self.endpoint.see().foreign - self.foreign_before
     }
 
-    pub(super) fn path(&self, rank: Rank) -> PathTo {
-        let Station { gid, lid, .. } = self.peers[rank.index()].station;
-        let Place { port, gid_index: source_index, .. } = self.place;
-        PathTo { gid, lid, port, source_index }
+    /// Takes what has happened, on this communicator or on others.
+    fn look(&mut self, now: Instant) -> Result<bool, TransportError> {
+        let mut endpoint = self.endpoint.hold();
+        let any = endpoint.pump(self.channel, now)?;
+        let connections = &endpoint.connections;
+        if self.acquainted.0 != connections.count() {
+            let ranks = (0..).map(Rank).zip(&self.peers);
+            let ranks = ranks.filter(|(_, peer)| connections.exists(peer.process));
+            self.acquainted = (connections.count(), ranks.map(|(rank, _)| rank).collect());
+        }
+        drop(endpoint);
+        Ok(any | self.look_at_reports())
     }
 
-    pub(super) fn send_handshake(
+    fn send(
         &mut self,
-        rank: Rank,
-        message: &Message,
-    ) -> Result<(), TransportError> {
-        let payload = message.emit();
-        let header = self.header(Kind::Connect, &payload);
-        let to = (rank, self.peers[rank.index()].station, self.path(rank));
-        // Without a slot it is as if the datagram were lost: it will be repeated.
-        self.datagrams.unicast(&self.domain, to, &header, &payload).map_err(failed).map(drop)
-    }
-
-    /// The buffer of a fetch.
-    pub(super) fn fetch_buffer(&self, index: u32) -> Buffer {
-        let Settings { receive_depth, reliable_receive_depth, .. } = self.settings;
-        Buffer { index: receive_depth + reliable_receive_depth + index }
-    }
-
-    fn owner(&self, buffer: &Buffer) -> Owner {
-        let Settings { receive_depth, reliable_receive_depth, .. } = self.settings;
-        match buffer.index.checked_sub(receive_depth) {
-            None => Owner::Datagrams(buffer.index),
-            Some(index) => match index.checked_sub(reliable_receive_depth) {
-                None => Owner::Connections(index),
-                Some(index) => Owner::Fetches(index),
-            },
+        to: Rank,
+        header: &[u8; HEADER_LEN],
+        payload: &[u8],
+        token: Token,
+    ) -> Result<bool, TransportError> {
+        if !self.is_usable(to)? {
+            return Ok(true);
         }
+        let (process, channel) = (self.process(to), self.channel);
+        let mut endpoint = self.endpoint.hold();
+        let sender = Some(Sender { channel, to, token });
+        let payload = Source::Bytes(payload);
+        endpoint.connections.send(process, header, payload, sender).map_err(failed)
     }
-
-    fn check_device(&mut self) -> Result<(), TransportError> {
-        while let Some(event) = self.context.take_async_event() {
-            if event.is_fatal {
-                let name = self.context.name();
-                let port = self.place.port;
-                return Err(TransportError { what: format!("{name} port {port}: {}", event.what) });
-            }
-            log::debug!("{}: {}", self.context.name(), event.what);
-        }
-        Ok(())
-    }
-}
-
-pub(super) fn fabric<'a>(
-    domain: &'a ProtectionDomain,
-    cq: &'a CompletionQueue,
-    memory: &'a Memory,
-    place: &Place,
-) -> Fabric<'a> {
-    let Place { port, packet_len: mtu, reads, .. } = *place;
-    let Memory { ring, reports, fetches } = memory;
-    let lent = [ring.memory(), reports.sources()];
-    Fabric { domain, cq, port, mtu, reads, fetches: fetches.pool(), lent }
-}
-
-/// Whose a buffer is, and its index there.
-enum Owner {
-    Datagrams(u32),
-    Connections(u32),
-    Fetches(u32),
-}
-
-pub(super) fn failed(error: crate::verbs::Error) -> TransportError {
-    TransportError { what: error.to_string() }
 }
 
 impl Room for RdmaTransport {
     fn multicast_room(&self) -> usize {
-        self.datagrams.room()
+        self.group.as_ref().map_or(0, |_| self.endpoint.see().datagrams.room())
     }
 
     fn reliable_room(&self, _to: Rank) -> usize {
-        self.connections.room()
+        let endpoint = self.endpoint.see();
+        let room = endpoint.connections.room();
+        // Nobody takes what another one needs: where some receiver is busy, this is what remains.
+        match endpoint.channels.open_count() {
+            0 | 1 => room,
+            _ => room.saturating_sub(endpoint.connections.sends_of(self.channel)),
+        }
     }
 
     fn report_room(&self, to: Rank) -> usize {
@@ -209,7 +180,7 @@ impl Room for RdmaTransport {
     }
 
     fn fetch_room(&self, _from: Rank) -> usize {
-        self.memory.fetches.room()
+        self.endpoint.see().fetches.room()
     }
 
     fn is_idle(&self, slot: u32) -> bool {
@@ -219,7 +190,7 @@ impl Room for RdmaTransport {
 
 impl Transport for RdmaTransport {
     fn packet_len(&self) -> usize {
-        self.place.packet_len
+        self.seat.packet_len
     }
 
     fn multicast(
@@ -227,9 +198,12 @@ impl Transport for RdmaTransport {
         header: &[u8; HEADER_LEN],
         payload: &[u8],
     ) -> Result<(), TransportError> {
-        match self.datagrams.multicast(header, payload).map_err(failed)? {
-            true => Ok(()),
-            false => Err(no_slot("a datagram")),
+        let Some(group) = &self.group else { return Err(no_slot("a datagram")) };
+        let mut endpoint = self.endpoint.hold();
+        match endpoint.datagrams.multicast(group, header, payload).map_err(failed)? {
+            // Where another thread has taken the slot, it is as if the datagram were lost.
+            false if !endpoint.is_shared => Err(no_slot("a datagram")),
+            _ => Ok(()),
         }
     }
 
@@ -240,11 +214,7 @@ impl Transport for RdmaTransport {
         payload: &[u8],
         token: Token,
     ) -> Result<(), TransportError> {
-        if !self.connections.is_connected(to) {
-            self.open(self.now, to)?;
-        }
-        let payload = Source::Bytes(payload);
-        match self.connections.send(to, header, payload, Some(token)).map_err(failed)? {
+        match self.send(to, header, payload, token)? {
             true => Ok(()),
             false => Err(no_slot(&format!("a message to {to}"))),
         }
@@ -286,7 +256,7 @@ impl Transport for RdmaTransport {
     }
 
     fn notice_room(&self) -> usize {
-        self.connections.free_slots()
+        self.endpoint.see().connections.free_slots()
     }
 
     fn connect(&mut self, peer: Rank) -> Result<(), TransportError> {
@@ -294,74 +264,67 @@ impl Transport for RdmaTransport {
     }
 
     fn is_connected(&self, peer: Rank) -> bool {
-        self.connections.is_connected(peer)
+        self.endpoint.see().connections.is_connected(self.process(peer))
     }
 
     fn disconnect(&mut self, now: Instant, peer: Rank) {
-        self.connections.depart(now, peer);
+        self.departed.insert(peer);
+        let process = self.process(peer);
+        self.endpoint.hold().part(now, self.channel, process);
     }
 
     fn connected(&self) -> Vec<Rank> {
-        self.connections.ranks().to_vec()
+        let endpoint = self.endpoint.see();
+        let is_known = |(_, peer): &(Rank, &Peer)| endpoint.connections.exists(peer.process);
+        (0..).map(Rank).zip(&self.peers).filter(is_known).map(|(rank, _)| rank).collect()
     }
 
     fn probe(&mut self, peer: Rank) -> Result<(), TransportError> {
-        self.open(self.now, peer)?;
-        self.connections.probe(peer).map_err(failed)
+        let process = self.process(peer);
+        let mut endpoint = self.endpoint.hold();
+        endpoint.open(self.now, process)?;
+        endpoint.connections.probe(process, Some(self.channel)).map_err(failed)
     }
 
     fn poll(&mut self, now: Instant) -> Result<Option<Arrival>, TransportError> {
         self.now = now;
-        self.polls = self.polls.wrapping_add(1);
-        if self.polls.is_multiple_of(POLLS_PER_EVENT_CHECK) {
-            self.check_device()?;
-        }
-        loop {
-            if let Some(arrival) = self.arrivals.pop_front() {
+        for _ in 0..LOOKS_PER_POLL {
+            while let Some(event) = self.next_event() {
+                if let Some(arrival) = self.absorb(event)? {
+                    return Ok(Some(arrival));
+                }
+            }
+            if let Some(arrival) = self.reported.pop_front() {
                 return Ok(Some(arrival));
             }
-            if let Some(peer) = self.connections.take_departed(now) {
-                self.give_up_on(peer);
-            }
-            if self.connections.are_opening() {
-                for (rank, message) in self.connections.poll_handshakes(now) {
-                    self.send_handshake(rank, &message)?;
-                }
-                self.send_confirms()?;
-            }
-            if !self.pull(now)? && !self.look_at_reports() {
-                let broken = self.broken.pop_front();
+            if !self.look(now)? {
+                let mut endpoint = self.endpoint.hold();
+                let channel = endpoint.channels.get_mut(self.channel);
+                let broken = channel.and_then(|channel| channel.broken.pop_front());
                 return Ok(broken.map(|(peer, reason)| Arrival::Broken { peer, reason }));
             }
         }
+        Ok(None)
     }
 
     fn bytes(&self, buffer: &Buffer) -> &[u8] {
-        let len = self.lengths[buffer.index as usize];
-        match self.owner(buffer) {
-            Owner::Datagrams(slot) => {
-                let is_in_place = self.loans.in_place[slot as usize].is_some();
-                let len = if is_in_place { len.min(GRH_LEN + HEADER_LEN) } else { len };
-                self.datagrams.bytes(slot, len)
-            }
-            Owner::Connections(slot) => self.connections.bytes(slot, len),
-            Owner::Fetches(slot) => self.memory.fetches.bytes(slot, len),
+        let Some(parcel) = self.shelf.get(buffer) else { return &[] };
+        let bytes = parcel.body.bytes(&self.pools);
+        match parcel.in_place {
+            Some(_) => bytes.get(..HEADER_LEN).unwrap_or_default(),
+            None => bytes,
         }
     }
 
     fn recycle(&mut self, buffer: Buffer) -> Result<(), TransportError> {
-        match self.owner(&buffer) {
-            Owner::Datagrams(slot) => self.recycle_datagram(slot),
-            Owner::Connections(slot) => self.connections.recycle(slot).map_err(failed),
-            Owner::Fetches(slot) => {
-                self.memory.fetches.recycle(slot);
-                Ok(())
-            }
+        match self.shelf.take(buffer) {
+            Some(parcel) => self.give_back(parcel.body),
+            None => Ok(()),
         }
     }
 
     fn payload_elsewhere(&self, buffer: &Buffer) -> Option<&[u8]> {
-        self.landed_payload(buffer.index)
+        self.landed_payload(buffer)
     }
 
     fn lent(&self, op: OpId, range: Range<usize>) -> Option<&[u8]> {
@@ -374,12 +337,16 @@ impl Transport for RdmaTransport {
         op: OpId,
         range: Range<usize>,
     ) -> Result<bool, TransportError> {
+        let Some(group) = &self.group else { return Err(no_slot("a datagram")) };
+        let mut endpoint = self.endpoint.hold();
+        let datagrams = &mut endpoint.datagrams;
         let sent = match self.loans.source(op, range)? {
-            Source::Place(tail) => (self.datagrams.multicast_with(header, tail), true),
-            Source::Bytes(payload) => (self.datagrams.multicast(header, payload), false),
+            Source::Place(tail) => (datagrams.multicast_with(group, header, tail), true),
+            Source::Bytes(payload) => (datagrams.multicast(group, header, payload), false),
         };
         match sent {
             (Ok(true), in_place) => Ok(in_place),
+            (Ok(false), _) if endpoint.is_shared => Ok(false),
             (Ok(false), _) => Err(no_slot("a datagram")),
             (Err(error), _) => Err(failed(error)),
         }
@@ -393,14 +360,18 @@ impl Transport for RdmaTransport {
         range: Range<usize>,
         token: Token,
     ) -> Result<bool, TransportError> {
-        if !self.connections.is_connected(to) {
-            self.open(self.now, to)?;
+        if !self.is_usable(to)? {
+            return Ok(false);
         }
+        let (process, channel) = (self.process(to), self.channel);
+        let mut endpoint = self.endpoint.hold();
         let payload = self.loans.source(op, range)?;
         let in_place = matches!(payload, Source::Place(_));
-        match self.connections.send(to, header, payload, Some(token)).map_err(failed)? {
-            true => Ok(in_place),
-            false => Err(no_slot(&format!("a message to {to}"))),
+        let sender = Some(Sender { channel, to, token });
+        match endpoint.connections.send(process, header, payload, sender) {
+            Ok(true) => Ok(in_place),
+            Ok(false) => Err(no_slot(&format!("a message to {to}"))),
+            Err(error) => Err(failed(error)),
         }
     }
 
@@ -435,24 +406,51 @@ impl Park for RdmaTransport {
         match wait::step(self.settings.waiting, idle) {
             wait::Step::Spin => std::hint::spin_loop(),
             wait::Step::Yield => std::thread::yield_now(),
-            wait::Step::Block => {
-                self.check_device()?;
-                let at_most = match self.connections.are_opening() {
-                    true => at_most.min(handshake::LONGEST_PAUSE / 16),
-                    false => at_most,
-                };
-                let at_most = at_most.min(wait::longest_sleep(idle));
-                self.cq.arm().map_err(failed)?;
-                // What completed before the queue was armed is told by nobody.
-                if self.pull(self.now)? || !self.arrivals.is_empty() || !self.broken.is_empty() {
-                    return Ok(());
-                }
-                let slept = wait::sleep(&self.cq, self.context.async_fd(), at_most);
-                slept.map_err(|errno| TransportError {
-                    what: format!("waiting for {} failed: {errno}", self.context.name()),
-                })?;
-            }
+            wait::Step::Block => self.sleep(at_most.min(wait::longest_sleep(idle)))?,
         }
         Ok(())
     }
+}
+
+impl RdmaTransport {
+    fn sleep(&mut self, at_most: Duration) -> Result<(), TransportError> {
+        let mut endpoint = self.endpoint.hold();
+        endpoint.check_device()?;
+        let at_most = endpoint.longest_sleep(at_most);
+        endpoint.cq.arm().map_err(failed)?;
+        // What completed before the queue was armed is told by nobody.
+        if endpoint.pull(self.channel, self.now)? || has_news(&endpoint, self.channel) {
+            return Ok(());
+        }
+        let (cq, context) = (endpoint.cq.clone(), endpoint.context.clone());
+        drop(endpoint);
+        wait::sleep(&cq, context.async_fd(), at_most).map_err(|errno| TransportError {
+            what: format!("waiting for {} failed: {errno}", context.name()),
+        })
+    }
+}
+
+impl Drop for RdmaTransport {
+    fn drop(&mut self) {
+        if let Access::Own(_) = self.endpoint {
+            // It goes, and with it all requests.
+            return;
+        }
+        for op in self.loans.by_op.keys().copied().collect::<Vec<_>>() {
+            self.reclaim(op);
+        }
+        let memory = self.memory.keep();
+        let mut endpoint = self.endpoint.hold();
+        for parcel in self.shelf.drain() {
+            if let Err(error) = endpoint.free(parcel.body) {
+                log::warn!("while closing a communicator: {error}");
+            }
+        }
+        endpoint.close(self.now, self.channel, memory, self.is_reached);
+    }
+}
+
+fn has_news(endpoint: &Endpoint, channel: ChannelId) -> bool {
+    let channel = endpoint.channels.get(channel);
+    channel.is_some_and(|channel| !channel.events.is_empty() || !channel.broken.is_empty())
 }

@@ -1,7 +1,8 @@
 //! What a completed work request was, as it is written into its 64-bit id.
 
+use super::channel::ChannelId;
+use super::process::ProcessId;
 use crate::protocol::Counter;
-use crate::rank::Rank;
 
 /// A work request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,54 +14,65 @@ pub(super) enum Work {
     /// A receive of a reliable message into a slot.
     Receive(u32),
     /// A send of a reliable message from a slot.
-    Send(Rank, u32),
+    Send(ProcessId, u32),
     /// A probe of liveness.
-    Probe(Rank),
-    /// A send of a datagram from a slot of the ring.
-    RingMulticast(u32),
-    /// A send of a reliable message from a slot of the ring.
-    RingSend(Rank, u32),
-    /// A write of a number into a rank's memory.
-    Report(Rank, Counter),
-    /// A read of a rank's ring into a buffer.
-    Fetch(Rank, u32),
+    Probe(ProcessId),
+    /// A send of a datagram from a slot of a channel's ring.
+    RingMulticast(ChannelId, u32),
+    /// A send of a reliable message from a slot of a channel's ring.
+    RingSend(ChannelId, ProcessId, u32),
+    /// A write of a channel's number into a process's memory.
+    Report(ChannelId, ProcessId, Counter),
+    /// A read of a ring of a process into a buffer.
+    Fetch(ProcessId, u32),
 }
 
-const SLOT_BITS: u32 = 24;
-const KIND_SHIFT: u32 = 56;
+/// Bits of a slot and of a process: depths are a million at most.
+const FIELD_BITS: u32 = 20;
+const CHANNEL_SHIFT: u32 = 2 * FIELD_BITS;
+const KIND_SHIFT: u32 = CHANNEL_SHIFT + 16;
+
+/// Processes that ids tell apart.
+pub(super) const MOST_PROCESSES: u32 = 1 << FIELD_BITS;
 
 impl Work {
     /// The request's id.
     pub fn id(self) -> u64 {
-        let (kind, rank, slot) = match self {
-            Work::DatagramReceive(slot) => (1, 0, slot),
-            Work::DatagramSend(slot) => (2, 0, slot),
-            Work::Receive(slot) => (3, 0, slot),
-            Work::Send(rank, slot) => (4, rank.0, slot),
-            Work::Probe(rank) => (5, rank.0, 0),
-            Work::RingMulticast(slot) => (6, 0, slot),
-            Work::RingSend(rank, slot) => (7, rank.0, slot),
-            Work::Report(rank, counter) => (8, rank.0, counter as u32),
-            Work::Fetch(rank, buffer) => (9, rank.0, buffer),
+        const NONE: (ChannelId, ProcessId) = (ChannelId(0), ProcessId(0));
+        let (kind, (ChannelId(channel), ProcessId(process)), slot) = match self {
+            Work::DatagramReceive(slot) => (1, NONE, slot),
+            Work::DatagramSend(slot) => (2, NONE, slot),
+            Work::Receive(slot) => (3, NONE, slot),
+            Work::Send(process, slot) => (4, (NONE.0, process), slot),
+            Work::Probe(process) => (5, (NONE.0, process), 0),
+            Work::RingMulticast(channel, slot) => (6, (channel, NONE.1), slot),
+            Work::RingSend(channel, process, slot) => (7, (channel, process), slot),
+            Work::Report(channel, process, counter) => (8, (channel, process), counter as u32),
+            Work::Fetch(process, buffer) => (9, (NONE.0, process), buffer),
         };
-        debug_assert!(slot < 1 << SLOT_BITS);
-        kind << KIND_SHIFT | u64::from(rank) << SLOT_BITS | u64::from(slot)
+        debug_assert!(slot < 1 << FIELD_BITS && process < MOST_PROCESSES);
+        let (channel, process) = (u64::from(channel), u64::from(process));
+        kind << KIND_SHIFT | channel << CHANNEL_SHIFT | process << FIELD_BITS | u64::from(slot)
     }
 
     /// The request of an id; `None` for an id that was never given.
     pub fn of_id(id: u64) -> Option<Work> {
-        let slot = (id & ((1 << SLOT_BITS) - 1)) as u32;
-        let rank = Rank((id >> SLOT_BITS) as u32);
+        let field = |shift: u32| (id >> shift) as u32 & ((1 << FIELD_BITS) - 1);
+        let (slot, process) = (field(0), ProcessId(field(FIELD_BITS)));
+        let channel = ChannelId((id >> CHANNEL_SHIFT) as u16);
         match id >> KIND_SHIFT {
             1 => Some(Work::DatagramReceive(slot)),
             2 => Some(Work::DatagramSend(slot)),
             3 => Some(Work::Receive(slot)),
-            4 => Some(Work::Send(rank, slot)),
-            5 => Some(Work::Probe(rank)),
-            6 => Some(Work::RingMulticast(slot)),
-            7 => Some(Work::RingSend(rank, slot)),
-            8 => Counter::ALL.get(slot as usize).map(|counter| Work::Report(rank, *counter)),
-            9 => Some(Work::Fetch(rank, slot)),
+            4 => Some(Work::Send(process, slot)),
+            5 => Some(Work::Probe(process)),
+            6 => Some(Work::RingMulticast(channel, slot)),
+            7 => Some(Work::RingSend(channel, process, slot)),
+            8 => {
+                let counter = Counter::ALL.get(slot as usize)?;
+                Some(Work::Report(channel, process, *counter))
+            }
+            9 => Some(Work::Fetch(process, slot)),
             _ => None,
         }
     }
@@ -72,17 +84,18 @@ mod tests {
 
     #[test]
     fn an_id_tells_its_request() {
+        let most = ProcessId(MOST_PROCESSES - 1);
         for work in [
             Work::DatagramReceive(1),
-            Work::DatagramSend(0xff_ffff),
+            Work::DatagramSend(0xf_ffff),
             Work::Receive(0),
-            Work::Send(Rank(u32::MAX), 7),
-            Work::Probe(Rank(70_000)),
-            Work::RingMulticast(31),
-            Work::RingSend(Rank(9), 0xff_ffff),
-            Work::Report(Rank(u32::MAX), Counter::Acknowledged),
-            Work::Report(Rank(0), Counter::Consumed),
-            Work::Fetch(Rank(3), 7),
+            Work::Send(most, 7),
+            Work::Probe(ProcessId(70_000)),
+            Work::RingMulticast(ChannelId(u16::MAX), 31),
+            Work::RingSend(ChannelId(3), ProcessId(9), 0xf_ffff),
+            Work::Report(ChannelId(u16::MAX), most, Counter::Acknowledged),
+            Work::Report(ChannelId(0), ProcessId(0), Counter::Consumed),
+            Work::Fetch(ProcessId(3), 7),
         ] {
             assert_eq!(Work::of_id(work.id()), Some(work));
         }

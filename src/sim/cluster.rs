@@ -76,6 +76,7 @@ impl<'a, C: Core> Cluster<'a, C> {
                 payload_crc: true,
                 most_held: (depths.receive / 2) as usize,
                 most_copied: MOST_COPIED.max(*size) as usize,
+                copies_datagrams: false,
             };
             Member {
                 driver: Driver::new(make(rank), transport, identity),

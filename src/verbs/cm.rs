@@ -80,6 +80,8 @@ pub struct Membership {
 
 // SAFETY: the channel and the id are used by this value alone.
 unsafe impl Send for Membership {}
+// SAFETY: nothing is done through a shared reference.
+unsafe impl Sync for Membership {}
 
 impl Drop for Membership {
     fn drop(&mut self) {

@@ -53,8 +53,8 @@ pub struct Completion {
     pub outcome: Outcome,
 }
 
-/// A completion queue with a channel of its own.
-#[derive(Debug)]
+/// A completion queue with a channel of its own. A clone is the same queue.
+#[derive(Clone, Debug)]
 pub struct CompletionQueue {
     pub(super) inner: Arc<Inner>,
 }
@@ -86,6 +86,17 @@ impl CompletionQueue {
         context::set_nonblocking(queue.fd())
             .map_err(|errno| Error::new("fcntl", "completion channel", errno.raw_os_error()))?;
         Ok(queue)
+    }
+
+    /// Makes room for `depth` completions.
+    ///
+    /// # Errors
+    /// If the device cannot.
+    pub fn resize(&self, depth: u32) -> Result<()> {
+        // SAFETY: the queue is live.
+        let answer = unsafe { sys::ibv_resize_cq(self.inner.ptr.as_ptr(), depth as i32) };
+        let object = || format!("{} ({depth} entries)", self.inner.context.name);
+        check("ibv_resize_cq", &object(), answer)
     }
 
     /// Takes up to 16 completions; whether there were any.

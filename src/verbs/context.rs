@@ -29,8 +29,8 @@ impl Drop for Inner {
     }
 }
 
-/// An open device.
-#[derive(Debug)]
+/// An open device. A clone is the same one.
+#[derive(Clone, Debug)]
 pub struct Context {
     pub(super) inner: Arc<Inner>,
 }

@@ -65,6 +65,11 @@ impl Lease {
         Lease { start, len, mr, is_kept, is_open, requests }
     }
 
+    /// Whether the memory was not given back yet.
+    pub fn is_open(&self) -> bool {
+        self.is_open.load(Ordering::Acquire)
+    }
+
     /// Requests posted with this memory and not completed.
     pub fn requests(&self) -> u32 {
         self.requests.load(Ordering::Acquire)

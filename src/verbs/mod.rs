@@ -38,7 +38,7 @@ pub use lease::Lease;
 pub use multicast::Attachment;
 pub use pd::ProtectionDomain;
 pub use pool::{Pool, Slot};
-pub use qp::{Endpoint, Patience, QueuePair};
+pub use qp::{End, Patience, QueuePair};
 pub use shared::{Access, Remote, Shared, Span};
 pub use srq::SharedReceiveQueue;
 

@@ -44,6 +44,11 @@ impl Mr {
         Ok(Mr { ptr: AtomicPtr::new(mr.as_ptr()), lkey, rkey, pd })
     }
 
+    /// Whether it belongs to a domain.
+    pub fn is_of(&self, domain: &Arc<pd::Inner>) -> bool {
+        Arc::ptr_eq(&self.pd, domain)
+    }
+
     /// Whether requests may still name it.
     pub fn is_live(&self) -> bool {
         !self.ptr.load(Ordering::Acquire).is_null()

@@ -25,8 +25,8 @@ impl Drop for Inner {
     }
 }
 
-/// What memory, queues and address handles must share to be used together.
-#[derive(Debug)]
+/// What memory, queues and address handles must share to be used together. A clone is the same domain.
+#[derive(Clone, Debug)]
 pub struct ProtectionDomain {
     pub(super) inner: Arc<Inner>,
 }

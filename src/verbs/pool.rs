@@ -41,8 +41,9 @@ impl Inner {
     }
 }
 
-/// Registered memory in slots of equal size.
-#[derive(Debug)]
+/// Registered memory in slots of equal size. A clone is the same memory: who has a slot reaches its
+/// bytes through any of them.
+#[derive(Clone, Debug)]
 pub struct Pool {
     pub(super) inner: Arc<Inner>,
     slots: u32,

@@ -7,7 +7,6 @@ use super::pool::Slot;
 use super::qp::QueuePair;
 use super::shared::{Remote, Span};
 use std::ops::Range;
-use std::sync::Arc;
 use verbcast_sys as sys;
 
 impl QueuePair {
@@ -44,10 +43,11 @@ impl QueuePair {
         posted.inspect_err(|_| lease.withdraw())
     }
 
-    /// Posts a datagram of a part of memory that the QP was [lent](Self::lend).
+    /// Posts a datagram of a part of shared memory. Until it has completed, somebody keeps
+    /// the memory, or the QP fails.
     ///
     /// # Errors
-    /// If the send queue is full, or the memory was not lent.
+    /// If the send queue is full, or the memory belongs to another domain.
     pub fn send_datagram_from(
         &mut self,
         span: &Span,
@@ -55,7 +55,7 @@ impl QueuePair {
         to: &AddressHandle,
         (qpn, qkey): (u32, u32),
     ) -> Result<()> {
-        let mut sge = [self.lent(span)?];
+        let mut sge = [self.shared(span)?];
         self.post(datagram(id, &mut sge, to, (qpn, qkey)))
     }
 
@@ -66,6 +66,17 @@ impl QueuePair {
     pub fn send(&mut self, slot: Slot, len: usize, id: u64) -> Result<()> {
         let mut sge = [self.inner.sends.sge(&slot, len)];
         self.post(request(id, sys::IBV_WR_SEND, &mut sge))
+    }
+
+    /// As [`send`](Self::send), once all RDMA reads posted before have ended.
+    ///
+    /// # Errors
+    /// As [`send`](Self::send).
+    pub fn send_fenced(&mut self, slot: Slot, len: usize, id: u64) -> Result<()> {
+        let mut sge = [self.inner.sends.sge(&slot, len)];
+        let mut request = request(id, sys::IBV_WR_SEND, &mut sge);
+        request.send_flags |= sys::IBV_SEND_FENCE;
+        self.post(request)
     }
 
     /// Posts a reliable message of the first `len` bytes of a slot and a part of leased memory behind
@@ -84,21 +95,23 @@ impl QueuePair {
         posted.inspect_err(|_| lease.withdraw())
     }
 
-    /// Posts a reliable message of a part of memory that the QP was [lent](Self::lend).
+    /// Posts a reliable message of a part of shared memory. Until it has completed, somebody keeps
+    /// the memory, or the QP fails.
     ///
     /// # Errors
-    /// If the send queue is full, or the memory was not lent.
+    /// If the send queue is full, or the memory belongs to another domain.
     pub fn send_from(&mut self, span: &Span, id: u64) -> Result<()> {
-        let mut sge = [self.lent(span)?];
+        let mut sge = [self.shared(span)?];
         self.post(request(id, sys::IBV_WR_SEND, &mut sge))
     }
 
-    /// Posts an RDMA write of a part of memory that the QP was [lent](Self::lend).
+    /// Posts an RDMA write of a part of shared memory. Until it has completed, somebody keeps
+    /// the memory, or the QP fails.
     ///
     /// # Errors
-    /// If the send queue is full, or the memory was not lent.
+    /// If the send queue is full, or the memory belongs to another domain.
     pub fn write_from(&mut self, span: &Span, to: Remote, id: u64) -> Result<()> {
-        let mut sge = [self.lent(span)?];
+        let mut sge = [self.shared(span)?];
         let mut request = request(id, sys::IBV_WR_RDMA_WRITE, &mut sge);
         request.wr.rdma.remote_addr = to.address;
         request.wr.rdma.rkey = to.key;
@@ -171,9 +184,9 @@ impl QueuePair {
         Error::new("ibv_post_recv", self.inner.name(), libc::EINVAL)
     }
 
-    /// The scatter-gather entry for memory that lives as long as this QP.
-    fn lent(&self, span: &Span) -> Result<sys::ibv_sge> {
-        match self.inner.lent.iter().any(|memory| Arc::ptr_eq(memory, &span.memory)) {
+    /// The scatter-gather entry for shared memory.
+    fn shared(&self, span: &Span) -> Result<sys::ibv_sge> {
+        match span.memory.mr.is_of(&self.inner.pd) {
             true => Ok(span.sge()),
             false => Err(self.refused()),
         }
@@ -185,9 +198,9 @@ impl QueuePair {
 
     fn post(&mut self, mut request: sys::ibv_send_wr) -> Result<()> {
         let mut bad = std::ptr::null_mut();
-        // SAFETY: a slot in the request was handed over, and its pool outlives the QP; so does lent
-        // memory; leased memory counts the request, and is out of the device's reach when the lease
-        // has ended. The request itself is only read during the call.
+        // SAFETY: a slot in the request was handed over, and its pool outlives the QP; shared memory is
+        // out of the device's reach before it is freed; leased memory counts the request, and is out of
+        // the device's reach when the lease has ended. The request itself is only read during the call.
         let answer =
             unsafe { sys::inline::ibv_post_send(self.inner.ptr.as_ptr(), &mut request, &mut bad) };
         check("ibv_post_send", &self.inner.pd.context.name, answer)

@@ -3,10 +3,8 @@
 use super::address_handle::PathTo;
 use super::completion::{self, CompletionQueue};
 use super::error::{Error, Result, check};
-use super::memory::Registered;
 use super::pd::{self, ProtectionDomain};
 use super::pool::{self, Pool};
-use super::shared::Shared;
 use super::srq::{self, SharedReceiveQueue};
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -33,8 +31,6 @@ pub(super) struct Inner {
     pub receives: Option<Arc<pool::Inner>>,
     /// Memory of RDMA reads.
     pub reads: Option<Arc<pool::Inner>>,
-    /// Memory that spans may be part of.
-    pub lent: Vec<Arc<Registered>>,
     _cq: Arc<completion::Inner>,
     _srq: Option<Arc<srq::Inner>>,
 }
@@ -62,7 +58,7 @@ impl Drop for Inner {
 
 /// One end of a reliable connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Endpoint {
+pub struct End {
     /// QP number.
     pub qpn: u32,
     /// First packet sequence number that it sends, 24 bits.
@@ -160,21 +156,10 @@ impl QueuePair {
             sends: Arc::clone(&sends.inner),
             receives: receives.map(|pool| Arc::clone(&pool.inner)),
             reads: reads.map(|pool| Arc::clone(&pool.inner)),
-            lent: Vec::new(),
             _cq: Arc::clone(&cq.inner),
             _srq: srq.map(|srq| Arc::clone(&srq.inner)),
         });
         Ok(QueuePair { inner })
-    }
-
-    /// Lets the QP send and write from `memory`, which from now on lives as long as the QP.
-    ///
-    /// # Panics
-    /// If the QP is attached to a group already.
-    pub fn lend(&mut self, memory: &Shared) {
-        let inner =
-            Arc::get_mut(&mut self.inner).expect("memory is lent before the QP is attached");
-        inner.lent.push(Arc::clone(&memory.memory));
     }
 
     /// The QP number.
@@ -236,7 +221,7 @@ impl QueuePair {
         path: &PathTo,
         mtu: usize,
         own_psn: u32,
-        other: Endpoint,
+        other: End,
         patience: Patience,
         reads: u8,
     ) -> Result<()> {

@@ -202,6 +202,12 @@ pub fn peek(head: &[u8; HEADER_LEN], key: Key) -> Option<(Header, usize)> {
     Some((header, u32_at(head, LENGTH_AT) as usize))
 }
 
+/// The key that bytes which start as a header seem to say, before anything is known of their CRC: a hint.
+pub fn key_of(head: &[u8; HEADER_LEN]) -> Option<Key> {
+    let key = u64::from(u32_at(head, 8)) << 32 | u64::from(u32_at(head, 12));
+    (head[0] == VERSION).then_some(Key(key))
+}
+
 fn is_of(head: &[u8; HEADER_LEN], key: Key) -> bool {
     head[0] == VERSION && head[8..16] == key.0.to_be_bytes()
 }

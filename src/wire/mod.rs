@@ -3,5 +3,5 @@
 mod header;
 mod notice;
 
-pub use header::{HEADER_LEN, Header, Key, Kind, Malformed, Packet, peek};
+pub use header::{HEADER_LEN, Header, Key, Kind, Malformed, Packet, key_of, peek};
 pub use notice::{NOTICE_LEN, Notice};

@@ -55,6 +55,30 @@ impl Bootstrap for Threads {
     }
 }
 
+/// Where the members of a communicator meet, which are some of the ranks that run.
+pub struct Meeting {
+    /// In the order of their ranks in the communicator.
+    members: Vec<u32>,
+    table: Arc<Table>,
+}
+
+impl Meeting {
+    /// For the ranks `members`.
+    pub fn new(members: &[u32]) -> Self {
+        let size = members.len();
+        let table =
+            Table { blobs: Mutex::new(vec![Vec::new(); size]), barrier: Barrier::new(size) };
+        Meeting { members: members.to_vec(), table: Arc::new(table) }
+    }
+
+    /// The bootstrap of a rank, if it is a member.
+    pub fn bootstrap(&self, rank: Rank) -> Option<Threads> {
+        let at = self.members.iter().position(|member| *member == rank.0)?;
+        let (rank, size) = (Rank(at as u32), self.members.len() as u32);
+        Some(Threads { rank, size, table: Arc::clone(&self.table) })
+    }
+}
+
 /// Runs `body` as every rank of `size` at once, and returns what they return, by rank.
 pub fn run<R: Send>(size: u32, body: impl Fn(&mut Threads) -> R + Sync) -> Vec<R> {
     let table = Arc::new(Table {

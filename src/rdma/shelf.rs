@@ -1,0 +1,66 @@
+//! Received packets that the driver has and will give back.
+
+use super::event::Body;
+use crate::rank::OpId;
+use crate::transport::Buffer;
+use std::ops::Range;
+
+/// A received packet. Where its payload is in a lent message, only the header is in its body.
+#[derive(Debug)]
+pub(super) struct Parcel {
+    pub body: Body,
+    pub in_place: Option<(OpId, Range<usize>)>,
+}
+
+/// The packets, by number.
+#[derive(Debug, Default)]
+pub(super) struct Shelf {
+    parcels: Vec<Option<Parcel>>,
+    free: Vec<u32>,
+}
+
+impl Shelf {
+    /// Keeps a packet.
+    pub fn put(&mut self, parcel: Parcel) -> Buffer {
+        let index = self.free.pop().unwrap_or_else(|| {
+            self.parcels.push(None);
+            self.parcels.len() as u32 - 1
+        });
+        self.parcels[index as usize] = Some(parcel);
+        Buffer { index }
+    }
+
+    pub fn get(&self, buffer: &Buffer) -> Option<&Parcel> {
+        self.parcels.get(buffer.index as usize)?.as_ref()
+    }
+
+    /// Gives a packet up.
+    pub fn take(&mut self, buffer: Buffer) -> Option<Parcel> {
+        let parcel = self.parcels.get_mut(buffer.index as usize)?.take()?;
+        self.free.push(buffer.index);
+        Some(parcel)
+    }
+
+    /// Gives all packets up.
+    pub fn drain(&mut self) -> impl Iterator<Item = Parcel> {
+        self.free.clear();
+        self.parcels.drain(..).flatten()
+    }
+
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Parcel> {
+        self.parcels.iter_mut().flatten()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_used_again() {
+        let mut shelf = Shelf::default();
+        assert!(shelf.get(&Buffer { index: 0 }).is_none());
+        assert!(shelf.take(Buffer { index: 3 }).is_none());
+        assert_eq!(shelf.iter_mut().count(), 0);
+    }
+}
