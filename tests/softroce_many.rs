@@ -15,9 +15,9 @@ use verbcast::rdma::{self, RdmaTransport, Settings};
 use verbcast::time::Clock;
 use verbcast::transport::{Arrival, Park, Transport};
 
-const RANKS: u32 = 8;
-/// Of each rank; every kind of membership as often.
-const COMMUNICATORS: usize = 40;
+/// Ranks, and communicators that each of them is in.
+const SOME: (u32, usize) = (8, 40);
+const MANY: (u32, usize) = (16, 200);
 const LENS: [usize; 7] = [1, 5000, 0, 40_000, 8, 200_000, 4048];
 /// How long anything may take on an emulated machine.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -31,19 +31,20 @@ fn config(devices: &[String], faults: Option<&str>) -> Config {
 
 /// The communicators that are made at a time, so that every rank is in one of them: of all ranks, of every
 /// other one, of halves, of all in reverse.
-fn memberships(round: usize) -> Vec<Vec<u32>> {
-    let all = || 0..RANKS;
-    let half = RANKS / 2;
+fn memberships(ranks: u32, round: usize) -> Vec<Vec<u32>> {
+    let all = || 0..ranks;
+    let half = ranks / 2;
     match round % 4 {
         0 => vec![all().collect()],
         1 => (0..2).map(|odd| all().filter(|rank| rank % 2 == odd).collect()).collect(),
-        2 => vec![(0..half).collect(), (half..RANKS).collect()],
+        2 => vec![(0..half).collect(), (half..ranks).collect()],
         _ => vec![all().rev().collect()],
     }
 }
 
-fn meetings(count: usize) -> Vec<Vec<Meeting>> {
-    let meet = |round| memberships(round).iter().map(|members| Meeting::new(members)).collect();
+fn meetings(ranks: u32, count: usize) -> Vec<Vec<Meeting>> {
+    let meet =
+        |round| memberships(ranks, round).iter().map(|members| Meeting::new(members)).collect();
     (0..count).map(meet).collect()
 }
 
@@ -62,11 +63,11 @@ fn broadcast(broadcaster: &mut Broadcaster, round: usize, step: usize) {
     assert!(buffer == sent, "{me} of {size}, round {round}, step {step}");
 }
 
-fn many(faults: Option<&str>, steps: usize) {
+fn many((ranks, communicators): (u32, usize), faults: Option<&str>, steps: usize) {
     let Some(devices) = ranks::devices() else { return };
-    let meetings = meetings(COMMUNICATORS);
+    let meetings = meetings(ranks, communicators);
     let config = config(&devices, faults);
-    let all = ranks::run(RANKS, |world| {
+    let all = ranks::run(ranks, |world| {
         let me = world.rank();
         let endpoint = Endpoint::new(&config.settings);
         let mut broadcasters: Vec<_> = meetings
@@ -91,10 +92,11 @@ fn many(faults: Option<&str>, steps: usize) {
     });
     for (usage, lost) in &all {
         println!("{usage:?}, {lost} lost");
-        assert_eq!(usage.communicators, COMMUNICATORS);
-        let most = 1 + 2 * (RANKS as usize - 1);
+        assert_eq!(usage.communicators, communicators);
+        let most = 1 + 2 * (ranks as usize - 1);
         assert!(usage.queue_pairs <= most, "{usage:?}");
-        let apart = COMMUNICATORS * config.settings.registered_memory(4096, RANKS);
+        assert_eq!(usage.groups, config.settings.groups as usize);
+        let apart = communicators * config.settings.registered_memory(4096, ranks);
         assert!(usage.registered_memory < apart / 4, "{usage:?}");
     }
     assert!(faults.is_none() || all.iter().any(|(_, lost)| *lost > 0));
@@ -102,18 +104,25 @@ fn many(faults: Option<&str>, steps: usize) {
 
 #[test]
 fn many_communicators_share_what_one_takes() {
-    many(None, 3);
+    many(SOME, None, 3);
+}
+
+#[test]
+#[ignore = "takes minutes on an emulated machine"]
+fn hundreds_of_communicators_of_sixteen_ranks_share_what_one_takes() {
+    many(MANY, None, 2);
 }
 
 #[test]
 fn many_communicators_repair_their_losses() {
-    many(Some("loss=0.1,seed=5"), 2);
+    many(SOME, Some("loss=0.1,seed=5"), 2);
 }
 
 #[test]
 fn a_communicator_is_closed_while_others_go_on() {
     let Some(devices) = ranks::devices() else { return };
-    let meetings = meetings(6);
+    const RANKS: u32 = SOME.0;
+    let meetings = meetings(RANKS, 6);
     let config = config(&devices, None);
     let rid = AtomicU32::new(0);
     ranks::run(RANKS, |world| {
@@ -174,6 +183,38 @@ fn a_communicator_is_closed_while_others_go_on() {
         }
         broadcasters.into_iter().flatten().for_each(|one| one.close().unwrap());
     });
+}
+
+#[test]
+fn a_group_is_shared_with_communicators_of_other_ranks() {
+    let Some(devices) = ranks::devices() else { return };
+    let all = Meeting::new(&[0, 1, 2, 3, 4, 5]);
+    let halves = [Meeting::new(&[0, 1, 2]), Meeting::new(&[5, 4, 3])];
+    let mut config = config(&devices, None);
+    config.settings.groups = 1;
+    let foreign = ranks::run(6, |world| {
+        let me = world.rank();
+        let endpoint = Endpoint::new(&config.settings);
+        let mut all = all.bootstrap(me).unwrap();
+        let mut all = Broadcaster::new_on(&endpoint, &mut all, &config).unwrap();
+        let mut half = bootstrap(&halves, me);
+        let mut half = Broadcaster::new_on(&endpoint, &mut half, &config).unwrap();
+        assert_eq!(endpoint.usage().groups, 1);
+        assert_eq!(all.description().group, half.description().group);
+        for step in 0..10 {
+            broadcast(&mut half, 1, step);
+            broadcast(&mut all, 0, step);
+        }
+        let foreign = half.statistics().foreign;
+        all.close().unwrap();
+        // The group stays with the last communicator that is in it.
+        broadcast(&mut half, 1, 10);
+        assert_eq!(endpoint.usage().groups, 1);
+        half.close().unwrap();
+        assert_eq!(endpoint.usage().groups, 0);
+        foreign
+    });
+    assert!(foreign.iter().all(|packets| *packets > 0), "{foreign:?}");
 }
 
 #[test]

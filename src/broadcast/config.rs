@@ -108,6 +108,7 @@ impl Config {
         read.choice("VERBCAST_MULTICAST", &multicast, &mut settings.multicast)?;
         let family = [("auto", Family::Auto), ("ipv4", Family::Ipv4), ("ipv6", Family::Ipv6)];
         read.choice("VERBCAST_GROUP_FAMILY", &family, &mut settings.group_family)?;
+        read.number("VERBCAST_GROUPS", "a number of groups", &mut settings.groups)?;
         read_options(&lookup, &mut config.options)?;
         let switch = [("on", true), ("off", false)];
         read.choice("VERBCAST_PAYLOAD_CRC", &switch, &mut config.payload_crc)?;
@@ -252,13 +253,14 @@ mod tests {
             ("VERBCAST_FAULT", "loss=0.5"),
             ("VERBCAST_RING_DEPTH", "64"),
             ("VERBCAST_FETCH_DEPTH", "3"),
+            ("VERBCAST_GROUPS", "5"),
             ("VERBCAST_ZERO_COPY", "off"),
             ("VERBCAST_REGISTRATION_CACHE", "1000000"),
         ])
         .unwrap();
         assert_eq!(config.settings.devices, ["rxe0", "rxe1"]);
         assert_eq!((config.settings.ring_depth, config.settings.fetch_depth), (64, 3));
-        assert_eq!(config.settings.zero_copy, None);
+        assert_eq!((config.settings.groups, config.settings.zero_copy), (5, None));
         assert_eq!(config.settings.registration_cache, 1_000_000);
         assert_eq!(config.settings.timeout, Duration::from_millis(2500));
         assert_eq!(config.settings.waiting, Waiting::Block);

@@ -7,6 +7,7 @@ use super::datagrams::Datagrams;
 use super::event::{Body, Event, Pools};
 use super::fetches::Fetches;
 use super::group::{Group, Joiner};
+use super::group_choice::{MOST_TOLD, Offer};
 use super::handshake::{LONGEST_PAUSE, Message};
 use super::inquiry::Inquiry;
 use super::process::{ProcessId, Station};
@@ -21,7 +22,7 @@ use crate::verbs::{
 };
 use crate::wire::{HEADER_LEN, Header, Key, Kind};
 use std::collections::{HashSet, VecDeque};
-use std::sync::Weak;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 /// Longest sleep of a thread while others use the endpoint too.
@@ -64,8 +65,10 @@ pub(super) struct Endpoint {
     pub has_slots: bool,
     /// What other processes are to be asked or answered.
     pub inquiries: VecDeque<(ProcessId, Inquiry)>,
-    /// Groups that communicators are in.
+    /// Groups that communicators are in, or were.
     pub groups: Vec<Weak<Group>>,
+    /// Groups to be in at most, unless ranks have none in common.
+    most_groups: usize,
     pub(super) batch: Vec<Completion>,
     /// Connections that the completion queue has room for.
     room_for: usize,
@@ -84,8 +87,14 @@ pub(super) struct Parts {
 }
 
 impl Endpoint {
-    /// An endpoint whose completion queue has room for so many connections.
-    pub fn new(parts: Parts, site: Site, settings: Settings, room_for: usize) -> Self {
+    /// An endpoint whose completion queue has room for so many connections, and that is to be in so many
+    /// groups at most.
+    pub fn new(
+        parts: Parts,
+        site: Site,
+        settings: Settings,
+        (room_for, most_groups): (usize, usize),
+    ) -> Self {
         let Parts { datagrams, connections, fetches, cq, domain, context } = parts;
         Endpoint {
             datagrams,
@@ -104,15 +113,29 @@ impl Endpoint {
             has_slots: false,
             inquiries: VecDeque::new(),
             groups: Vec::new(),
+            most_groups,
             batch: Vec::new(),
             room_for,
             polls: 0,
         }
     }
 
+    /// The groups that communicators are in.
+    pub fn live_groups(&self) -> impl Iterator<Item = Arc<Group>> {
+        self.groups.iter().filter_map(Weak::upgrade)
+    }
+
+    /// What it tells of them to other ranks of a communicator.
+    pub fn offer(&self) -> Offer {
+        let mut groups: Vec<_> = self.live_groups().map(|group| group.address).collect();
+        let is_full = groups.len() >= self.most_groups;
+        groups.truncate(MOST_TOLD);
+        Offer { groups, is_full }
+    }
+
     /// Uses a Q_Key from now on, which datagrams of all groups must have.
     pub fn set_qkey(&mut self, qkey: u32) -> Result<(), String> {
-        let is_needed = self.groups.iter().any(|group| group.strong_count() > 0);
+        let is_needed = self.live_groups().next().is_some();
         match self.datagrams.qkey() {
             known if known == qkey => Ok(()),
             known if is_needed => {
@@ -351,7 +374,7 @@ impl Endpoint {
             communicators: self.channels.open_count(),
             left: self.channels.left_count(),
             queue_pairs: 1 + 2 * self.connections.count(),
-            groups: self.groups.iter().filter(|group| group.strong_count() > 0).count(),
+            groups: self.live_groups().count(),
             registered_memory: self.settings.memory_of_endpoint(packet_len)
                 + channels.sum::<usize>(),
         }

@@ -5,6 +5,7 @@ use super::address::{self, GroupAddress};
 use super::channel::Channel;
 use super::datagrams::DEFAULT_QKEY;
 use super::endpoint::Site;
+use super::group_choice;
 use super::introduction::{Draw, Introduction};
 use super::memory::Memory;
 use super::opening::open;
@@ -107,6 +108,8 @@ fn establish_with(
     tell_apart(&all)?;
     let mut transport = assemble(endpoint, memory, rank, &all, settings)?;
     let Draw { key, seed, groups } = &all[0].draw;
+    let shared = group_choice::shared(all.iter().map(|one| &one.offer), *key);
+    let groups = shared.as_ref().map_or(&groups[..], std::slice::from_ref);
     let multicast = settings.multicast != Multicast::Off && size > 1;
     let multicast = multicast && gather(bootstrap, &mut transport, groups, settings)?;
     connect(bootstrap, &mut transport, peers, settings.timeout)?;
@@ -135,7 +138,8 @@ fn prepare(
         seed: generator.next_u64(),
         groups: std::array::from_fn(|_: usize| GroupAddress::draw(&mut generator, kind)),
     };
-    let introduction = Introduction { station: *station, exposed: memory.exposed(), draw };
+    let (station, exposed, offer) = (*station, memory.exposed(), endpoint.offer());
+    let introduction = Introduction { station, exposed, draw, offer };
     Ok((memory, introduction))
 }
 
@@ -167,7 +171,8 @@ fn assemble(
     let peers: Option<Vec<_>> = all
         .iter()
         .map(|one| {
-            let Introduction { station, exposed, .. } = *one;
+            let Introduction { station, exposed, .. } = one;
+            let (station, exposed) = (*station, *exposed);
             let process = held.connections.meet(station)?;
             Some(Peer { process, exposed, packet_len: station.packet_len })
         })
@@ -225,12 +230,12 @@ fn try_gather(
         transport.group = None;
         let joined = join(transport, *address, settings.timeout);
         vote(bootstrap, joined.as_ref().map(|()| [].as_slice()).map_err(String::as_str))?;
-        let proof = prove(bootstrap, transport, &address.to_string(), settings)?;
-        // On the last draw strangers are put up with: their packets are told apart by the key.
-        if proof == Proof::Works || draw + 1 == groups.len() {
-            return Ok(());
+        // A group that is shared is the only one here.
+        let is_last = draw + 1 == groups.len();
+        match prove(bootstrap, transport, &address.to_string(), settings, is_last)? {
+            Proof::Works => return Ok(()),
+            Proof::Taken => log::info!("group {address} is in use by others; drawing another"),
         }
-        log::info!("group {address} is in use by others; drawing another");
     }
     Ok(())
 }
@@ -240,7 +245,14 @@ fn join(
     address: GroupAddress,
     patience: Duration,
 ) -> Result<(), String> {
-    let joiner = transport.endpoint.see().site.joiner.clone();
+    let seen = transport.endpoint.see();
+    let known = seen.live_groups().find(|group| group.address == address);
+    let joiner = seen.site.joiner.clone();
+    drop(seen);
+    if known.is_some() {
+        transport.group = known;
+        return Ok(());
+    }
     let joined = joiner.join(address, patience)?;
     let mut endpoint = transport.endpoint.hold();
     endpoint.set_qkey(joined.qkey())?;

@@ -1,6 +1,7 @@
 //! What a rank tells all others of itself when a communicator is made.
 
 use super::address::GroupAddress;
+use super::group_choice::Offer;
 use super::memory::Exposed;
 use super::process::Station;
 
@@ -16,21 +17,23 @@ pub(super) struct Draw {
 }
 
 /// A rank's introduction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Introduction {
     pub station: Station,
     pub exposed: Exposed,
     pub draw: Draw,
+    pub offer: Offer,
 }
 
 impl Introduction {
     pub fn emit(&self) -> Vec<u8> {
-        let Introduction { station, exposed, draw } = self;
+        let Introduction { station, exposed, draw, offer } = self;
         let mut bytes = station.emit();
         bytes.extend(exposed.emit());
         bytes.extend(draw.key.to_be_bytes());
         bytes.extend(draw.seed.to_be_bytes());
         bytes.extend(draw.groups.iter().flat_map(GroupAddress::emit));
+        bytes.extend(offer.emit());
         bytes
     }
 
@@ -47,10 +50,11 @@ impl Introduction {
         }
         let [Some(first), Some(second), Some(third)] = groups else { return None };
         let (key, seed) = (u64::from_be_bytes(*key), u64::from_be_bytes(*seed));
-        rest.is_empty().then_some(Introduction {
+        Some(Introduction {
             station: Station::parse(station)?,
             exposed: Exposed::parse(exposed)?,
             draw: Draw { key, seed, groups: [first, second, third] },
+            offer: Offer::parse(rest)?,
         })
     }
 }
@@ -80,6 +84,7 @@ mod tests {
                 seed: 6,
                 groups: [GroupAddress::V4("239.1.2.3".parse().unwrap()); DRAWS],
             },
+            offer: Offer { groups: vec![GroupAddress::Mgid([7; 16])], is_full: true },
         };
         let bytes = introduction.emit();
         assert_eq!(Introduction::parse(&bytes), Some(introduction));

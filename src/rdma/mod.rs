@@ -42,6 +42,7 @@ mod establish;
 mod event;
 mod fetches;
 mod group;
+mod group_choice;
 mod handshake;
 mod inquiry;
 mod introduction;

@@ -73,7 +73,8 @@ fn open_candidate(
         joiner,
     };
     let parts = Parts { datagrams, connections, fetches, cq, domain, context };
-    Ok(Endpoint::new(parts, site, settings, size.max(1) as usize))
+    let most_groups = settings.groups.min(report.max_multicast_groups) as usize;
+    Ok(Endpoint::new(parts, site, settings, (size.max(1) as usize, most_groups)))
 }
 
 fn open_device(name: &str) -> verbs::Result<Context> {

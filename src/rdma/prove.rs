@@ -54,12 +54,14 @@ pub(super) enum Proof {
     Taken,
 }
 
-/// Proves the group of `transport`; the outcome is the same at every rank.
+/// Proves the group of `transport`; the outcome is the same at every rank. Where strangers are put up with,
+/// it is not given up for them: their packets are told apart by the key.
 pub(super) fn prove(
     bootstrap: &mut dyn Bootstrap,
     transport: &mut RdmaTransport,
     group: &str,
     settings: &Settings,
+    with_strangers: bool,
 ) -> Result<Proof, VoteError> {
     let clock = Clock::start();
     transport.heard = Heard::new(bootstrap.size() as usize);
@@ -77,7 +79,7 @@ pub(super) fn prove(
                 transport.heard.missing().next().unwrap_or_default(),
                 if missing > 1 { ", …" } else { "" }
             )),
-            Ok(()) => Ok([u8::from(missing == 0), u8::from(strangers)]),
+            Ok(()) => Ok([u8::from(missing == 0), u8::from(strangers && !with_strangers)]),
             Err(error) => Err(error.what.clone()),
         };
         let ballot = ballot.as_ref().map(<[u8; 2]>::as_slice).map_err(String::as_str);

@@ -82,6 +82,9 @@ pub struct Settings {
     pub multicast: Multicast,
     /// Which kind of group address to use on RoCE.
     pub group_family: Family,
+    /// Groups that an endpoint is in at most, before its communicators share them; more only where ranks
+    /// have none in common.
+    pub groups: u32,
 }
 
 impl Default for Settings {
@@ -103,6 +106,7 @@ impl Default for Settings {
             waiting: Waiting::default(),
             multicast: Multicast::default(),
             group_family: Family::default(),
+            groups: 8,
         }
     }
 }
@@ -154,6 +158,9 @@ impl Settings {
         if self.zero_copy == Some(0) {
             let what = "messages without a copy need a length of at least 1; none turns them off";
             return Err(SettingsError(what.to_owned()));
+        }
+        if self.groups == 0 {
+            return Err(SettingsError("communicators need at least one group".to_owned()));
         }
         if self.timeout.is_zero() || self.ack_timeout.is_zero() {
             return Err(SettingsError("a timeout of zero lets nothing happen".to_owned()));
