@@ -24,6 +24,11 @@ fn communicators() {
 }
 
 #[test]
+fn many_communicators() {
+    preload::scenarios::many_communicators(Mpi::Mpich);
+}
+
+#[test]
 fn a_root_that_runs_ahead() {
     preload::scenarios::ahead(Mpi::Mpich);
 }

@@ -314,6 +314,16 @@ impl Broadcaster {
         Ok(())
     }
 
+    /// Makes progress without waiting, and says whether nothing is owed any more, by this rank or to it, for
+    /// the broadcasts so far: what [`flush`](Self::flush) waits for.
+    ///
+    /// # Errors
+    /// If a rank failed.
+    pub fn is_settled(&mut self) -> Result<bool, Error> {
+        self.progress()?;
+        Ok(self.driver.is_quiescent())
+    }
+
     /// Returns when nothing is owed, by this rank or to it, for the broadcasts so far. A neighbour
     /// that computes is waited for, as in a broadcast.
     ///

@@ -25,6 +25,9 @@ use std::ops::Deref;
 ///
 /// All ranks make it and drop it, in the same order as their other collective calls. While a rank waits
 /// in a broadcast, MPI makes progress too. If a program has several threads, only one at a time uses it.
+///
+/// There may be hundreds of them: those of a process share one device, its queues, buffers and connections
+/// (a [`broadcast::Endpoint`](crate::broadcast::Endpoint)), until the process ends.
 pub struct MulticastCommunicator<C> {
     member: RefCell<Member>,
     comm: C,

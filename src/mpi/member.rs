@@ -1,6 +1,6 @@
 //! A rank's membership in a communicator, and the way that its broadcasts take.
 
-use super::{Error, Layout, Link};
+use super::{Error, Layout, Link, shared};
 use crate::bootstrap::{Bootstrap, VoteError, vote};
 use crate::broadcast::{self, Broadcaster, Config, ConfigError};
 use crate::rank::Rank;
@@ -28,7 +28,8 @@ pub struct Member {
 
 impl Member {
     /// Makes it, with the broadcasts of `config`, or with MPI's own where a rank has no device or the ranks
-    /// cannot reach one another. Collective.
+    /// cannot reach one another. The communicators of a process share one endpoint, unless their settings
+    /// differ in what is the [endpoint's](broadcast::Endpoint::settings_for). Collective.
     ///
     /// # Errors
     /// The same at every rank, if a rank's configuration is wrong or differs; or if MPI fails.
@@ -39,7 +40,8 @@ impl Member {
         let said = config.map_err(ToString::to_string);
         vote(&mut link, said.as_ref().map(|_| &[][..]).map_err(String::as_str))?;
         let config = config.cloned().unwrap_or_default();
-        let way = match Broadcaster::new(&mut link, &config) {
+        let endpoint = shared::endpoint(&config.settings);
+        let way = match Broadcaster::new_on(&endpoint, &mut link, &config) {
             Ok(mut broadcaster) => {
                 let mpi = link.progress();
                 broadcaster.while_waiting(move || mpi.run());

@@ -17,6 +17,7 @@ mod member;
 mod preload;
 mod process;
 mod request;
+mod shared;
 
 pub use communicator::MulticastCommunicator;
 pub use error::{Error, MpiError};

@@ -8,6 +8,9 @@ use mpi::topology::{Color, SimpleCommunicator};
 use mpi::traits::*;
 use verbcast::mpi::{Error, MulticastCommunicator};
 
+/// Communicators of several ranks that are alive at once.
+const MANY: i32 = 24;
+
 type World = MulticastCommunicator<SimpleCommunicator>;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -232,6 +235,26 @@ fn communicators(world: &World) {
     }
     assert!(alone.by_mpi().is_some());
     half.close().unwrap();
+    many(world);
+}
+
+/// Many alive at once, every other one with its ranks in reverse.
+fn many(world: &World) {
+    let (rank, size) = (world.rank(), world.size());
+    let make = |at: i32| {
+        let key = if at % 2 == 0 { rank } else { size - rank };
+        let made = world.split_by_color_with_key(Color::with_value(0), key).unwrap();
+        MulticastCommunicator::new(made).unwrap()
+    };
+    let all: Vec<_> = (0..MANY).map(make).collect();
+    for (at, comm) in (0..).zip(&all) {
+        assert_eq!(comm.by_mpi().is_none(), world.by_mpi().is_none());
+        let root = at % comm.size();
+        let sent = numbers(at, 700);
+        let mut buffer = if comm.rank() == root { sent.clone() } else { vec![0; 700] };
+        comm.process_at_rank(root).broadcast_into(&mut buffer).unwrap();
+        assert!(buffer == sent, "communicator {at} of many");
+    }
 }
 
 /// One rank calls with another length: an error at every rank, and MPI still works.

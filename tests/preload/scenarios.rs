@@ -6,6 +6,10 @@ use crate::ranks;
 
 const COUNT: (&str, &str) = ("VERBCAST_STATS", "1");
 
+/// Broadcasts of `communicators` on communicators of one rank, at all ranks: on MPI_COMM_SELF, on parts of
+/// one rank (two of three), and two on each of fifty copies of MPI_COMM_SELF.
+const ALONE: u64 = 4 + 2 + 4 * 2 * 50;
+
 /// Whether there is all that it takes.
 fn is_ready(mpi: Mpi) -> bool {
     ranks::devices().is_some() && mpi.is_built()
@@ -21,7 +25,7 @@ pub fn datatypes(mpi: Mpi) {
     assert_eq!(said.out, mpi.expected("types", 8));
     let broadcasts = said.sum("");
     assert!(broadcasts > 2000 && said.sum("multicast") == broadcasts, "{broadcasts}");
-    assert_eq!(said.lines("rank ").len(), 16, "two lines for each rank");
+    assert_eq!(said.lines("rank ").len(), 24, "three lines for each rank");
 }
 
 /// A program of any language that does not know of the library: as without, and all of it by multicast.
@@ -48,11 +52,34 @@ pub fn communicators(mpi: Mpi) {
     assert!(said.is_success);
     assert_eq!(said.out, mpi.expected("communicators", 4));
     assert_eq!(said.sum("MPI, inter-communicator"), 4);
-    // MPI_COMM_SELF at all ranks, and parts of one rank: two of three.
-    assert_eq!(said.sum("MPI, one rank"), 4 + 2);
+    assert_eq!(said.sum("MPI, one rank"), ALONE);
     assert!(said.sum("multicast") > 0 && said.sum("MPI, too many communicators") > 0);
-    let [line] = said.lines("broadcasts go by MPI's own: ")[..] else { panic!("one warning") };
-    assert!(line.contains("VERBCAST_COMMUNICATORS"), "{line}");
+    // Of each process once, if it is rank 0 of such a communicator.
+    let lines = said.lines("broadcasts go by MPI's own: ");
+    assert!((1..=4).contains(&lines.len()), "{lines:?}");
+    assert!(lines.iter().all(|line| line.contains("VERBCAST_COMMUNICATORS")), "{lines:?}");
+}
+
+/// Hundreds of communicators alive at once, over the queue pairs of one.
+pub fn many_communicators(mpi: Mpi) {
+    if !is_ready(mpi) {
+        return;
+    }
+    let said = mpi.run(&mpi.library(), "communicators", &alike(4, &[COUNT]));
+    assert!(said.is_success);
+    assert_eq!(said.out, mpi.expected("communicators", 4));
+    assert_eq!(said.sum("MPI, inter-communicator") + said.sum("MPI, one rank"), 4 + ALONE);
+    assert_eq!(said.sum("multicast") + 4 + ALONE, said.sum(""));
+    assert!(said.lines("broadcasts go").is_empty());
+    for rank in 0..4 {
+        let begin = format!("rank {rank}: adapter: at most ");
+        let [line] = said.lines(&begin)[..] else { panic!("one line of rank {rank}") };
+        let numbers = line[begin.len()..].split(", ").map(|part| part.split(' ').next().unwrap());
+        let numbers: Vec<usize> = numbers.map(|number| number.parse().unwrap()).collect();
+        let [communicators, queue_pairs, groups, memory] = numbers[..] else { panic!("{line}") };
+        assert!(communicators >= 150, "{line}");
+        assert!(queue_pairs <= 1 + 2 * 3 && groups <= 8 && memory < 32 << 20, "{line}");
+    }
 }
 
 /// A root may run ahead of late ranks, further than broadcasts may be in flight; and who is done may free
@@ -76,7 +103,7 @@ pub fn threads(mpi: Mpi) {
     let said = mpi.run(&mpi.library(), "threads", &alike(4, &[COUNT]));
     assert!(said.is_success);
     assert_eq!(said.out, mpi.expected("threads", 4));
-    assert_eq!(said.lines("rank ").len(), 8, "all ranks have broadcast by multicast");
+    assert_eq!(said.lines("rank ").len(), 12, "all ranks have broadcast by multicast");
     assert!(said.lines("broadcasts go").is_empty());
 }
 

@@ -10,6 +10,7 @@
 //! program: a panic in an `extern "C"` function ends the process with its message, which MPI's launcher
 //! takes for the failure that it is.
 
+mod adapter;
 mod call;
 mod codes;
 mod exports;

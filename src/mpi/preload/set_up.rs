@@ -1,6 +1,7 @@
 //! Which way a communicator's broadcasts take, decided once by all its ranks.
 
-use super::super::{Error, Link, Member, Way};
+use super::super::{Error, Link, Member, Way, shared};
+use super::adapter;
 use super::reason::Reason;
 use super::settings::{OneNode, Settings};
 use super::slot::Slot;
@@ -119,6 +120,9 @@ pub unsafe fn set_up(comm: MPI_Comm) -> Result<Decision, Error> {
         }
         Err(error) => return Err(error),
     };
+    if let Ok(config) = &settings.config {
+        adapter::note(&shared::endpoint(&config.settings).usage());
+    }
     match (member.way(), slot) {
         (Way::Multicast(_), Some(slot)) => decided(undecided(Ok((member, slot)))),
         (Way::Multicast(_), None) => unreachable!("a rank without a slot has said so"),

@@ -5,8 +5,9 @@ use std::env;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
-/// Communicators with resources of their own at a rank, unless the environment says otherwise.
-const COMMUNICATORS: usize = 16;
+/// Communicators with multicast at a rank, unless the environment says otherwise. Each has one of MPI's
+/// beside it, of which MPICH has 2048.
+const COMMUNICATORS: usize = 512;
 
 /// Whether ranks that share one node use multicast.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +38,7 @@ pub struct Settings {
     pub is_off: bool,
     /// Whether ranks that share one node use multicast.
     pub one_node: OneNode,
-    /// Most communicators with resources of their own.
+    /// Most communicators with multicast at a time.
     pub communicators: usize,
     /// Where what was counted is to go.
     pub report: Report,

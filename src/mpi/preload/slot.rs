@@ -1,10 +1,10 @@
-//! Communicators with resources of their own, of which a process has a limited number.
+//! Communicators with multicast, of which a process has a limited number.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 static TAKEN: AtomicUsize = AtomicUsize::new(0);
 
-/// The right to one communicator's resources, given back when it is dropped.
+/// The right to make one of them, given back when it is dropped.
 #[derive(Debug)]
 pub struct Slot(());
 

@@ -1,5 +1,6 @@
 //! How many broadcasts went which way, and what is said about it.
 
+use super::adapter;
 use super::reason::Reason;
 use super::settings::{Report, Settings};
 use super::totals;
@@ -136,7 +137,12 @@ pub unsafe fn report() {
         }
     }
     let to = &Settings::get().report;
-    publish(&lines(&format!("rank {rank}"), &own), to);
+    let who = format!("rank {rank}");
+    let mut said = lines(&who, &own);
+    if own[0] > 0 {
+        said.push(format!("{who}: adapter: {}", adapter::in_words()));
+    }
+    publish(&said, to);
     if rank == 0 && is_summed {
         // Another rank may be the one that wants it.
         publish(&lines("all ranks", &sum), if is_wanted() { to } else { &Report::Stderr });
