@@ -56,11 +56,21 @@ impl Shelf {
 mod tests {
     use super::*;
 
+    fn parcel(byte: u8) -> Parcel {
+        Parcel { body: Body::Copy([byte].into()), in_place: None }
+    }
+
     #[test]
     fn numbers_are_used_again() {
         let mut shelf = Shelf::default();
         assert!(shelf.get(&Buffer { index: 0 }).is_none());
-        assert!(shelf.take(Buffer { index: 3 }).is_none());
-        assert_eq!(shelf.iter_mut().count(), 0);
+        let (first, second) = (shelf.put(parcel(1)), shelf.put(parcel(2)));
+        let index = first.index;
+        assert!(matches!(&shelf.take(first).unwrap().body, Body::Copy(bytes) if **bytes == [1]));
+        assert!(shelf.take(Buffer { index }).is_none());
+        assert_eq!(shelf.put(parcel(3)).index, index);
+        assert!(matches!(&shelf.get(&second).unwrap().body, Body::Copy(bytes) if **bytes == [2]));
+        assert_eq!(shelf.drain().count(), 2);
+        assert!(shelf.get(&second).is_none());
     }
 }
