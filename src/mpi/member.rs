@@ -40,7 +40,7 @@ impl Member {
         let said = config.map_err(ToString::to_string);
         vote(&mut link, said.as_ref().map(|_| &[][..]).map_err(String::as_str))?;
         let config = config.cloned().unwrap_or_default();
-        let endpoint = shared::endpoint(&config.settings);
+        let endpoint = shared::endpoint(&config);
         let way = match Broadcaster::new_on(&endpoint, &mut link, &config) {
             Ok(mut broadcaster) => {
                 let mpi = link.progress();

@@ -1,7 +1,6 @@
 //! The endpoints that the communicators of this process share.
 
-use crate::broadcast::Endpoint;
-use crate::rdma::Settings;
+use crate::broadcast::{Config, Endpoint};
 use std::sync::{Mutex, PoisonError};
 
 /// They stay until the process ends, so that the others need no new connections with it when it makes a
@@ -9,7 +8,8 @@ use std::sync::{Mutex, PoisonError};
 static ENDPOINTS: Mutex<Vec<Endpoint>> = Mutex::new(Vec::new());
 
 /// The endpoint of all communicators whose settings differ in nothing that is an endpoint's.
-pub(super) fn endpoint(settings: &Settings) -> Endpoint {
+pub(super) fn endpoint(config: &Config) -> Endpoint {
+    let settings = &config.settings;
     // Nothing is added to it by halves.
     let mut endpoints = ENDPOINTS.lock().unwrap_or_else(PoisonError::into_inner);
     let known = endpoints.iter().find(|endpoint| endpoint.settings_for(settings) == *settings);

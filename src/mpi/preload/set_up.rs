@@ -121,7 +121,7 @@ pub unsafe fn set_up(comm: MPI_Comm) -> Result<Decision, Error> {
         Err(error) => return Err(error),
     };
     if let Ok(config) = &settings.config {
-        adapter::note(&shared::endpoint(&config.settings).usage());
+        adapter::note(&shared::endpoint(config).usage());
     }
     match (member.way(), slot) {
         (Way::Multicast(_), Some(slot)) => decided(undecided(Ok((member, slot)))),
