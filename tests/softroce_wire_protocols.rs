@@ -23,5 +23,6 @@ fn every_option_works_among_more_ranks_and_with_more_loss() {
 
 #[test]
 fn long_messages_come_whole() {
-    try_all(SOME, &[3], &[None], &[LONG]);
+    // Where the wire reorders, rxe sends the rest of what is under way again: it is slow.
+    try_all(SOME, &[8], &[None], &[LONG / 4]);
 }
