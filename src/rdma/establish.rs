@@ -106,7 +106,9 @@ fn establish_with(
         return Err(VoteError::Refused(vec![(rank, refusal.to_owned())]));
     };
     tell_apart(&all)?;
-    let mut transport = assemble(endpoint, memory, rank, &all, settings)?;
+    let assembled = assemble(endpoint, memory, rank, &all, settings);
+    vote(bootstrap, assembled.as_ref().map(|_| [].as_slice()).map_err(String::as_str))?;
+    let mut transport = assembled.map_err(|what| VoteError::Refused(vec![(rank, what)]))?;
     let Draw { key, seed, groups } = &all[0].draw;
     let shared = group_choice::shared(all.iter().map(|one| &one.offer), *key);
     let groups = shared.as_ref().map_or(&groups[..], std::slice::from_ref);
@@ -163,10 +165,9 @@ fn assemble(
     rank: Rank,
     all: &[Introduction],
     settings: &Settings,
-) -> Result<RdmaTransport, VoteError> {
+) -> Result<RdmaTransport, String> {
     let packet_len = all.iter().map(|one| one.station.packet_len).min().unwrap_or_default();
     let seat = Seat { rank, key: Key(all[0].draw.key), packet_len };
-    let refused = |what: &str| VoteError::Refused(vec![(rank, what.to_owned())]);
     let mut held = endpoint.hold();
     let peers: Option<Vec<_>> = all
         .iter()
@@ -177,10 +178,10 @@ fn assemble(
             Some(Peer { process, exposed, packet_len: station.packet_len })
         })
         .collect();
-    let peers = peers.ok_or_else(|| refused("has met too many processes"))?;
+    let peers = peers.ok_or("has met too many processes")?;
     let processes = peers.iter().map(|peer| peer.process).collect();
     let channel = held.channels.open(Channel::new(seat.key, rank, processes));
-    let channel = channel.ok_or_else(|| refused("has too many communicators"))?;
+    let channel = channel.ok_or("has too many communicators")?;
     drop(held);
     Ok(RdmaTransport::new(endpoint, channel, memory, (seat, peers), settings.clone()))
 }
