@@ -15,30 +15,29 @@ pub(super) enum Access {
     Shared(Arc<Mutex<Endpoint>>),
 }
 
-/// The endpoint, to be looked at.
-pub(super) enum Seen<'a> {
-    Own(&'a Endpoint),
+/// The endpoint for a step: by a reference, or under the lock.
+pub(super) enum Guard<'a, R> {
+    Own(R),
     Shared(MutexGuard<'a, Endpoint>),
 }
 
+/// The endpoint, to be looked at.
+pub(super) type Seen<'a> = Guard<'a, &'a Endpoint>;
 /// The endpoint, while nobody else has it.
-pub(super) enum Held<'a> {
-    Own(&'a mut Endpoint),
-    Shared(MutexGuard<'a, Endpoint>),
-}
+pub(super) type Held<'a> = Guard<'a, &'a mut Endpoint>;
 
 impl Access {
     pub fn see(&self) -> Seen<'_> {
         match self {
-            Access::Own(endpoint) => Seen::Own(endpoint),
-            Access::Shared(endpoint) => Seen::Shared(lock(endpoint)),
+            Access::Own(endpoint) => Guard::Own(endpoint),
+            Access::Shared(endpoint) => Guard::Shared(lock(endpoint)),
         }
     }
 
     pub fn hold(&mut self) -> Held<'_> {
         match self {
-            Access::Own(endpoint) => Held::Own(endpoint),
-            Access::Shared(endpoint) => Held::Shared(lock(endpoint)),
+            Access::Own(endpoint) => Guard::Own(endpoint),
+            Access::Shared(endpoint) => Guard::Shared(lock(endpoint)),
         }
     }
 }
@@ -53,33 +52,22 @@ pub(super) fn lock(endpoint: &Mutex<Endpoint>) -> MutexGuard<'_, Endpoint> {
     })
 }
 
-impl Deref for Seen<'_> {
+impl<R: Deref<Target = Endpoint>> Deref for Guard<'_, R> {
     type Target = Endpoint;
 
     fn deref(&self) -> &Endpoint {
         match self {
-            Seen::Own(endpoint) => endpoint,
-            Seen::Shared(endpoint) => endpoint,
+            Guard::Own(endpoint) => endpoint,
+            Guard::Shared(endpoint) => endpoint,
         }
     }
 }
 
-impl Deref for Held<'_> {
-    type Target = Endpoint;
-
-    fn deref(&self) -> &Endpoint {
-        match self {
-            Held::Own(endpoint) => endpoint,
-            Held::Shared(endpoint) => endpoint,
-        }
-    }
-}
-
-impl DerefMut for Held<'_> {
+impl<R: DerefMut<Target = Endpoint>> DerefMut for Guard<'_, R> {
     fn deref_mut(&mut self) -> &mut Endpoint {
         match self {
-            Held::Own(endpoint) => endpoint,
-            Held::Shared(endpoint) => endpoint,
+            Guard::Own(endpoint) => endpoint,
+            Guard::Shared(endpoint) => endpoint,
         }
     }
 }
