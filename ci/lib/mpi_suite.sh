@@ -7,6 +7,7 @@
 # target/mpi-suite/NAME/HOW.tap    its results for HOW plain and preloaded; HOW.log what failed
 # target/mpi-suite/NAME/statistics which way the broadcasts went
 
+# shellcheck disable=SC2034 # for ci/mpi
 SUITE_PACKAGES=(gfortran perl xz-utils)
 # Folders of the suite whose tests count: those of dynamic processes, of failed processes and of files use broadcasts
 # to tell a name or an error, or need what a library was not built with.
@@ -64,11 +65,11 @@ suite_configure() {
 # which does, or that the folder's Makefile makes from it.
 # Usage: suite_tests NAME FOLDER
 suite_tests() {
-    local name=$1 folder=$2 source programs list
-    local from=$(suite_target)/source/$folder
+    local name=$1 folder=$2 source programs list from
+    from=$(suite_target)/source/$folder
     programs=$(
-        cd "$from"
-        for source in $(grep -lisE '(MPI|MTest)_I?bcast' -- *.c *.f *.f90); do
+        cd "$from" || exit
+        { grep -lisE '(MPI|MTest)_I?bcast' -- *.c *.f *.f90 || true; } | while read -r source; do
             echo "${source%.*}"
             sed -n "s/^\([a-z0-9_]*\)_SOURCES *= *$source\$/\1/p" Makefile.am
         done | sort -u | paste -sd '|'
@@ -122,7 +123,7 @@ suite_run() {
         MPITEST_PROGRAM_WRAPPER+=" VERBCAST_STATS=$to/statistics"
     fi
     export MPITEST_TIMEOUT_MULTIPLIER=3
-    cd "$to"
+    cd "$to" || die "there is no $to: ci/mpi suite builds it"
     step "running $(wc -l <broadcasts) tests with $name, $how"
     # It fails where a test does, which is for the comparison to judge.
     # Ranks of MPICH wait without yielding: more of them on few cores take very long.

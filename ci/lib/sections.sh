@@ -15,22 +15,41 @@ start_sections() {
     trap 'exit 143' TERM
 }
 
-# Usage: section NAME COMMAND…. A failure is remembered and the run goes on; returns the command's status.
+# Usage: section NAME COMMAND…. A failure is shown and remembered, and the run goes on; returns the command's status.
 section() {
-    local name=$1 log=$LOGS/$1.log began=$SECONDS out tee_pid status=0
+    local name=$1 log=$LOGS/$1.log began=$SECONDS status=0
     shift
     printf '\n== %s: %s\n' "$name" "$*"
-    exec {out}> >(exec tee "$log")
-    tee_pid=$!
-    timeout -k 10 "$SECTION_LIMIT" "$@" </dev/null >&"$out" 2>&1 {out}>&- &
+    timeout -k 10 "$SECTION_LIMIT" "$@" </dev/null >"$log" 2>&1 &
     SECTION_PID=$!
-    exec {out}>&-
     wait "$SECTION_PID" || status=$?
     SECTION_PID=
-    wait "$tee_pid" || true
-    printf '== %s: %d s\n' "$name" $((SECONDS - began))
-    ((status == 0)) || section_failed "$name" "status $status"
+    summary "$log"
+    printf '%d s\n' $((SECONDS - began))
+    if ((status != 0)); then
+        what_failed "$log"
+        section_failed "$name" "status $status"
+    fi
     return "$status"
+}
+
+# Prints what there is to know of a log when all went well: how many tests passed, and why others were skipped.
+summary() {
+    local passed failed skipped
+    read -r passed failed skipped < <(count_tests "$1")
+    if ((passed + failed + skipped > 0)); then
+        printf '%d passed, %d failed, %d skipped\n' "$passed" "$failed" "$skipped"
+        { grep -o 'SKIPPED: .*' "$1" || true; } | sort | uniq -c
+    fi
+}
+
+# Prints what the failed tests of a log said, or its end if there are none.
+what_failed() {
+    awk '
+        /^(failures|successes):$/ { failures = $0 == "failures:" }
+        /^test result: / { failures = 0 }
+        failures { print; found = 1 }
+        END { exit !found }' "$1" || tail -n 60 "$1"
 }
 
 section_failed() {
@@ -53,12 +72,13 @@ count_tests() {
         END { print passed - skipped, failed + 0, ignored + skipped }'
 }
 
-# Prints the last line of the run, and fails if a section or a test did.
+# Prints what failed and the last line of the run, and fails if a section or a test did.
 finish_sections() {
     local passed failed skipped
     read -r passed failed skipped < <(count_tests "$LOGS"/*.log)
     echo
-    ((${#FAILED_SECTIONS[@]} == 0)) || echo "failed: ${FAILED_SECTIONS[*]}"
+    { grep -H '^test .*FAILED$' "$LOGS"/*.log || true; } | sed 's:.*/::'
+    ((${#FAILED_SECTIONS[@]} == 0)) || echo "failed: ${FAILED_SECTIONS[*]} (logs: $LOGS)"
     echo "$passed passed, $failed failed, $skipped skipped"
     ((${#FAILED_SECTIONS[@]} == 0 && failed == 0))
 }
