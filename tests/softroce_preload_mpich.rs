@@ -34,6 +34,16 @@ fn a_root_that_runs_ahead() {
 }
 
 #[test]
+fn nonblocking() {
+    preload::scenarios::nonblocking(Mpi::Mpich);
+}
+
+#[test]
+fn a_rank_that_is_away() {
+    preload::scenarios::away(Mpi::Mpich);
+}
+
+#[test]
 fn threads() {
     preload::scenarios::threads(Mpi::Mpich);
 }

@@ -34,6 +34,16 @@ fn a_root_that_runs_ahead() {
 }
 
 #[test]
+fn nonblocking() {
+    preload::scenarios::nonblocking(Mpi::Open);
+}
+
+#[test]
+fn a_rank_that_is_away() {
+    preload::scenarios::away(Mpi::Open);
+}
+
+#[test]
 fn threads() {
     preload::scenarios::threads(Mpi::Open);
 }

@@ -29,6 +29,13 @@ pub enum Error {
     },
 }
 
+impl Error {
+    /// Whether no more was wrong than that as many broadcasts are in flight as may be: some must complete first.
+    pub fn is_too_many(&self) -> bool {
+        matches!(self, Error::Call(StartError::TooManyInFlight(_)))
+    }
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -265,7 +265,27 @@ impl Broadcaster {
     /// # Errors
     /// If the root is no rank, or too many broadcasts are in flight.
     pub fn start(&mut self, root: Rank, message: Vec<u8>) -> Result<Pending, Error> {
-        let op = self.driver.start(self.clock.now(), root, message.len())?;
+        self.start_with(root, message.len(), || Ok(message))
+    }
+
+    /// As [`start`](Self::start), with a message of `len` bytes that is made when it is certain that the
+    /// broadcast can begin.
+    ///
+    /// # Errors
+    /// As [`start`](Self::start); and if `make` fails: then the others wait for this rank's part until it
+    /// [aborts](Self::abort).
+    ///
+    /// # Panics
+    /// If the message has another length.
+    pub fn start_with<E: From<Error>>(
+        &mut self,
+        root: Rank,
+        len: usize,
+        make: impl FnOnce() -> Result<Vec<u8>, E>,
+    ) -> Result<Pending, E> {
+        let op = self.driver.start(self.clock.now(), root, len).map_err(Error::from)?;
+        let message = make()?;
+        assert_eq!(message.len(), len, "the length of the message");
         if let Some(message) = self.transport().lend_owned(op, message) {
             self.driver.own(op, message);
         }

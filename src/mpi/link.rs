@@ -63,7 +63,8 @@ impl Link {
     /// What lets MPI make progress, for ranks that wait for this one there. It may be used for as long
     /// as this exists.
     pub(super) fn progress(&self) -> Progress {
-        Progress { comm: self.comm }
+        // SAFETY: the communicator is there for as long as this is, and has no messages.
+        unsafe { Progress::on(self.comm) }
     }
 
     /// Whether all ranks share one node's memory. Collective.
@@ -129,13 +130,21 @@ pub(super) struct Progress {
 unsafe impl Send for Progress {}
 
 impl Progress {
+    /// By asking for messages on a communicator.
+    ///
+    /// # Safety
+    /// It is there whenever this [runs](Self::run), and nothing is ever sent over it point to point.
+    pub unsafe fn on(comm: MPI_Comm) -> Self {
+        Progress { comm }
+    }
+
+    /// Lets MPI make progress.
     pub fn run(&self) {
         let mut found = 0;
         if is_over() {
             return;
         }
-        // SAFETY: the communicator is valid; nothing is ever sent over it point to point. An error is
-        // told by the next call that matters.
+        // SAFETY: the communicator is there, as was promised. An error is told by the next call that matters.
         unsafe {
             let (source, tag) = (ffi::RSMPI_ANY_SOURCE, ffi::RSMPI_ANY_TAG);
             let status = ffi::RSMPI_STATUS_IGNORE;

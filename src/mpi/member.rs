@@ -122,6 +122,12 @@ impl Member {
         Ok(())
     }
 
+    /// The way that broadcasts take, to be used, and the communicator beside the program's.
+    #[cfg(feature = "pmpi")]
+    pub(super) fn parts_mut(&mut self) -> (&mut Way, &Link) {
+        (&mut self.way, &self.link)
+    }
+
     /// Takes it apart: what is left of the way must not run after the link is gone, unless it no longer
     /// lets MPI [make progress](Broadcaster::while_waiting).
     #[cfg(feature = "pmpi")]

@@ -2,7 +2,7 @@
 program fortran
     use mpi
     implicit none
-    integer :: rank, size, root, at, error, part, every_other
+    integer :: rank, size, root, at, error, part, every_other, request
     integer :: numbers(1000)
     double precision :: matrix(40, 30), sums(3), all(3, 0:99)
     character(len=64) :: text
@@ -24,7 +24,8 @@ program fortran
         switch = rank == root
         call MPI_Bcast(numbers, 1, every_other, root, MPI_COMM_WORLD, error)
         call MPI_Bcast(matrix, 1, part, root, MPI_COMM_WORLD, error)
-        call MPI_Bcast(text, len(text), MPI_CHARACTER, root, MPI_COMM_WORLD, error)
+        call MPI_Ibcast(text, len(text), MPI_CHARACTER, root, MPI_COMM_WORLD, request, error)
+        call MPI_Wait(request, MPI_STATUS_IGNORE, error)
         call MPI_Bcast(switch, 1, MPI_LOGICAL, root, MPI_COMM_WORLD, error)
         if (error /= MPI_SUCCESS .or. .not. switch) call MPI_Abort(MPI_COMM_WORLD, 3, error)
         sums = sums + [dble(sum(numbers)), sum(matrix), dble(sum(iachar([(text(at:at), at = 1, 64)])))]

@@ -6,6 +6,7 @@ program fortran08
     integer :: numbers(5000)
     double precision :: total, all(0:99)
     type(MPI_Datatype) :: every_other
+    type(MPI_Request) :: request
 
     call MPI_Init()
     call MPI_Comm_rank(MPI_COMM_WORLD, rank)
@@ -19,6 +20,10 @@ program fortran08
         total = total + sum(numbers)
         call MPI_Bcast(numbers, 5000, MPI_INTEGER, root, MPI_COMM_WORLD, error)
         if (error /= MPI_SUCCESS) call MPI_Abort(MPI_COMM_WORLD, 3)
+        total = total + sum(numbers)
+        numbers = [(at * (rank + 2), at = 1, 5000)]
+        call MPI_Ibcast(numbers, 1, every_other, root, MPI_COMM_WORLD, request)
+        call MPI_Wait(request, MPI_STATUS_IGNORE)
         total = total + sum(numbers)
     end do
     call MPI_Gather(total, 1, MPI_DOUBLE_PRECISION, all, 1, MPI_DOUBLE_PRECISION, 0, MPI_COMM_WORLD)

@@ -21,8 +21,9 @@ for comm in (world, halves):
         checksum.update(numbers.tobytes())
         columns = MPI.DOUBLE.Create_vector(100, 3, 7).Commit()
         table = array.array("d", (at * (me + 2) for at in range(700)))
-        comm.Bcast([table, 1, columns], root=root)
-        checksum.update(table.tobytes())
+        request = comm.Ibcast([table, 1, columns], root=root)
         columns.Free()
+        request.Wait()
+        checksum.update(table.tobytes())
 for line in world.gather(f"python: rank {rank}: {checksum.hexdigest()}") or []:
     print(line)

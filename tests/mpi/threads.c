@@ -1,4 +1,4 @@
-// Threads that broadcast at once, each on a communicator of its own.
+// Threads that broadcast at once, each on a communicator of its own, blocking and not.
 #include "common.h"
 #include <pthread.h>
 
@@ -13,7 +13,13 @@ static void *broadcast(void *argument) {
     MPI_Comm_size(comms[which], &size);
     for (int time = 0; time < TIMES; time++) {
         fill(buffer, LEN, rank, time * THREADS + which);
-        MPI_Bcast(buffer, LEN - time, MPI_BYTE, time % size, comms[which]);
+        if (time % 2 == 0) {
+            MPI_Bcast(buffer, LEN - time, MPI_BYTE, time % size, comms[which]);
+        } else {
+            MPI_Request request;
+            MPI_Ibcast(buffer, LEN - time, MPI_BYTE, time % size, comms[which], &request);
+            MPI_Wait(&request, MPI_STATUS_IGNORE);
+        }
         for (int at = 0; at < LEN; at++)
             sums[which] = sums[which] * 31 + buffer[at];
     }

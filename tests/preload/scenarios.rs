@@ -100,6 +100,34 @@ pub fn ahead(mpi: Mpi) {
     assert_eq!(said.sum("multicast"), 4 * (4 * 301 + 1));
 }
 
+/// Non-blocking broadcasts, more than may be in flight: all by multicast but those before a communicator's first
+/// blocking one, which are three at each rank.
+pub fn nonblocking(mpi: Mpi) {
+    if !is_ready(mpi) {
+        return;
+    }
+    let few = [COUNT, ("VERBCAST_IN_FLIGHT", "8")];
+    let said = mpi.run(&mpi.library(), "nonblocking", &alike(4, &few));
+    assert!(said.is_success);
+    assert_eq!(said.out, mpi.expected("nonblocking", 4));
+    assert_eq!(said.sum("MPI, non-blocking"), 4 * 3);
+    assert_eq!(said.sum("multicast") + 4 * 3, said.sum(""));
+    assert!(said.sum("multicast") > 1000);
+}
+
+/// A rank that is away from MPI delays nobody who waits for a broadcast that it has begun, whatever is lost.
+pub fn away(mpi: Mpi) {
+    if !is_ready(mpi) {
+        return;
+    }
+    let begin = std::env::temp_dir().join(format!("verbcast-away-{}", std::process::id()));
+    let begin = begin.to_str().unwrap();
+    let lossy = [COUNT, ("VERBCAST_FAULT", "loss=0.3,seed=5"), ("AWAY_PATHS", begin)];
+    let said = mpi.run(&mpi.library(), "away", &alike(4, &lossy));
+    assert!(said.is_success);
+    assert_eq!(said.sum("multicast"), 4 * (1 + 4));
+}
+
 /// Threads at once, each on its own communicator.
 pub fn threads(mpi: Mpi) {
     if !is_ready(mpi) {

@@ -1,8 +1,9 @@
 //! A broadcast as the program asks for it.
 
+use super::super::{Error, Layout, MpiError};
 use super::library::Next;
 use super::tally;
-use mpi::ffi::{self, MPI_Comm, MPI_Count, MPI_Datatype};
+use mpi::ffi::{self, MPI_Comm, MPI_Count, MPI_Datatype, MPI_Request};
 use std::ffi::{c_int, c_void};
 
 /// A broadcast as the program asks for it.
@@ -21,7 +22,16 @@ pub struct Call {
 }
 
 type BcastC = unsafe extern "C" fn(*mut c_void, MPI_Count, MPI_Datatype, c_int, MPI_Comm) -> c_int;
+type IbcastC = unsafe extern "C" fn(
+    *mut c_void,
+    MPI_Count,
+    MPI_Datatype,
+    c_int,
+    MPI_Comm,
+    *mut MPI_Request,
+) -> c_int;
 static PMPI_BCAST_C: Next = Next::new(c"PMPI_Bcast_c");
+static PMPI_IBCAST_C: Next = Next::new(c"PMPI_Ibcast_c");
 
 impl Call {
     /// Has MPI's own function do it.
@@ -45,6 +55,43 @@ impl Call {
                 },
             }
         }
+    }
+
+    /// Has MPI's own function begin it.
+    ///
+    /// # Safety
+    /// As for `MPI_Ibcast`.
+    pub unsafe fn pass_non_blocking(&self, request: *mut MPI_Request) -> c_int {
+        let Call { buffer, count, datatype, root, comm } = *self;
+        // SAFETY: promised by the caller.
+        unsafe {
+            match c_int::try_from(count) {
+                Ok(count) => ffi::PMPI_Ibcast(buffer, count, datatype, root, comm, request),
+                Err(_) => match PMPI_IBCAST_C.get::<IbcastC>() {
+                    Some(ibcast) => ibcast(buffer, count, datatype, root, comm, request),
+                    None => self.raise(ffi::MPI_ERR_COUNT as c_int),
+                },
+            }
+        }
+    }
+
+    /// Where the bytes of its buffer are.
+    ///
+    /// # Errors
+    /// If MPI fails, the message is too long, or there is no buffer for it.
+    ///
+    /// # Safety
+    /// The type is committed.
+    pub unsafe fn layout(&self) -> Result<Layout, Error> {
+        let count = usize::try_from(self.count).map_err(|_| Error::TooLong)?;
+        // SAFETY: promised by the caller.
+        let layout = unsafe { Layout::new(self.datatype, count) }?;
+        let len = layout.message_len().ok_or(Error::TooLong)?;
+        if self.buffer.is_null() && layout.is_contiguous() && len > 0 {
+            let code = ffi::MPI_ERR_BUFFER as c_int;
+            return Err(MpiError { call: "MPI_Bcast", code }.into());
+        }
+        Ok(layout)
     }
 
     /// Has the communicator's error handler run, and returns what the call is to return.

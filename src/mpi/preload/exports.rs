@@ -1,16 +1,16 @@
-//! The symbols of C that this library has in place of MPI's.
+//! The symbols of C that this library has in place of MPI's, for broadcasts that it does itself.
 
 use super::call::Call;
 use super::library::{self, Next, Word, handle};
 use super::reason::Reason;
 use super::{process, tally};
-use mpi::ffi::MPI_Count;
+use mpi::ffi::{MPI_Count, MPI_Request};
 use std::ffi::{c_int, c_void};
 
-/// A function that broadcasts. Its handles are taken as words until it is known that they are this
+/// A function that broadcasts, or begins to. Its handles are taken as words until it is known that they are this
 /// library's.
 macro_rules! broadcasts {
-    ($name:ident, $next:literal, $count:ty) => {
+    ($name:ident, $next:literal, $count:ty, $does:path $(, $request:ident: $type:ty)?) => {
         #[doc = concat!("`", stringify!($name), "`.")]
         ///
         /// # Safety
@@ -22,21 +22,29 @@ macro_rules! broadcasts {
             datatype: Word,
             root: c_int,
             comm: Word,
+            $($request: $type,)?
         ) -> c_int {
-            type Function = unsafe extern "C" fn(*mut c_void, $count, Word, c_int, Word) -> c_int;
+            type Function = unsafe extern "C" fn(
+                *mut c_void, $count, Word, c_int, Word, $($type,)?
+            ) -> c_int;
             static NEXT: Next = Next::new($next);
             // SAFETY: promised by the caller; the handles are those of this library's MPI where it says so.
             unsafe {
                 if !library::is_ours() {
                     tally::count_passed(Reason::OtherLibrary, 0);
-                    return NEXT.require::<Function>()(buffer, count, datatype, root, comm);
+                    return NEXT.require::<Function>()(
+                        buffer, count, datatype, root, comm, $($request,)?
+                    );
                 }
                 let (datatype, comm) = (handle(datatype), handle(comm));
-                process::broadcast(&Call { buffer, count: count.into(), datatype, root, comm })
+                let call = Call { buffer, count: count.into(), datatype, root, comm };
+                $does(&call, $($request,)?)
             }
         }
     };
 }
 
-broadcasts!(MPI_Bcast, c"PMPI_Bcast", c_int);
-broadcasts!(MPI_Bcast_c, c"PMPI_Bcast_c", MPI_Count);
+broadcasts!(MPI_Bcast, c"PMPI_Bcast", c_int, process::broadcast);
+broadcasts!(MPI_Bcast_c, c"PMPI_Bcast_c", MPI_Count, process::broadcast);
+broadcasts!(MPI_Ibcast, c"PMPI_Ibcast", c_int, process::begin, request: *mut MPI_Request);
+broadcasts!(MPI_Ibcast_c, c"PMPI_Ibcast_c", MPI_Count, process::begin, request: *mut MPI_Request);

@@ -1,45 +1,66 @@
 //! The symbols of Fortran that this library has in place of MPI's: those of `mpif.h` and of `use mpi`, by
-//! the names that compilers give them, and Open MPI's of `use mpi_f08`; MPICH's calls `MPI_Bcast`.
+//! the names that compilers give them, and Open MPI's of `use mpi_f08`; MPICH's call the functions of C.
 
-use super::exports::MPI_Bcast;
+use super::exports::{MPI_Bcast, MPI_Ibcast};
 use super::library::{self, FORTRAN_CALLS_C, Next, Word};
 use mpi::ffi;
 use std::ffi::{CStr, c_int, c_void};
 use std::ptr;
 use std::sync::OnceLock;
 
-type Bcast = unsafe extern "C" fn(
-    *mut c_void,
-    *const c_int,
-    *const c_int,
-    *const c_int,
-    *const c_int,
-    *mut c_int,
-);
-
-/// Does what the Fortran function of this name does.
-unsafe fn bcast(
-    next: &Next,
+/// What a function of Fortran is given to broadcast.
+struct Given {
     buffer: *mut c_void,
     count: *const c_int,
     datatype: *const c_int,
     root: *const c_int,
     comm: *const c_int,
     ierror: *mut c_int,
-) {
-    // SAFETY: promised by the caller; a function of this name takes these arguments in every library, and
-    // Fortran's arguments are valid addresses.
-    unsafe {
-        if !library::is_ours() || FORTRAN_CALLS_C {
-            return next.require::<Bcast>()(buffer, count, datatype, root, comm, ierror);
+}
+
+impl Given {
+    /// Calls the function of C.
+    ///
+    /// # Safety
+    /// The arguments are Fortran's, of this library's MPI.
+    unsafe fn call(&self, function: impl FnOnce(*mut c_void, c_int, Word, c_int, Word) -> c_int) {
+        let Given { buffer, count, datatype, root, comm, ierror } = *self;
+        // SAFETY: Fortran's arguments are valid addresses; the last is optional in mpi_f08.
+        unsafe {
+            let buffer = if is_bottom(buffer) { ptr::null_mut() } else { buffer };
+            let datatype = word(ffi::RSMPI_Type_f2c(*datatype));
+            let comm = word(ffi::RSMPI_Comm_f2c(*comm));
+            let code = function(buffer, *count, datatype, *root, comm);
+            if !ierror.is_null() {
+                *ierror = code;
+            }
         }
-        let buffer = if is_bottom(buffer) { ptr::null_mut() } else { buffer };
-        let datatype = word(ffi::RSMPI_Type_f2c(*datatype));
-        let comm = word(ffi::RSMPI_Comm_f2c(*comm));
-        let code = MPI_Bcast(buffer, *count, datatype, *root, comm);
-        // It is optional in mpi_f08.
-        if !ierror.is_null() {
-            *ierror = code;
+    }
+
+    /// `MPI_Bcast`.
+    ///
+    /// # Safety
+    /// As for that function.
+    unsafe fn broadcast(&self) {
+        // SAFETY: promised by the caller.
+        unsafe {
+            self.call(|buffer, count, kind, root, comm| MPI_Bcast(buffer, count, kind, root, comm))
+        }
+    }
+
+    /// `MPI_Ibcast`.
+    ///
+    /// # Safety
+    /// As for that function.
+    unsafe fn begin(&self, request: *mut c_int) {
+        // SAFETY: promised by the caller.
+        unsafe {
+            self.call(|buffer, count, kind, root, comm| {
+                let mut made = ffi::RSMPI_REQUEST_NULL;
+                let code = MPI_Ibcast(buffer, count, kind, root, comm, &mut made);
+                *request = ffi::RSMPI_Request_c2f(made);
+                code
+            });
         }
     }
 }
@@ -64,13 +85,13 @@ fn word<T: Copy>(handle: T) -> Word {
     word
 }
 
-/// A symbol for the name that a compiler gives to `MPI_Bcast`.
+/// A symbol for the name that a compiler gives to a function that broadcasts, or begins to.
 macro_rules! symbol {
-    ($name:ident, $text:literal) => {
+    ($name:ident, $text:literal, $does:ident $(, $request:ident: $type:ty)?) => {
         #[doc = concat!("`", $text, "`, for Fortran.")]
         ///
         /// # Safety
-        /// As for `MPI_Bcast`.
+        /// As for the function of C.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name(
             buffer: *mut c_void,
@@ -78,21 +99,43 @@ macro_rules! symbol {
             datatype: *const c_int,
             root: *const c_int,
             comm: *const c_int,
+            $($request: $type,)?
             ierror: *mut c_int,
         ) {
+            type Function = unsafe extern "C" fn(
+                *mut c_void,
+                *const c_int,
+                *const c_int,
+                *const c_int,
+                *const c_int,
+                $($type,)?
+                *mut c_int,
+            );
             static NEXT: Next =
                 Next::new(match CStr::from_bytes_with_nul(concat!($text, "\0").as_bytes()) {
                     Ok(name) => name,
                     Err(_) => panic!(),
                 });
-            // SAFETY: promised by the caller.
-            unsafe { bcast(&NEXT, buffer, count, datatype, root, comm, ierror) }
+            // SAFETY: promised by the caller; a function of this name takes these arguments in every library.
+            unsafe {
+                if !library::is_ours() || FORTRAN_CALLS_C {
+                    return NEXT.require::<Function>()(
+                        buffer, count, datatype, root, comm, $($request,)? ierror,
+                    );
+                }
+                Given { buffer, count, datatype, root, comm, ierror }.$does($($request)?);
+            }
         }
     };
 }
 
-symbol!(mpi_bcast, "mpi_bcast");
-symbol!(mpi_bcast_, "mpi_bcast_");
-symbol!(mpi_bcast__, "mpi_bcast__");
-symbol!(MPI_BCAST, "MPI_BCAST");
-symbol!(mpi_bcast_f08_, "mpi_bcast_f08_");
+symbol!(mpi_bcast, "mpi_bcast", broadcast);
+symbol!(mpi_bcast_, "mpi_bcast_", broadcast);
+symbol!(mpi_bcast__, "mpi_bcast__", broadcast);
+symbol!(MPI_BCAST, "MPI_BCAST", broadcast);
+symbol!(mpi_bcast_f08_, "mpi_bcast_f08_", broadcast);
+symbol!(mpi_ibcast, "mpi_ibcast", begin, request: *mut c_int);
+symbol!(mpi_ibcast_, "mpi_ibcast_", begin, request: *mut c_int);
+symbol!(mpi_ibcast__, "mpi_ibcast__", begin, request: *mut c_int);
+symbol!(MPI_IBCAST, "MPI_IBCAST", begin, request: *mut c_int);
+symbol!(mpi_ibcast_f08_, "mpi_ibcast_f08_", begin, request: *mut c_int);

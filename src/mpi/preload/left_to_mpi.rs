@@ -1,6 +1,6 @@
-//! Broadcasts that are left to MPI's own functions, and counted: non-blocking and persistent ones.
+//! Broadcasts that are left to MPI's own functions, and counted: persistent ones.
 //!
-//! They go another way than the blocking ones of the same communicator, which is no harm: MPI has all ranks
+//! They go another way than the others of the same communicator, which is no harm: MPI has all ranks
 //! call them in the same order, and while a broadcast waits here, MPI goes on.
 
 use super::call::Call;
@@ -11,9 +11,9 @@ use mpi::ffi::{self, MPI_Count};
 use std::ffi::{c_int, c_void};
 
 /// Counts a call that MPI has taken.
-unsafe fn count(code: c_int, reason: Reason, count: MPI_Count, datatype: Word) -> c_int {
+unsafe fn count(code: c_int, count: MPI_Count, datatype: Word) -> c_int {
     let is_ours = library::is_ours();
-    let reason = if is_ours { reason } else { Reason::OtherLibrary };
+    let reason = if is_ours { Reason::Persistent } else { Reason::OtherLibrary };
     let mut bytes = 0;
     if is_ours && code as u32 == ffi::MPI_SUCCESS {
         // SAFETY: MPI has taken the type, and it is the MPI that this library was built with.
@@ -29,9 +29,9 @@ unsafe fn count(code: c_int, reason: Reason, count: MPI_Count, datatype: Word) -
 /// What a function returns that the program's MPI does not have.
 const MISSING: c_int = ffi::MPI_ERR_OTHER as c_int;
 
-/// A function that starts or prepares a broadcast; one that prepares it takes an info object too.
+/// A function that prepares a broadcast.
 macro_rules! passes_on {
-    ($name:ident, $next:literal, $count:ty, $reason:ident $(, $info:ident: $word:ty)?) => {
+    ($name:ident, $next:literal, $count:ty) => {
         #[doc = concat!("Counts a call of `", stringify!($name), "`, and passes it on.")]
         ///
         /// # Safety
@@ -43,24 +43,28 @@ macro_rules! passes_on {
             datatype: Word,
             root: c_int,
             comm: Word,
-            $($info: $word,)?
+            info: Word,
             request: *mut c_void,
         ) -> c_int {
             type Function = unsafe extern "C" fn(
-                *mut c_void, $count, Word, c_int, Word, $($word,)? *mut c_void,
+                *mut c_void,
+                $count,
+                Word,
+                c_int,
+                Word,
+                Word,
+                *mut c_void,
             ) -> c_int;
             static NEXT: Next = Next::new($next);
             // SAFETY: promised by the caller.
             unsafe {
                 let Some(next) = NEXT.get::<Function>() else { return MISSING };
-                let code = next(buffer, number, datatype, root, comm, $($info,)? request);
-                count(code, Reason::$reason, number.into(), datatype)
+                let code = next(buffer, number, datatype, root, comm, info, request);
+                count(code, number.into(), datatype)
             }
         }
     };
 }
 
-passes_on!(MPI_Ibcast, c"PMPI_Ibcast", c_int, NonBlocking);
-passes_on!(MPI_Ibcast_c, c"PMPI_Ibcast_c", MPI_Count, NonBlocking);
-passes_on!(MPI_Bcast_init, c"PMPI_Bcast_init", c_int, Persistent, info: Word);
-passes_on!(MPI_Bcast_init_c, c"PMPI_Bcast_init_c", MPI_Count, Persistent, info: Word);
+passes_on!(MPI_Bcast_init, c"PMPI_Bcast_init", c_int);
+passes_on!(MPI_Bcast_init_c, c"PMPI_Bcast_init_c", MPI_Count);

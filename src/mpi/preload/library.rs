@@ -51,6 +51,9 @@ impl Family {
 /// Whether MPI's Fortran functions call its C functions, and so come back to this library's.
 pub const FORTRAN_CALLS_C: bool = matches!(BUILT_WITH, Family::Mpich);
 
+/// Whether MPI polls requests that are made so, rather than call what is registered with its progress engine.
+pub const POLLS_REQUESTS: bool = matches!(BUILT_WITH, Family::Mpich);
+
 /// Whether the program's MPI is the one that this library was built with. If not, says so once.
 pub fn is_ours() -> bool {
     static IS_OURS: OnceLock<bool> = OnceLock::new();

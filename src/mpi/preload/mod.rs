@@ -10,14 +10,20 @@
 //! program: a panic in an `extern "C"` function ends the process with its message, which MPI's launcher
 //! takes for the failure that it is.
 
+mod active;
 mod adapter;
+mod busy;
 mod call;
 mod codes;
 mod exports;
 mod fortran;
+mod hook;
+mod in_flight;
 mod left_to_mpi;
 mod library;
 mod process;
+mod promise;
+mod queue;
 mod reason;
 mod retire;
 mod set_up;
@@ -25,4 +31,5 @@ mod settings;
 mod slot;
 mod state;
 mod tally;
+mod threads;
 mod totals;

@@ -5,9 +5,9 @@ use super::call::Call;
 use super::codes::Codes;
 use super::reason::Reason;
 use super::set_up::set_up;
-use super::state::{State, pass};
+use super::state::{State, pass, pass_non_blocking};
 use super::{retire, tally};
-use mpi::ffi::{self, MPI_Comm};
+use mpi::ffi::{self, MPI_Comm, MPI_Request};
 use std::ffi::{c_int, c_void};
 use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -40,35 +40,78 @@ unsafe impl Sync for Process {}
 /// # Safety
 /// As for `MPI_Bcast`, of the MPI that this library was built with.
 pub unsafe fn broadcast(call: &Call) -> c_int {
-    // SAFETY: promised by the caller; MPI is running, or else it is asked for nothing but its own function.
+    // SAFETY: promised by the caller.
+    unsafe {
+        let (process, found) = match find(call.comm) {
+            Found::State(state) => return state.broadcast(call),
+            Found::Pass(reason) => return pass(call, reason),
+            Found::Failed(error) => return fail(call, error.code, &error.to_string()),
+            Found::Undecided(process) => (process, set_up(call.comm)),
+        };
+        let decision = match found {
+            Ok(decision) => decision,
+            Err(error) => return fail(call, process.codes.of(&error), &error.to_string()),
+        };
+        let state = State::new(decision, process.codes, process.alone);
+        match process.attach(call.comm, state) {
+            Ok(state) => state.broadcast(call),
+            Err(error) => fail(call, error.code, &error.to_string()),
+        }
+    }
+}
+
+/// Begins what the program's call asks for, makes its request, and returns what it is to return. As long as
+/// a communicator has had no blocking broadcast, MPI does it: to decide takes all ranks, and this must wait for none.
+///
+/// # Safety
+/// As for `MPI_Ibcast`, of the MPI that this library was built with.
+pub unsafe fn begin(call: &Call, request: *mut MPI_Request) -> c_int {
+    // SAFETY: promised by the caller.
+    unsafe {
+        match find(call.comm) {
+            Found::State(state) => state.begin(call, request),
+            Found::Pass(reason) => pass_non_blocking(call, request, reason),
+            Found::Failed(error) => fail(call, error.code, &error.to_string()),
+            Found::Undecided(_) => pass_non_blocking(call, request, Reason::NonBlocking),
+        }
+    }
+}
+
+/// What there is for a communicator.
+enum Found {
+    State(Arc<State>),
+    /// MPI does its broadcasts.
+    Pass(Reason),
+    /// MPI has failed.
+    Failed(MpiError),
+    /// Its ranks have not decided yet.
+    Undecided(&'static Process),
+}
+
+/// Finds what there is for a communicator.
+///
+/// # Safety
+/// It is one, or null, or MPI is not running.
+unsafe fn find(comm: MPI_Comm) -> Found {
+    // SAFETY: promised by the caller; MPI runs where it is asked for anything else.
     unsafe {
         if !is_running() {
-            tally::count_passed(Reason::NotRunning, 0);
-            return call.pass();
+            return Found::Pass(Reason::NotRunning);
         }
-        if call.comm == ffi::RSMPI_COMM_NULL {
-            return pass(call, Reason::Refused);
+        if comm == ffi::RSMPI_COMM_NULL {
+            return Found::Pass(Reason::Refused);
         }
         let process = match PROCESS.get_or_init(|| Process::new()) {
             Ok(process) => process,
-            Err(error) => return fail(call, error.code, &error.to_string()),
+            Err(error) => return Found::Failed(error.clone()),
         };
-        let state = match process.state_of(call.comm) {
-            Ok(Some(state)) => state,
-            Ok(None) => match why_without_state(call.comm) {
-                Ok(Some(reason)) => return pass(call, reason),
-                Err(error) => return error.code,
-                Ok(None) => match set_up(call.comm) {
-                    Ok(decision) => match process.attach(call.comm, State::new(decision)) {
-                        Ok(state) => state,
-                        Err(error) => return fail(call, error.code, &error.to_string()),
-                    },
-                    Err(error) => return fail(call, process.codes.of(&error), &error.to_string()),
-                },
-            },
-            Err(error) => return error.code,
-        };
-        state.broadcast(call, &process.codes, process.alone)
+        match process.state_of(comm).and_then(|state| match state {
+            Some(state) => Ok(Found::State(state)),
+            None => Ok(why_without_state(comm)?.map_or(Found::Undecided(process), Found::Pass)),
+        }) {
+            Ok(found) => found,
+            Err(error) => Found::Failed(error),
+        }
     }
 }
 
@@ -189,7 +232,8 @@ unsafe extern "C" fn forget(comm: MPI_Comm, _: c_int, value: *mut c_void, _: *mu
     if let Some(Ok(process)) = PROCESS.get() {
         process.states().retain(|(_, other)| *other != comm);
     }
-    state.leave();
+    // SAFETY: a thread of the program's has called MPI, which calls this.
+    unsafe { state.leave() };
     ffi::MPI_SUCCESS as c_int
 }
 

@@ -23,7 +23,7 @@ pub enum Reason {
     Unavailable,
     /// The arguments are ones that MPI refuses.
     Refused,
-    /// `MPI_Ibcast`.
+    /// `MPI_Ibcast` before the communicator's first `MPI_Bcast`, or where MPI has no way to complete its request.
     NonBlocking,
     /// `MPI_Bcast_init`, each call of which is counted as one broadcast.
     Persistent,

@@ -6,10 +6,10 @@
 
 use super::slot::Slot;
 use super::tally;
+use super::threads::without_signals;
 use super::totals;
 use crate::broadcast::{Broadcaster, Error};
-use std::mem::{self, MaybeUninit};
-use std::ptr;
+use std::mem;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
@@ -109,19 +109,5 @@ pub fn wait(meanwhile: impl Fn()) {
     while retiring().is_attended {
         meanwhile();
         thread::sleep(FIRST_LOOK);
-    }
-}
-
-/// Starts threads that no signal is delivered to, so that the program's handlers run where it expects.
-pub fn without_signals<T>(start: impl FnOnce() -> T) -> T {
-    let mut all = MaybeUninit::uninit();
-    let mut before = MaybeUninit::<libc::sigset_t>::uninit();
-    // SAFETY: both sets are written before they are read, and what was masked before is again.
-    unsafe {
-        libc::sigfillset(all.as_mut_ptr());
-        libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), before.as_mut_ptr());
-        let started = start();
-        libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), ptr::null_mut());
-        started
     }
 }

@@ -2,24 +2,32 @@
 
 use super::super::{Error, Link, Member, Way, shared};
 use super::adapter;
+use super::hook;
 use super::reason::Reason;
 use super::settings::{OneNode, Settings};
 use super::slot::Slot;
 use super::tally;
 use crate::bootstrap::{Bootstrap, VoteError, vote};
+use crate::rank::Rank;
 use mpi::ffi::{self, MPI_Comm};
 use std::path::Path;
 
 /// What came out of it.
 pub struct Decision {
     /// Multicast, or why not.
-    pub way: Result<(Member, Slot), Reason>,
+    pub way: Result<Made, Reason>,
+    /// Whether non-blocking ones go that way too.
+    pub has_hooks: bool,
     /// A number that is the same at all ranks, and another for each communicator.
     pub number: u64,
-    /// This rank.
-    pub rank: u32,
-    /// The number of ranks.
-    pub size: u32,
+}
+
+/// What multicast takes.
+pub struct Made {
+    /// Membership, by multicast.
+    pub member: Member,
+    /// The right to it.
+    pub slot: Slot,
 }
 
 /// What a rank says before anything is made.
@@ -29,27 +37,30 @@ struct Ballot {
     wants_statistics: bool,
     one_node: OneNode,
     has_adapter: bool,
+    has_hook: bool,
 }
 
 impl Ballot {
-    fn emit(self) -> [u8; 11] {
-        let mut bytes = [0; 11];
+    fn emit(self) -> [u8; 12] {
+        let mut bytes = [0; 12];
         bytes[..8].copy_from_slice(&self.number.to_be_bytes());
         bytes[8] = self.wants_statistics.into();
         bytes[9] = self.one_node as u8;
         bytes[10] = self.has_adapter.into();
+        bytes[11] = self.has_hook.into();
         bytes
     }
 
     fn parse(bytes: &[u8]) -> Option<Self> {
         let (number, rest) = bytes.split_first_chunk()?;
-        let [wants_statistics, one_node, has_adapter] = *rest else { return None };
+        let [wants_statistics, one_node, has_adapter, has_hook] = *rest else { return None };
         let modes = [OneNode::Auto, OneNode::Use, OneNode::Pass];
         Some(Ballot {
             number: u64::from_be_bytes(*number),
             wants_statistics: wants_statistics != 0,
             one_node: modes.into_iter().find(|mode| *mode as u8 == one_node)?,
             has_adapter: has_adapter != 0,
+            has_hook: has_hook != 0,
         })
     }
 }
@@ -67,10 +78,10 @@ pub unsafe fn set_up(comm: MPI_Comm) -> Result<Decision, Error> {
     let settings = Settings::get();
     let slot = Slot::take(settings.communicators);
     let drawn = tally::draw();
-    let (rank, size) = (link.rank().0, link.size());
-    let undecided = |way| Decision { way, number: drawn, rank, size };
+    let rank = link.rank();
+    let undecided = |way| Decision { way, has_hooks: false, number: drawn };
     let passes = |reason, what: &str| {
-        if rank == 0 {
+        if rank == Rank(0) {
             tally::warn(reason, what);
         }
         undecided(Err(reason))
@@ -80,6 +91,7 @@ pub unsafe fn set_up(comm: MPI_Comm) -> Result<Decision, Error> {
         wants_statistics: tally::is_wanted(),
         one_node: settings.one_node,
         has_adapter: has_adapter(),
+        has_hook: hook::is_there(),
     };
     let outcome = willing(settings, slot.is_some()).map(|()| own.emit());
     let said = match &outcome {
@@ -104,7 +116,8 @@ pub unsafe fn set_up(comm: MPI_Comm) -> Result<Decision, Error> {
         tally::sum_is_wanted();
     }
     let number = ballots[0].number;
-    let decided = |decision: Decision| Ok(Decision { number, ..decision });
+    let has_hooks = ballots.iter().all(|ballot| ballot.has_hook);
+    let decided = |decision: Decision| Ok(Decision { has_hooks, number, ..decision });
     let may_share = match ballots[0].one_node {
         OneNode::Use => false,
         OneNode::Pass => true,
@@ -124,7 +137,7 @@ pub unsafe fn set_up(comm: MPI_Comm) -> Result<Decision, Error> {
         adapter::note(&shared::endpoint(config).usage());
     }
     match (member.way(), slot) {
-        (Way::Multicast(_), Some(slot)) => decided(undecided(Ok((member, slot)))),
+        (Way::Multicast(_), Some(slot)) => decided(undecided(Ok(Made { member, slot }))),
         (Way::Multicast(_), None) => unreachable!("a rank without a slot has said so"),
         (Way::Mpi(why), _) => decided(passes(Reason::Unavailable, why)),
     }
@@ -192,11 +205,16 @@ mod tests {
     #[test]
     fn ballots_are_read_as_they_were_written() {
         for one_node in [OneNode::Auto, OneNode::Use, OneNode::Pass] {
-            let ballot =
-                Ballot { number: 77 << 40, wants_statistics: true, one_node, has_adapter: false };
+            let ballot = Ballot {
+                number: 77 << 40,
+                wants_statistics: true,
+                one_node,
+                has_adapter: false,
+                has_hook: true,
+            };
             assert_eq!(Ballot::parse(&ballot.emit()), Some(ballot));
         }
-        assert_eq!(Ballot::parse(&[0; 10]), None);
+        assert_eq!(Ballot::parse(&[0; 11]), None);
     }
 
     #[test]

@@ -1,182 +1,174 @@
 //! What hangs on a communicator.
 
-use super::super::{Error, Layout, Member, MpiError, Way};
-use super::call::{Call, Refusal};
+use super::active::{Active, Ended, Trouble};
+use super::busy;
+use super::call::Call;
 use super::codes::Codes;
 use super::reason::Reason;
-use super::retire;
 use super::set_up::Decision;
-use super::slot::Slot;
 use super::tally;
-use crate::broadcast::Error::Call as CallError;
-use crate::rank::Rank;
-use mpi::ffi::{self, MPI_Comm};
+use mpi::ffi::{self, MPI_Comm, MPI_Request};
 use std::ffi::c_int;
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+
+const SUCCESS: c_int = ffi::MPI_SUCCESS as c_int;
 
 /// What hangs on a communicator: the way that all its broadcasts take.
 pub struct State {
     /// The same at all ranks, and another for each communicator.
     pub number: u64,
     way: Result<Mutex<Option<Active>>, Reason>,
+    /// Non-blocking broadcasts go the same way.
+    has_hooks: bool,
+    /// Non-blocking broadcasts that have not ended.
+    in_flight: AtomicUsize,
+    codes: Codes,
+    /// A communicator of this process alone whose errors are returned.
+    alone: MPI_Comm,
 }
 
-/// Broadcasts by multicast.
-struct Active {
-    member: Member,
-    slot: Slot,
-    rank: u32,
-    size: u32,
-    /// The code of the first error. After it there are no more broadcasts.
-    failed: Option<c_int>,
-}
-
-// SAFETY: what is not Send in it are handles, which name the same objects in all threads; which of them may
-// call MPI is for the program to keep to, whose calls bring us here.
-unsafe impl Send for Active {}
-
-/// How a broadcast ended that did not succeed.
-enum Trouble {
-    /// MPI is to say what is wrong with the arguments.
-    Refused,
-    /// The error handler is to run with this code.
-    Failed(c_int),
-}
+// SAFETY: handles name the same objects in all threads; which of them may call MPI is for the program to keep to,
+// whose calls bring us here.
+unsafe impl Send for State {}
+// SAFETY: the same, and what changes is behind a lock.
+unsafe impl Sync for State {}
 
 impl State {
-    /// What was decided.
-    pub fn new(decision: Decision) -> Self {
-        let Decision { way, number, rank, size } = decision;
-        let active = |(member, slot)| Active { member, slot, rank, size, failed: None };
-        State { number, way: way.map(|made| Mutex::new(Some(active(made)))) }
+    /// What was decided. `alone` is a communicator of this process alone whose errors are returned.
+    pub fn new(decision: Decision, codes: Codes, alone: MPI_Comm) -> Self {
+        let Decision { way, has_hooks, number } = decision;
+        let way = way.map(|made| Mutex::new(Some(Active::new(made))));
+        State { number, way, has_hooks, in_flight: AtomicUsize::new(0), codes, alone }
     }
 
     /// Broadcasts, and returns what the program's call is to return.
     ///
     /// # Safety
-    /// As for `MPI_Bcast`; `alone` is a communicator of this process alone whose errors are returned.
-    pub unsafe fn broadcast(&self, call: &Call, codes: &Codes, alone: MPI_Comm) -> c_int {
+    /// As for `MPI_Bcast`.
+    pub unsafe fn broadcast(&self, call: &Call) -> c_int {
         let active = match &self.way {
             // SAFETY: promised by the caller.
             Err(reason) => return unsafe { pass(call, *reason) },
             Ok(active) => active,
         };
-        let outcome = {
-            let mut active = active.lock().unwrap_or_else(PoisonError::into_inner);
-            let active = active.as_mut().expect("the communicator was freed during a broadcast");
-            // SAFETY: promised by the caller.
-            unsafe { active.broadcast(call, codes, alone) }
-        };
-        // The lock is free again: an error handler may free the communicator.
         // SAFETY: promised by the caller.
         unsafe {
+            self.finish();
+            let outcome = unwrap(&mut lock(active)).broadcast(call, &self.codes, self.alone);
+            // The lock is free again: an error handler may free the communicator.
             match outcome {
                 Ok(()) => {
                     tally::count_multicast(call.bytes());
-                    ffi::MPI_SUCCESS as c_int
+                    SUCCESS
                 }
-                Err(Trouble::Refused) => {
-                    tally::count_passed(Reason::Refused, 0);
-                    call.pass()
-                }
+                Err(Trouble::Refused) => pass(call, Reason::Refused),
                 Err(Trouble::Failed(code)) => call.raise(code),
             }
         }
     }
 
-    /// Frees everything. Collective.
-    pub fn leave(&self) {
-        let Ok(active) = &self.way else { return };
-        let active = active.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let Some(Active { member, slot, failed, .. }) = active else { return };
-        let (way, link) = member.into_parts();
-        if let Way::Multicast(broadcaster) = way {
-            retire::retire(*broadcaster, slot, failed.is_some());
-        }
-        drop(link);
-    }
-}
-
-impl Active {
-    unsafe fn broadcast(
-        &mut self,
-        call: &Call,
-        codes: &Codes,
-        alone: MPI_Comm,
-    ) -> Result<(), Trouble> {
-        if let Some(code) = self.failed {
-            return Err(Trouble::Failed(code));
-        }
+    /// Begins to broadcast, makes the program's request, and returns what its call is to return.
+    ///
+    /// # Safety
+    /// As for `MPI_Ibcast`.
+    pub unsafe fn begin(self: &Arc<Self>, call: &Call, request: *mut MPI_Request) -> c_int {
+        let active = match &self.way {
+            // SAFETY: promised by the caller.
+            Err(reason) => return unsafe { pass_non_blocking(call, request, *reason) },
+            Ok(_) if !self.has_hooks => {
+                // SAFETY: promised by the caller.
+                return unsafe { pass_non_blocking(call, request, Reason::NonBlocking) };
+            }
+            Ok(active) => active,
+        };
         // SAFETY: promised by the caller.
-        if let Err(refusal) = unsafe { call.check(alone, self.size) } {
-            self.give_up(codes.failed(), &why(refusal));
-            return Err(Trouble::Refused);
-        }
-        // SAFETY: promised by the caller; the arguments are right.
-        let mut outcome = unsafe { self.try_broadcast(call) };
-        if matches!(outcome, Err(Error::Broadcast(CallError(_)))) {
-            // As many are in flight as may be: the others are behind.
-            // SAFETY: the same.
-            outcome = self.flush().and_then(|()| unsafe { self.try_broadcast(call) });
-        }
-        let Err(error) = outcome else { return Ok(()) };
-        let code = codes.of(&error);
-        match &error {
-            Error::Mpi(_) | Error::TooLong | Error::Broadcast(CallError(_)) => {
-                // The others know nothing of it.
-                self.give_up(code, &error.to_string());
-            }
-            Error::Broadcast(_) => self.fail(code, &error.to_string()),
-        }
-        Err(Trouble::Failed(code))
-    }
-
-    fn flush(&mut self) -> Result<(), Error> {
-        match self.member.way_mut() {
-            Way::Multicast(broadcaster) => Ok(broadcaster.flush()?),
-            Way::Mpi(_) => Ok(()),
-        }
-    }
-
-    unsafe fn try_broadcast(&mut self, call: &Call) -> Result<(), Error> {
-        let count = usize::try_from(call.count).map_err(|_| Error::TooLong)?;
-        // SAFETY: the type is committed, and the buffer is as the caller promised.
         unsafe {
-            let layout = Layout::new(call.datatype, count)?;
-            let len = layout.message_len().ok_or(Error::TooLong)?;
-            if call.buffer.is_null() && layout.is_contiguous() && len > 0 {
-                let code = ffi::MPI_ERR_BUFFER as c_int;
-                return Err(MpiError { call: "MPI_Bcast", code }.into());
+            let mut held = lock(active);
+            let outcome = unwrap(&mut held).begin(call, request, &self.codes, self.alone);
+            if outcome.is_ok() {
+                self.in_flight.fetch_add(1, Ordering::AcqRel);
             }
-            self.member.broadcast(Rank(call.root as u32), call.buffer, &layout, call.comm)
+            drop(held);
+            match outcome {
+                Ok(()) => {
+                    busy::add(self);
+                    SUCCESS
+                }
+                Err(Trouble::Refused) => pass_non_blocking(call, request, Reason::Refused),
+                Err(Trouble::Failed(code)) => call.raise(code),
+            }
         }
     }
 
-    /// Ends it, and has the other ranks get an error rather than wait.
-    fn give_up(&mut self, code: c_int, why: &str) {
-        if let Way::Multicast(broadcaster) = self.member.way_mut() {
-            broadcaster.abort(why);
-        }
-        self.fail(code, why);
+    /// Non-blocking broadcasts that have not ended.
+    pub fn in_flight(&self) -> usize {
+        self.in_flight.load(Ordering::Acquire)
     }
 
-    fn fail(&mut self, code: c_int, why: &str) {
-        self.failed = Some(code);
-        let Active { rank, size, .. } = self;
-        tally::say(&format!("rank {rank} of {size}: MPI_Bcast failed: {why}"));
+    /// Brings what is in flight forward, and returns how many requests are complete now. Does nothing while
+    /// another thread does.
+    ///
+    /// # Safety
+    /// MPI runs, and the calling thread may call it.
+    pub unsafe fn advance(&self) -> c_int {
+        let Some(mut held) = self.try_lock() else { return 0 };
+        let Some(active) = &mut *held else { return 0 };
+        // SAFETY: promised by the caller; each request is completed once.
+        unsafe {
+            let Ended { complete, lost } = active.advance(&self.codes);
+            let failed = active.failed().unwrap_or(SUCCESS);
+            drop(held);
+            let ended = complete.len() + lost.len();
+            complete.into_iter().for_each(|promise| promise.complete(SUCCESS));
+            lost.into_iter().for_each(|promise| promise.complete(failed));
+            self.in_flight.fetch_sub(ended, Ordering::AcqRel);
+            ended as c_int
+        }
+    }
+
+    /// Serves the other ranks, without a call of MPI.
+    pub fn serve(&self) {
+        if let Some(active) = self.try_lock().as_deref_mut().and_then(Option::as_mut) {
+            active.serve();
+        }
+    }
+
+    /// Frees everything. Collective.
+    ///
+    /// # Safety
+    /// MPI runs, and the calling thread may call it.
+    pub unsafe fn leave(&self) {
+        let Ok(active) = &self.way else { return };
+        // SAFETY: promised by the caller.
+        unsafe { self.finish() };
+        let active = lock(active).take();
+        if let Some(active) = active {
+            active.leave();
+        }
+    }
+
+    /// Returns when nothing is in flight. The lock is free in between, so that other threads' requests are completed.
+    unsafe fn finish(&self) {
+        // SAFETY: promised by the caller.
+        unsafe { busy::until(|| self.in_flight() == 0, self.alone) };
+    }
+
+    fn try_lock(&self) -> Option<MutexGuard<'_, Option<Active>>> {
+        match self.way.as_ref().ok()?.try_lock() {
+            Ok(held) => Some(held),
+            Err(TryLockError::Poisoned(held)) => Some(held.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
     }
 }
 
-fn why(refusal: Refusal) -> String {
-    match refusal {
-        Refusal::Root(root) => format!("called MPI_Bcast with root {root}"),
-        Refusal::Arguments(code) => {
-            let mut class = code;
-            // SAFETY: MPI has given the code. The class has a shorter text, which fits into a notice.
-            unsafe { ffi::PMPI_Error_class(code, &mut class) };
-            MpiError { call: "called MPI_Bcast wrongly", code: class }.to_string()
-        }
-    }
+fn lock(active: &Mutex<Option<Active>>) -> MutexGuard<'_, Option<Active>> {
+    active.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn unwrap(held: &mut Option<Active>) -> &mut Active {
+    held.as_mut().expect("the communicator was freed during a broadcast")
 }
 
 /// Has MPI's own function do it, and counts why.
@@ -184,11 +176,23 @@ fn why(refusal: Refusal) -> String {
 /// # Safety
 /// As for `MPI_Bcast`.
 pub unsafe fn pass(call: &Call, reason: Reason) -> c_int {
-    // SAFETY: promised by the caller; where MPI has taken the arguments, the type is one.
-    unsafe {
-        let code = call.pass();
-        let bytes = if code as u32 == ffi::MPI_SUCCESS { call.bytes() } else { 0 };
-        tally::count_passed(reason, bytes);
-        code
-    }
+    // SAFETY: promised by the caller.
+    unsafe { count(call, call.pass(), reason) }
+}
+
+/// Has MPI's own function begin it, and counts why.
+///
+/// # Safety
+/// As for `MPI_Ibcast`.
+pub unsafe fn pass_non_blocking(call: &Call, request: *mut MPI_Request, reason: Reason) -> c_int {
+    // SAFETY: promised by the caller.
+    unsafe { count(call, call.pass_non_blocking(request), reason) }
+}
+
+/// Counts what MPI's own function has done.
+unsafe fn count(call: &Call, code: c_int, reason: Reason) -> c_int {
+    // SAFETY: where MPI has taken the arguments, the type is one.
+    let bytes = if code == SUCCESS { unsafe { call.bytes() } } else { 0 };
+    tally::count_passed(reason, bytes);
+    code
 }
