@@ -95,7 +95,7 @@ fn a_file_comes_to_every_rank() {
         let folder = std::env::temp_dir().join(format!("verbcast-model-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
         let [from, to] = ["model.bin", "copy.{rank}"].map(|name| folder.join(name));
-        for len in [0, 1, 1 << 20, 3_000_001] {
+        for len in [0, 3_000_001] {
             let bytes: Vec<u8> = (0..len).map(|at| (at * 31 + at / 251) as u8).collect();
             fs::write(&from, &bytes).unwrap();
             let mut command = launcher(mpi, 4);

@@ -29,6 +29,12 @@ fn many_communicators() {
 }
 
 #[test]
+#[ignore = "takes long where the machine is emulated"]
+fn sixteen_ranks() {
+    preload::scenarios::sixteen_ranks(Mpi::Open);
+}
+
+#[test]
 fn a_root_that_runs_ahead() {
     preload::scenarios::ahead(Mpi::Open);
 }

@@ -5,16 +5,24 @@ enum { MISTAKES = 7 };
 static unsigned char buffer[100000];
 static int rank, size;
 
-static int call(int mistake, MPI_Comm comm, MPI_Datatype uncommitted) {
+typedef int Broadcast(void *, int, MPI_Datatype, int, MPI_Comm);
+
+static int begin_and_wait(void *buffer, int count, MPI_Datatype type, int root, MPI_Comm comm) {
+    MPI_Request request;
+    int code = MPI_Ibcast(buffer, count, type, root, comm, &request);
+    return code == MPI_SUCCESS ? MPI_Wait(&request, MPI_STATUS_IGNORE) : code;
+}
+
+static int call(Broadcast *broadcast, int mistake, MPI_Comm comm, MPI_Datatype uncommitted) {
     switch (mistake) {
-    case 1: return MPI_Bcast(buffer, -1, MPI_INT, 0, comm);
-    case 2: return MPI_Bcast(buffer, 10, MPI_DATATYPE_NULL, 0, comm);
-    case 3: return MPI_Bcast(buffer, 10, uncommitted, 0, comm);
-    case 4: return MPI_Bcast(buffer, 10, MPI_INT, size, comm);
-    case 5: return MPI_Bcast(buffer, 9, MPI_INT, 0, comm);
-    case 6: return MPI_Bcast(buffer, 10, MPI_INT, 1, comm);
-    case 7: return MPI_Bcast(buffer, 0, MPI_INT, 0, comm);
-    default: return MPI_Bcast(buffer, 10, MPI_INT, 0, comm);
+    case 1: return broadcast(buffer, -1, MPI_INT, 0, comm);
+    case 2: return broadcast(buffer, 10, MPI_DATATYPE_NULL, 0, comm);
+    case 3: return broadcast(buffer, 10, uncommitted, 0, comm);
+    case 4: return broadcast(buffer, 10, MPI_INT, size, comm);
+    case 5: return broadcast(buffer, 9, MPI_INT, 0, comm);
+    case 6: return broadcast(buffer, 10, MPI_INT, 1, comm);
+    case 7: return broadcast(buffer, 0, MPI_INT, 0, comm);
+    default: return broadcast(buffer, 10, MPI_INT, 0, comm);
     }
 }
 
@@ -26,7 +34,7 @@ static const char *name_of(int class) {
                                        : "another";
 }
 
-static void make(int mistake) {
+static void make(const char *name, Broadcast *broadcast, int mistake) {
     int code = MPI_SUCCESS, class = 0, len, classes[64];
     char text[MPI_MAX_ERROR_STRING];
     MPI_Comm comm;
@@ -39,16 +47,16 @@ static void make(int mistake) {
     MPI_Barrier(MPI_COMM_WORLD);
     // Those that go ahead are told by a later broadcast.
     for (int time = 0; time < 1000 && code == MPI_SUCCESS; time++)
-        code = call(rank == 2 && time == 1 ? mistake : 0, comm, uncommitted);
+        code = call(broadcast, rank == 2 && time == 1 ? mistake : 0, comm, uncommitted);
     require(code != MPI_SUCCESS, "every rank is told");
     require(MPI_Error_class(code, &class) == MPI_SUCCESS, "the error has a class");
     require(MPI_Error_string(code, text, &len) == MPI_SUCCESS && len > 0, "the error has a text");
-    require(MPI_Bcast(buffer, 10, MPI_INT, 0, comm) != MPI_SUCCESS, "the communicator stays in error");
+    require(broadcast(buffer, 10, MPI_INT, 0, comm) != MPI_SUCCESS, "the communicator stays in error");
     MPI_Type_free(&uncommitted);
     MPI_Comm_free(&comm);
     MPI_Gather(&class, 1, MPI_INT, classes, 1, MPI_INT, 0, MPI_COMM_WORLD);
     for (int other = 0; rank == 0 && other < size; other++)
-        printf("mistake %d: rank %d: class %s\n", mistake, other, name_of(classes[other]));
+        printf("%s: mistake %d: rank %d: class %s\n", name, mistake, other, name_of(classes[other]));
     int value = rank;
     MPI_Bcast(&value, 1, MPI_INT, 3, MPI_COMM_WORLD);
     require(value == 3, "another communicator goes on");
@@ -59,8 +67,12 @@ int main(int argc, char **argv) {
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     require(size >= 4 && size <= 64, "there are 4 to 64 ranks");
-    for (int mistake = 1; mistake <= MISTAKES; mistake++)
-        make(mistake);
+    // What a wait tells comes by way of this one.
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    for (int mistake = 1; mistake <= MISTAKES; mistake++) {
+        make("MPI_Bcast", MPI_Bcast, mistake);
+        make("MPI_Ibcast", begin_and_wait, mistake);
+    }
     MPI_Finalize();
     return 0;
 }

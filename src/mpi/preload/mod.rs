@@ -6,6 +6,9 @@
 //! there is once in a process; when a communicator is freed, or MPI is finalised, its broadcaster is
 //! `retire`d. `tally` counts all ways for `VERBCAST_STATS`.
 //!
+//! A non-blocking broadcast is `in_flight`, in the `queue` of its communicator, which is then `busy`; its request is
+//! a `promise`, and the `hook` has MPI bring it forward while the program waits.
+//!
 //! Only `PMPI_` functions are called in here, so that nothing comes back in. No function unwinds into the
 //! program: a panic in an `extern "C"` function ends the process with its message, which MPI's launcher
 //! takes for the failure that it is.
