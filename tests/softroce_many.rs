@@ -10,10 +10,12 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 use verbcast::bootstrap::Bootstrap;
 use verbcast::broadcast::{Broadcaster, Config, Endpoint, Usage};
+use verbcast::protocol::Room;
 use verbcast::rank::Rank;
 use verbcast::rdma::{self, RdmaTransport, Settings};
 use verbcast::time::Clock;
 use verbcast::transport::{Arrival, Park, Transport};
+use verbcast::wire::HEADER_LEN;
 
 /// Ranks, and communicators that each of them is in.
 const SOME: (u32, usize) = (8, 40);
@@ -350,4 +352,28 @@ fn ranks_with_the_same_endpoint_are_refused() {
     for error in errors {
         assert!(error.contains("rank 1") && error.contains("same endpoint"), "{error}");
     }
+}
+
+#[test]
+fn datagrams_on_their_way_outlive_their_communicator() {
+    let Some(devices) = ranks::devices() else { return };
+    let config = config(&devices, None);
+    let meetings: Vec<_> = (0..8).map(|_| Meeting::new(&[0, 1])).collect();
+    ranks::run(2, |world| {
+        let me = world.rank();
+        let endpoint = Endpoint::new(&config.settings);
+        let mut lasting = Broadcaster::new_on(&endpoint, world, &config).unwrap();
+        for (round, meeting) in meetings.iter().enumerate() {
+            let mut bootstrap = meeting.bootstrap(me).unwrap();
+            let made = rdma::establish_on(&mut bootstrap, &endpoint, &config.settings, &[]);
+            let mut brief = made.unwrap().0;
+            // The group's address handle is given up while the device has yet to look it up.
+            while brief.multicast_room() > 0 {
+                brief.multicast(&[0; HEADER_LEN], &[0; 1000]).unwrap();
+            }
+            drop(brief);
+            broadcast(&mut lasting, 0, round);
+        }
+        lasting.close().unwrap();
+    });
 }

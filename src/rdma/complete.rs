@@ -19,8 +19,18 @@ use crate::verbs::{Outcome, Slot};
 use crate::wire::{HEADER_LEN, Header, Key, Kind, Packet, key_of, peek};
 
 impl Endpoint {
-    /// Takes completions on behalf of a channel; whether there were any.
+    /// Takes completions on behalf of a channel; whether there were any. Once the device has failed, it has for
+    /// all channels.
     pub fn pull(&mut self, by: ChannelId, now: Instant) -> Result<bool, TransportError> {
+        if let Some(error) = &self.broken {
+            return Err(error.clone());
+        }
+        let pulled = self.try_pull(by, now);
+        self.broken = pulled.as_ref().err().cloned();
+        pulled
+    }
+
+    fn try_pull(&mut self, by: ChannelId, now: Instant) -> Result<bool, TransportError> {
         let mut batch = std::mem::take(&mut self.batch);
         let any = self.cq.poll(|completion| batch.push(completion)).map_err(failed)?;
         for completion in batch.drain(..) {

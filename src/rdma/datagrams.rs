@@ -2,6 +2,7 @@
 
 use super::channel::ChannelId;
 use super::group::Group;
+use super::leaving::Leaving;
 use super::prediction::{Prediction, Stream};
 use super::process::ProcessId;
 use super::settings::{GRH_LEN, RESERVED_SLOTS, Settings};
@@ -35,6 +36,7 @@ pub(super) struct Datagrams {
     receives_into: Vec<Option<Place>>,
     /// Memory of messages that posted sends use, by slot.
     sends_from: Vec<Option<Arc<Lease>>>,
+    leaving: Leaving<Arc<Group>>,
     pub prediction: Prediction,
     /// Receives to be posted when the flush under way has ended.
     idle: Option<Vec<Slot>>,
@@ -86,6 +88,7 @@ impl Datagrams {
             ring_room: settings.ring_depth as usize,
             receives_into: (0..settings.receive_depth).map(|_| None).collect(),
             sends_from: vec![None; settings.send_depth as usize],
+            leaving: Leaving::default(),
             prediction: Prediction::new(settings.receive_depth),
             idle: None,
             port,
@@ -157,12 +160,14 @@ impl Datagrams {
     ) -> Result<()> {
         let id = Work::RingMulticast(channel, slot).id();
         self.qp.send_datagram_from(span, id, &group.handle, (MULTICAST_QPN, self.qkey))?;
+        self.leaving.post();
         self.ring_room -= 1;
         Ok(())
     }
 
     /// A send from a ring has ended.
     pub fn ring_sent(&mut self) {
+        self.leaving.end();
         self.ring_room += 1;
     }
 
@@ -179,6 +184,7 @@ impl Datagrams {
         let (id, to) = (Work::DatagramSend(index).id(), (MULTICAST_QPN, self.qkey));
         let Tail { lease, range } = tail;
         self.qp.send_datagram_with(head, (&lease, range), id, &group.handle, to)?;
+        self.leaving.post();
         self.sends_from[index as usize] = Some(lease);
         Ok(true)
     }
@@ -194,6 +200,7 @@ impl Datagrams {
         let (slot, len) = fill(&mut self.sends, slot, header, payload);
         let id = Work::DatagramSend(slot.index()).id();
         self.qp.send_datagram(slot, len, id, &group.handle, (MULTICAST_QPN, self.qkey))?;
+        self.leaving.post();
         Ok(true)
     }
 
@@ -217,7 +224,13 @@ impl Datagrams {
         let (slot, len) = fill(&mut self.sends, slot, header, payload);
         let id = Work::DatagramSend(slot.index()).id();
         self.qp.send_datagram(slot, len, id, handle, (qpn, self.qkey))?;
+        self.leaving.post();
         Ok(true)
+    }
+
+    /// Gives a group up, for this user of it.
+    pub fn leave(&mut self, group: Arc<Group>) {
+        self.leaving.add(group);
     }
 
     /// A send has ended.
@@ -225,6 +238,7 @@ impl Datagrams {
     /// # Safety
     /// A completion of the slot's send was polled, and this is the first time that it is told.
     pub unsafe fn sent(&mut self, slot: u32) {
+        self.leaving.end();
         if let Some(lease) = self.sends_from[slot as usize].take() {
             // SAFETY: promised by the caller.
             unsafe { lease.completed() };

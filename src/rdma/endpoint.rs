@@ -61,6 +61,8 @@ pub(super) struct Endpoint {
     pub is_shared: bool,
     /// Somebody panicked while nobody else could have it.
     pub is_poisoned: bool,
+    /// How the device has failed.
+    pub broken: Option<TransportError>,
     /// Packets wait for their communicator in buffers of the endpoint.
     pub has_slots: bool,
     /// What other processes are to be asked or answered.
@@ -110,6 +112,7 @@ impl Endpoint {
             foreign: 0,
             is_shared: false,
             is_poisoned: false,
+            broken: None,
             has_slots: false,
             inquiries: VecDeque::new(),
             groups: Vec::new(),

@@ -208,7 +208,7 @@ fn gather(
     match try_gather(bootstrap, transport, groups, settings) {
         Ok(()) => Ok(true),
         Err(error @ VoteError::Refused(_)) if settings.multicast == Multicast::Prefer => {
-            transport.group = None;
+            transport.leave_group();
             let reset = transport.endpoint.hold().set_qkey(DEFAULT_QKEY);
             let reset = reset.map(|()| [].as_slice());
             vote(bootstrap, reset.as_deref().map_err(String::as_str))?;
@@ -228,7 +228,7 @@ fn try_gather(
     settings: &Settings,
 ) -> Result<(), VoteError> {
     for (draw, address) in groups.iter().enumerate() {
-        transport.group = None;
+        transport.leave_group();
         let joined = join(transport, *address, settings.timeout);
         vote(bootstrap, joined.as_ref().map(|()| [].as_slice()).map_err(String::as_str))?;
         // A group that is shared is the only one here.

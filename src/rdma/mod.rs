@@ -47,6 +47,7 @@ mod handshake;
 mod inquiry;
 mod introduction;
 mod landing;
+mod leaving;
 mod lend;
 mod loans;
 mod memory;

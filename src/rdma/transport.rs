@@ -430,6 +430,15 @@ impl RdmaTransport {
     }
 }
 
+impl RdmaTransport {
+    /// Leaves the group, if it is in one.
+    pub(super) fn leave_group(&mut self) {
+        if let Some(group) = self.group.take() {
+            self.endpoint.hold().datagrams.leave(group);
+        }
+    }
+}
+
 impl Drop for RdmaTransport {
     fn drop(&mut self) {
         if let Access::Own(_) = self.endpoint {
@@ -439,6 +448,7 @@ impl Drop for RdmaTransport {
         for op in self.loans.by_op.keys().copied().collect::<Vec<_>>() {
             self.reclaim(op);
         }
+        self.leave_group();
         let memory = self.memory.keep();
         let mut endpoint = self.endpoint.hold();
         for parcel in self.shelf.drain() {
