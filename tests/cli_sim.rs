@@ -205,7 +205,7 @@ fn a_wrong_command_line_is_explained() {
         ("--delay 0.1", "expected SHARE:MICROSECONDS"),
         ("--burst 0.1", "expected BEGINS:ENDS"),
         ("--root 3", "expected fixed:N or rotate"),
-        ("--ranks 8 --root fixed:8", "--root fixed:8: there is no such rank among --ranks 8"),
+        ("--ranks 8 --root fixed:8", "--root fixed:8: there is no such rank among 8 ranks"),
         ("--option speed=11", "there is no option \"speed\"; there are in-flight"),
         ("--option window", "expected NAME=VALUE"),
         ("--option sync=often", "sync=often: expected none, random"),

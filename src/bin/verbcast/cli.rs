@@ -1,11 +1,10 @@
 //! What can be said on the command line.
 
 use crate::sim;
+use crate::transport_args::TransportArgs;
 use crate::units;
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
-use std::time::Duration;
-use verbcast::transport::Faults;
 
 /// Reliable broadcast over InfiniBand hardware multicast.
 #[derive(Parser)]
@@ -44,22 +43,8 @@ pub struct CopyArgs {
     /// Where every other rank writes it; {rank} stands for the rank's number. An existing file is
     /// replaced once all ranks have the whole file
     pub dst: String,
-    /// Start this many processes (ranks) on this host, 2 to 512. Without it, this process is one
-    /// rank of a job, as VERBCAST_RANK, Open MPI, PMI or Slurm say in the environment
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=512))]
-    pub ranks: Option<u32>,
-    /// Use these RDMA devices, separated by commas; rank R uses the R-th of them, in turn
-    /// [default: the first usable one]
-    #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
-    pub device: Vec<String>,
-    /// Lose, duplicate or reorder arriving packets on purpose, to see the repair at work, for
-    /// example loss=0.05,dup=0.01,reorder=0.05,seed=7 (shares from 0 to 1) [default: no faults]
-    #[arg(long, value_name = "SPEC")]
-    pub fault: Option<Faults>,
-    /// Give up when a rank cannot be reached for this many seconds
-    /// [default: VERBCAST_TIMEOUT, or 30]
-    #[arg(long, value_name = "SECONDS", value_parser = units::parse_seconds)]
-    pub timeout: Option<Duration>,
+    #[command(flatten)]
+    pub transport: TransportArgs,
     /// Bytes per broadcast, 1 to 1G, with K, M or G for 1024, 1024² or 1024³ bytes; rank 0 decides
     #[arg(long, value_name = "SIZE", default_value = "1M", value_parser = units::parse_chunk)]
     pub chunk: u64,

@@ -7,7 +7,10 @@ mod copy;
 mod failure;
 mod info;
 mod launch;
+mod progress;
+mod root;
 mod sim;
+mod transport_args;
 mod units;
 
 use clap::Parser;

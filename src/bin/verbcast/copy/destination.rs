@@ -1,6 +1,6 @@
 //! The file that a rank writes: under a temporary name until all ranks have everything.
 
-use super::cleanup::Cleanup;
+use crate::launch::cleanup::Cleanup;
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, Write};

@@ -1,14 +1,13 @@
 //! What the ranks agree on before any data flows.
 
-use super::decide::{blame, decide};
 use super::destination::Destination;
 use super::source::Source;
 use crate::launch;
-use crate::units::{MAX_CHUNK, hex};
+use crate::launch::decide::{blame, decide};
+use crate::units::MAX_CHUNK;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::Read;
 use verbcast::bootstrap::{Bootstrap, name_ranks};
 use verbcast::rank::Rank;
 
@@ -81,17 +80,8 @@ fn encode(value: &impl Serialize) -> Result<Vec<u8>, String> {
 fn job_name() -> Result<String, String> {
     match launch::child_job_name() {
         Some(name) => Ok(name),
-        None => random_name(),
+        None => launch::random_name(),
     }
-}
-
-/// Sixteen hexadecimal digits that nobody else has.
-pub fn random_name() -> Result<String, String> {
-    let mut bytes = [0; 8];
-    fs::File::open("/dev/urandom")
-        .and_then(|mut random| random.read_exact(&mut bytes))
-        .map_err(|error| format!("cannot read /dev/urandom: {error}"))?;
-    Ok(hex(&bytes))
 }
 
 /// Something that differs between hosts.

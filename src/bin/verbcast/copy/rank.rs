@@ -1,7 +1,5 @@
 //! One rank of a copy, from the rendezvous to the renamed file.
 
-use super::cleanup::Cleanup;
-use super::decide::{blame, decide};
 use super::destination::{Destination, Partial};
 use super::plan;
 use super::progress::Progress;
@@ -9,6 +7,8 @@ use super::report::{RankReport, Summary};
 use super::source::Source;
 use super::transfer::{self, End, Trouble};
 use crate::cli::CopyArgs;
+use crate::launch::cleanup::Cleanup;
+use crate::launch::decide::{blame, decide};
 use crate::units::hex;
 use std::time::Instant;
 use verbcast::bootstrap::{Environment, Star};

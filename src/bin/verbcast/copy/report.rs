@@ -7,22 +7,6 @@ use serde::{Deserialize, Serialize};
 use std::fmt::Write;
 use verbcast::driver::Statistics;
 
-/// What a rank tells the launcher, as one line of JSON.
-#[derive(Serialize, Deserialize)]
-pub enum Report {
-    /// It has the file; rank 0 sums up.
-    Done(Option<Box<Summary>>),
-    /// It does not have the file.
-    Failed(String),
-}
-
-impl Report {
-    pub fn send(&self) -> Result<(), Failure> {
-        let line = serde_json::to_string(self).map_err(Failure::new)?;
-        crate::print(&(line + "\n"))
-    }
-}
-
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RankReport {
     pub rank: u32,

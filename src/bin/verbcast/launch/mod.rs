@@ -1,15 +1,21 @@
-//! Starts the ranks of a copy on this host and watches over them.
+//! The ranks of a job: started on this host and watched over, or started by somebody else.
 
 mod child;
+pub mod cleanup;
+pub mod decide;
+mod rank;
 mod verdict;
+mod word;
 
-use crate::cli::CopyArgs;
-use crate::copy::destination::Destination;
-use crate::copy::plan::random_name;
 use crate::failure::Failure;
+use crate::units::hex;
 use child::Child;
+use cleanup::Cleanup;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use std::fs::{self, DirBuilder};
+use std::fs::{self, DirBuilder, File};
+use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
@@ -17,6 +23,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
+use verbcast::bootstrap::Environment;
 use verbcast::rank::Rank;
 
 /// Set in the ranks that a launcher has started: the job's name.
@@ -40,51 +47,85 @@ pub fn child_job_name() -> Option<String> {
     std::env::var(JOB_VARIABLE).ok()
 }
 
-pub fn run(
-    args: &CopyArgs,
-    ranks: u32,
-    destination: &Destination,
-    timeout: Duration,
-) -> Result<(), Failure> {
-    let asked = Arc::new(AtomicUsize::new(0));
-    for signal in [SIGINT, SIGTERM, SIGHUP] {
-        signal_hook::flag::register_usize(signal, Arc::clone(&asked), signal as usize)
-            .map_err(|error| Failure::new(format!("cannot watch signals: {error}")))?;
+/// The ranks of a job.
+pub struct Job<'a> {
+    /// Ranks to start on this host; none: this process is one that somebody else has started.
+    pub ranks: Option<u32>,
+    pub timeout: Duration,
+    /// What is said where a signal ends the job.
+    pub interrupted: &'a str,
+}
+
+impl Job<'_> {
+    /// Whether this process is to start the ranks, rather than being one.
+    pub fn is_launcher(&self) -> bool {
+        self.ranks.is_some() && !is_child()
     }
-    let job = random_name().map_err(Failure::new)?;
-    let folder = Folder::create(&job)?;
-    let mut children = Vec::new();
-    let mut failure = None;
-    for rank in (0..ranks).map(Rank) {
-        match Child::start(rank, ranks, &job, &folder.0.join("s")) {
-            Ok(child) => children.push(child),
-            Err(error) => {
-                failure = Some(Failure::new(format!("cannot start {rank}: {error}")));
-                break;
-            }
+
+    /// Has every rank do `work`, whose outcome at rank 0 is the job's. Returns it in the process that
+    /// tells the user: the launcher, or rank 0 where somebody else has started the ranks. `forget`
+    /// removes what ranks of the job of that name may have left behind, if they were killed.
+    pub fn run<T: Serialize + DeserializeOwned>(
+        &self,
+        forget: impl FnOnce(&str),
+        work: impl FnOnce(&Environment, &Cleanup) -> Result<Option<T>, String>,
+    ) -> Result<Option<T>, Failure> {
+        match self.ranks {
+            Some(ranks) if !is_child() => self.start(ranks, forget).map(Some),
+            _ => rank::run(work),
         }
     }
-    let signal = match failure {
-        Some(_) => None,
-        None => watch(&mut children, &asked, timeout + GRACE),
-    };
-    if failure.is_some() || signal.is_some() {
-        end(&mut children);
+
+    fn start<T: DeserializeOwned>(
+        &self,
+        ranks: u32,
+        forget: impl FnOnce(&str),
+    ) -> Result<T, Failure> {
+        let asked = Arc::new(AtomicUsize::new(0));
+        for signal in [SIGINT, SIGTERM, SIGHUP] {
+            signal_hook::flag::register_usize(signal, Arc::clone(&asked), signal as usize)
+                .map_err(|error| Failure::new(format!("cannot watch signals: {error}")))?;
+        }
+        let job = random_name().map_err(Failure::new)?;
+        let folder = Folder::create(&job)?;
+        let mut children = Vec::new();
+        let mut failure = None;
+        for rank in (0..ranks).map(Rank) {
+            match Child::start(rank, ranks, &job, &folder.0.join("s")) {
+                Ok(child) => children.push(child),
+                Err(error) => {
+                    failure = Some(Failure::new(format!("cannot start {rank}: {error}")));
+                    break;
+                }
+            }
+        }
+        let signal = match failure {
+            Some(_) => None,
+            None => watch(&mut children, &asked, self.timeout + GRACE),
+        };
+        if failure.is_some() || signal.is_some() {
+            end(&mut children);
+        }
+        let outcomes: Vec<_> = children.into_iter().map(Child::finish).collect();
+        forget(&job);
+        drop(folder);
+        match (failure, signal) {
+            (Some(failure), _) => Err(failure),
+            (None, Some(signal)) => {
+                Err(Failure { messages: vec![self.interrupted.to_owned()], status: 128 + signal })
+            }
+            (None, None) => verdict::judge(outcomes),
+        }
     }
-    let outcomes: Vec<_> = children.into_iter().map(Child::finish).collect();
-    for rank in (1..ranks).map(Rank) {
-        // A rank that ended by itself has removed or renamed it.
-        let _ = fs::remove_file(destination.temporary(rank, &job));
-    }
-    drop(folder);
-    match (failure, signal) {
-        (Some(failure), _) => Err(failure),
-        (None, Some(signal)) => Err(Failure {
-            messages: vec!["interrupted; the partial files were removed".to_owned()],
-            status: 128 + signal,
-        }),
-        (None, None) => verdict::judge(outcomes)?.print(args.json),
-    }
+}
+
+/// Sixteen hexadecimal digits that nobody else has.
+pub fn random_name() -> Result<String, String> {
+    let mut bytes = [0; 8];
+    File::open("/dev/urandom")
+        .and_then(|mut random| random.read_exact(&mut bytes))
+        .map_err(|error| format!("cannot read /dev/urandom: {error}"))?;
+    Ok(hex(&bytes))
 }
 
 /// Waits until every rank has ended. From the first end on, the others have `patience`. Returns

@@ -1,8 +1,9 @@
 //! What became of all ranks, in as few words as possible.
 
 use super::child::Outcome;
-use crate::copy::report::{Report, Summary};
+use super::word::Word;
 use crate::failure::Failure;
+use serde::de::DeserializeOwned;
 use std::io::Write;
 use std::os::unix::process::ExitStatusExt;
 use verbcast::bootstrap::name_ranks;
@@ -11,8 +12,8 @@ use verbcast::rank::Rank;
 /// A message and the ranks that say it.
 type Said = (String, Vec<Rank>);
 
-/// The summary, if every rank has succeeded.
-pub fn judge(outcomes: Vec<Outcome>) -> Result<Box<Summary>, Failure> {
+/// What rank 0 has to say, if every rank has succeeded.
+pub fn judge<T: DeserializeOwned>(outcomes: Vec<Outcome>) -> Result<T, Failure> {
     let mut complaints = Vec::new();
     let mut deaths = Vec::new();
     let mut reports = Vec::new();
@@ -24,8 +25,8 @@ pub fn judge(outcomes: Vec<Outcome>) -> Result<Box<Summary>, Failure> {
         }
         let succeeded = outcome.status.is_some_and(|status| status.success());
         match serde_json::from_slice(&outcome.output) {
-            Ok(Report::Failed(message)) => say(&mut reports, message, rank),
-            Ok(Report::Done(found)) if succeeded => summary = summary.or(found),
+            Ok(Word::Failed(message)) => say(&mut reports, message, rank),
+            Ok(Word::Done(found)) if succeeded => summary = summary.or(found),
             _ => {
                 let end = match outcome.status {
                     _ if outcome.killed_after.is_some() => {
@@ -49,7 +50,7 @@ pub fn judge(outcomes: Vec<Outcome>) -> Result<Box<Summary>, Failure> {
     let messages: Vec<String> = deaths.chain(reports).collect();
     match summary {
         Some(summary) if messages.is_empty() => Ok(summary),
-        _ if messages.is_empty() => Err(Failure::new("rank 0 ended without a summary")),
+        _ if messages.is_empty() => Err(Failure::new("rank 0 ended without an outcome")),
         _ => Err(Failure { messages, status: 1 }),
     }
 }

@@ -1,8 +1,8 @@
 //! What `verbcast sim` can be told.
 
+use crate::root::Root;
 use crate::units;
 use clap::Args;
-use std::fmt;
 use std::str::FromStr;
 use verbcast::protocol::options::Options;
 use verbcast::sim::Faults;
@@ -101,35 +101,6 @@ fn parse_algorithm(text: &str) -> Result<String, String> {
     Ok(text.to_owned())
 }
 
-/// Whose broadcasts they are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Root {
-    Fixed(u32),
-    Rotate,
-}
-
-impl fmt::Display for Root {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Root::Fixed(rank) => write!(f, "fixed:{rank}"),
-            Root::Rotate => f.write_str("rotate"),
-        }
-    }
-}
-
-impl FromStr for Root {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let rank = text.strip_prefix("fixed:").and_then(|rank| rank.parse().ok());
-        match rank {
-            Some(rank) => Ok(Root::Fixed(rank)),
-            None if text == "rotate" => Ok(Root::Rotate),
-            None => Err("expected fixed:N or rotate".to_owned()),
-        }
-    }
-}
-
 /// Shares in parts per million.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Burst {
@@ -198,9 +169,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn roots_bursts_delays_and_settings_are_read() {
-        assert_eq!("fixed:3".parse(), Ok(Root::Fixed(3)));
-        assert_eq!("rotate".parse(), Ok(Root::Rotate));
+    fn bursts_delays_and_settings_are_read() {
         assert_eq!("0.01:0.5".parse(), Ok(Burst { begins: 10_000, ends: 500_000 }));
         assert_eq!("0.1:2.5".parse(), Ok(Delay { share: 100_000, longest: 2500 }));
         let setting = Setting { name: "window".to_owned(), value: "4".to_owned() };
@@ -209,9 +178,6 @@ mod tests {
 
     #[test]
     fn what_cannot_be_read_is_refused() {
-        for text in ["fixed:", "fixed:-1", "3", "rotates"] {
-            assert!(text.parse::<Root>().is_err(), "{text}");
-        }
         for text in ["0.1", "0.1:2", ":", "a:b"] {
             assert!(text.parse::<Burst>().is_err(), "{text}");
         }

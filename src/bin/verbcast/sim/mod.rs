@@ -5,7 +5,6 @@ mod compare;
 pub mod help;
 mod latency;
 mod memory;
-mod progress;
 mod report;
 mod setup;
 mod swarm;
@@ -13,8 +12,8 @@ mod text;
 mod totals;
 
 use crate::failure::Failure;
+use crate::progress::Progress;
 use args::SimArgs;
-use progress::Progress;
 use report::Report;
 use setup::Setup;
 use std::time::Instant;

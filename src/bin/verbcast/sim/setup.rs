@@ -1,6 +1,6 @@
 //! From the command line to a simulation.
 
-use super::args::{Root, Setting, SimArgs};
+use super::args::{Setting, SimArgs};
 use super::memory;
 use crate::failure::Failure;
 use crate::units;
@@ -61,21 +61,11 @@ impl Setup {
 }
 
 fn plan(args: &SimArgs) -> Result<Plan, Failure> {
-    if let Root::Fixed(rank) = args.root
-        && rank >= args.ranks
-    {
-        let ranks = args.ranks;
-        return Err(Failure::usage(format!(
-            "--root fixed:{rank}: there is no such rank among --ranks {ranks}, counted from 0"
-        )));
-    }
+    args.root.check(args.ranks).map_err(Failure::usage)?;
     let len = usize::try_from(args.size).map_err(|_| Failure::usage("--size is too large"))?;
     let steps = (0..args.operations).map(|operation| {
-        let root = match args.root {
-            Root::Fixed(rank) => rank,
-            Root::Rotate => operation % args.ranks,
-        };
-        Step { root: Rank(root), len }
+        let root = args.root.of(u64::from(operation), args.ranks);
+        Step { root, len }
     });
     let plan = Plan::new(args.ranks, steps.collect());
     Ok(Plan { skew: args.skew, faults: args.faults(), seed: args.seed, ..plan })

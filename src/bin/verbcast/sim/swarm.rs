@@ -1,7 +1,7 @@
 //! Many drawn simulations on all CPUs.
 
-use super::progress::Progress;
 use crate::failure::Failure;
+use crate::progress::Progress;
 use serde::Serialize;
 use std::fmt::{self, Display, Formatter};
 use std::panic;
