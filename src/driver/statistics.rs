@@ -3,7 +3,7 @@
 use std::iter::Sum;
 use std::ops::AddAssign;
 
-/// Makes a struct of counters, and its addition from the same list of them.
+/// Makes a struct of counters, and its addition and difference from the same list of them.
 macro_rules! counters {
     (
         $(#[$meta:meta])*
@@ -11,6 +11,14 @@ macro_rules! counters {
     ) => {
         $(#[$meta])*
         pub struct $name { $($(#[$field_meta])* pub $field: u64,)* }
+
+        impl $name {
+            /// What was counted since `earlier`, which is of the same rank or ranks.
+            #[must_use]
+            pub fn since(self, earlier: $name) -> $name {
+                $name { $($field: self.$field.saturating_sub(earlier.$field),)* }
+            }
+        }
 
         impl AddAssign for $name {
             fn add_assign(&mut self, other: $name) {
@@ -100,5 +108,6 @@ mod tests {
         let both =
             Statistics { operations: 1, lost: 7, registration_hits: 5, ..Statistics::default() };
         assert_eq!(ranks.into_iter().sum::<Statistics>(), both);
+        assert_eq!(both.since(ranks[0]), ranks[1]);
     }
 }

@@ -1,5 +1,6 @@
 //! What can be said on the command line.
 
+use crate::bench;
 use crate::sim;
 use crate::transport_args::TransportArgs;
 use crate::units;
@@ -21,6 +22,9 @@ pub enum Command {
     /// Copy a file to every rank, sending each packet once
     #[command(after_long_help = COPY_HELP)]
     Copy(CopyArgs),
+    /// Measure ways to broadcast side by side, and the bare multicast beside them
+    #[command(after_long_help = BENCH_HELP)]
+    Bench(Box<bench::args::BenchArgs>),
     /// Simulate broadcasts among any number of ranks, beside the papers' models
     #[command(after_long_help = sim::help::text())]
     Sim(sim::args::SimArgs),
@@ -71,3 +75,19 @@ Examples:
 A file appears at its destination only when every rank has all of it and the SHA-256 sums agree.
 
 Exit status: 0 if every rank has the file, 1 if not, 2 if the command line is wrong.";
+
+const BENCH_HELP: &str = "\
+Examples:
+  Latency of all algorithms among eight processes on this host:
+    verbcast bench latency --ranks 8 --json latency.json
+
+  Throughput of two of them, one process on each of 16 hosts:
+    srun -N 16 --ntasks-per-node=1 verbcast bench throughput --algorithms raw,window
+
+  Latency over the number of ranks, up to 32 of them:
+    verbcast bench scale --ranks 32 --test latency --methods clock
+
+The algorithms take turns in slices of a run. Tables begin with the columns of OSU's benchmarks; times are in
+microseconds, MB are 10^6 bytes, and `x raw` and `x binomial` are ratios of medians, or of rates.
+
+Exit status: 0 if all was measured, 1 if not, 2 if the command line is wrong.";

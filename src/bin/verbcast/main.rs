@@ -2,12 +2,15 @@
 
 #![forbid(unsafe_code)]
 
+mod bench;
 mod cli;
 mod copy;
 mod failure;
+mod files;
 mod info;
 mod launch;
 mod progress;
+mod results;
 mod root;
 mod sim;
 mod transport_args;
@@ -21,6 +24,7 @@ fn main() -> ExitCode {
     let outcome = match cli::Cli::parse().command {
         cli::Command::Info(args) => info::run(&args),
         cli::Command::Copy(args) => copy::run(&args),
+        cli::Command::Bench(args) => bench::run(&args),
         cli::Command::Sim(args) => sim::run(&args),
     };
     match outcome {

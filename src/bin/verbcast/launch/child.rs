@@ -9,7 +9,7 @@ use std::time::Duration;
 use verbcast::rank::Rank;
 
 /// Most bytes of a rank's output that are kept; what comes after is read and dropped.
-const MOST_OUTPUT: u64 = 16 << 20;
+const MOST_OUTPUT: u64 = 256 << 20;
 
 pub struct Child {
     rank: Rank,

@@ -1,0 +1,205 @@
+//! What `verbcast bench` can be told.
+
+use super::contender::Algorithm;
+use super::plan::Series;
+use super::sizes::Sizes;
+use crate::results::Test;
+use crate::root::Root;
+use crate::transport_args::TransportArgs;
+use crate::units;
+use clap::{Args, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+const SMALL: Sizes = Sizes::new(8, 8);
+const ALL: Sizes = Sizes::new(1, 1 << 20);
+/// Mean delays, in microseconds.
+const SKEWS: &str = "0,100,200,300,400";
+
+#[derive(Args)]
+pub struct BenchArgs {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Subcommand)]
+enum What {
+    /// How long a broadcast takes, by three methods
+    Latency {
+        #[command(flatten)]
+        methods: Methods,
+        #[command(flatten)]
+        common: CommonArgs,
+    },
+    /// How many broadcasts and bytes per second go through, back to back (Liu 2004, section 6.3)
+    Throughput {
+        #[command(flatten)]
+        common: CommonArgs,
+    },
+    /// How long ranks stay in a broadcast to which receivers come late, at random (Liu 2004,
+    /// section 6.4)
+    Skew {
+        #[command(flatten)]
+        skews: Skews,
+        #[command(flatten)]
+        common: CommonArgs,
+    },
+    /// Any of these over numbers of ranks
+    Scale {
+        /// What is measured
+        #[arg(long, value_name = "TEST", default_value = "latency")]
+        test: Scaled,
+        /// Numbers of ranks, of which the first so many take part
+        /// [default: 2, 4, 8 and so on, and all]
+        #[arg(long, value_name = "N,...", value_delimiter = ',')]
+        counts: Vec<u32>,
+        #[command(flatten)]
+        methods: Methods,
+        #[command(flatten)]
+        skews: Skews,
+        #[command(flatten)]
+        common: CommonArgs,
+    },
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Scaled {
+    Latency,
+    Throughput,
+    Skew,
+}
+
+#[derive(Args)]
+struct Methods {
+    /// How latency is measured: acknowledge (receivers take turns to acknowledge; Liu 2004, section
+    /// 6.2), osu (mean over ranks of broadcasts with barriers between), clock (each rank's return on
+    /// a synchronised clock; Hoefler 2007, section 4.3)
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
+    #[arg(default_value = "acknowledge,osu,clock", value_parser = parse_method)]
+    methods: Vec<Test>,
+}
+
+#[derive(Args)]
+struct Skews {
+    /// Mean delays of the receivers
+    #[arg(long, value_name = "MICROSECONDS,...", value_delimiter = ',')]
+    #[arg(default_value = SKEWS, value_parser = units::parse_micros)]
+    skews: Vec<u64>,
+}
+
+#[derive(Args)]
+pub struct CommonArgs {
+    #[command(flatten)]
+    pub transport: TransportArgs,
+    /// What is compared: raw (the multicast alone, without repair), auto, two-stage,
+    /// two-stage-on-demand, window, co-root, aggregate, basic, binomial, chain, scatter-allgather
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
+    #[arg(default_value = "raw,two-stage,window,co-root,aggregate,basic,binomial,chain")]
+    pub algorithms: Vec<Algorithm>,
+    /// Bytes of the messages, doubled from MIN to MAX, with K, M or G for 1024, 1024² or 1024³ bytes
+    /// [default: 1:1M; for skew and scale 8:8]
+    #[arg(long, value_name = "MIN:MAX")]
+    sizes: Option<Sizes>,
+    /// Broadcasts before those that count, of each algorithm at each size
+    /// [default: 200; beyond 8 KiB 10]
+    #[arg(long, value_name = "N")]
+    pub warmup: Option<u64>,
+    /// Broadcasts that count [default: 1000; beyond 8 KiB 100]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
+    pub iterations: Option<u64>,
+    /// Whether all ranks compare what they receive with what was sent, before anything is measured
+    #[arg(long, value_name = "on|off", default_value = "on")]
+    pub validate: Switch,
+    /// Who sends: fixed:N is always rank N; rotate is each rank in turn
+    #[arg(long, value_name = "fixed:N|rotate", default_value_t = Root::Fixed(0))]
+    pub root: Root,
+    /// Seed of the delays that are drawn
+    #[arg(long, value_name = "S", default_value_t = 1)]
+    pub seed: u64,
+    /// Write everything that was measured to this file, for verbcast report
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub enum Switch {
+    On,
+    Off,
+}
+
+impl Switch {
+    pub fn is_on(self) -> bool {
+        matches!(self, Switch::On)
+    }
+}
+
+impl BenchArgs {
+    pub fn common(&self) -> &CommonArgs {
+        match &self.what {
+            What::Latency { common, .. }
+            | What::Throughput { common }
+            | What::Skew { common, .. }
+            | What::Scale { common, .. } => common,
+        }
+    }
+
+    pub fn series(&self) -> Vec<Series> {
+        match &self.what {
+            What::Latency { methods, .. } | What::Scale { test: Scaled::Latency, methods, .. } => {
+                methods.methods.iter().map(|test| (*test, None)).collect()
+            }
+            What::Throughput { .. } | What::Scale { test: Scaled::Throughput, .. } => {
+                vec![(Test::Throughput, None)]
+            }
+            What::Skew { skews, .. } | What::Scale { test: Scaled::Skew, skews, .. } => {
+                skews.skews.iter().map(|skew| (Test::Skew, Some(*skew))).collect()
+            }
+        }
+    }
+
+    pub fn sizes(&self) -> Sizes {
+        let usual = match &self.what {
+            What::Latency { .. } | What::Throughput { .. } => ALL,
+            What::Skew { .. } | What::Scale { .. } => SMALL,
+        };
+        self.common().sizes.unwrap_or(usual)
+    }
+
+    /// The numbers of ranks in a job of `size`.
+    pub fn counts(&self, size: u32) -> Vec<u32> {
+        let What::Scale { counts, .. } = &self.what else { return vec![size] };
+        match counts.is_empty() {
+            true => doubling(size),
+            false => counts.clone(),
+        }
+    }
+}
+
+/// The powers of two from 2 to `size`, and `size`.
+fn doubling(size: u32) -> Vec<u32> {
+    let powers = std::iter::successors(Some(2_u32), |count| count.checked_mul(2));
+    powers.take_while(|count| *count < size).chain([size]).collect()
+}
+
+fn parse_method(text: &str) -> Result<Test, String> {
+    let found = Test::LATENCY.into_iter().find(|test| test.name() == text);
+    found.ok_or_else(|| "expected acknowledge, osu or clock".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_ranks_double() {
+        assert_eq!(
+            (doubling(8), doubling(12), doubling(2)),
+            (vec![2, 4, 8], vec![2, 4, 8, 12], vec![2])
+        );
+    }
+
+    #[test]
+    fn methods_are_read() {
+        assert_eq!(parse_method("clock"), Ok(Test::Clock));
+        assert!(parse_method("throughput").is_err());
+    }
+}

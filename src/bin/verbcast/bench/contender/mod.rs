@@ -1,0 +1,110 @@
+//! What is compared: ways to broadcast, behind one trait.
+
+mod raw;
+mod reliable;
+
+use raw::Raw;
+use reliable::Reliable;
+use std::fmt;
+use std::ops::DerefMut;
+use std::str::FromStr;
+use verbcast::bootstrap::Bootstrap;
+use verbcast::broadcast::{Config, Endpoint};
+use verbcast::driver::Statistics;
+use verbcast::protocol::options::Options;
+use verbcast::rank::Rank;
+
+/// The name of the multicast without repair, the floor that the others are compared with.
+pub const RAW: &str = "raw";
+/// The name of the tree of reliable sends.
+pub const BINOMIAL: &str = "binomial";
+/// Algorithms that send reliably to one rank after another, and have no use for a group.
+const UNICAST: [&str; 3] = [BINOMIAL, "chain", "scatter-allgather"];
+
+/// A way to broadcast among the ranks of a job. Errors start with the name of a rank.
+pub trait Contender {
+    /// Memory for messages of `len` bytes, as a program that broadcasts again and again would have it.
+    fn buffer(&mut self, len: usize) -> Box<dyn DerefMut<Target = [u8]>>;
+
+    /// Broadcasts `message` from `root`; whether it is here whole. Collective.
+    fn broadcast(&mut self, root: Rank, message: &mut [u8]) -> Result<bool, String>;
+
+    /// Does what others may wait for, without waiting.
+    fn progress(&mut self) -> Result<(), String>;
+
+    /// Returns when nothing is owed for the broadcasts so far.
+    fn settle(&mut self) -> Result<(), String>;
+
+    fn counters(&self) -> Statistics;
+
+    /// Lets the others fail, where they wait in a broadcast.
+    fn abort(&mut self, reason: &str);
+
+    /// Leaves in good order.
+    fn close(self: Box<Self>) -> Result<(), String>;
+}
+
+/// The name of a contender.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Algorithm(String);
+
+impl FromStr for Algorithm {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Algorithm, String> {
+        if text != RAW {
+            let expected = |_| format!("there is no algorithm {text:?}; there are {}", names());
+            Options::default().set("algorithm", text).map_err(expected)?;
+        }
+        Ok(Algorithm(text.to_owned()))
+    }
+}
+
+impl fmt::Display for Algorithm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0)
+    }
+}
+
+/// All names, in words.
+fn names() -> String {
+    let known = Options::NAMES.iter().find(|(name, _)| *name == "algorithm");
+    format!("{RAW}, {}", known.map_or("", |(_, names)| names))
+}
+
+impl Algorithm {
+    pub fn name(&self) -> &str {
+        &self.0
+    }
+
+    /// Makes the contender. Collective.
+    pub fn open(
+        &self,
+        bootstrap: &mut dyn Bootstrap,
+        endpoint: &Endpoint,
+        config: &Config,
+    ) -> Result<Box<dyn Contender>, String> {
+        match self.name() {
+            RAW => Ok(Box::new(Raw::open(bootstrap, endpoint, config)?)),
+            name => Ok(Box::new(Reliable::open(name, bootstrap, endpoint, config)?)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn algorithms_are_read() {
+        for name in ["raw", "two-stage", "window", "co-root", "aggregate", "basic", "chain", "auto"]
+        {
+            assert_eq!(name.parse::<Algorithm>().unwrap().name(), name);
+        }
+        for name in UNICAST {
+            assert!(name.parse::<Algorithm>().is_ok(), "{name}");
+        }
+        let error = "flood".parse::<Algorithm>().unwrap_err();
+        assert!(error.contains("\"flood\"; there are raw, auto, two-stage,"), "{error}");
+    }
+}

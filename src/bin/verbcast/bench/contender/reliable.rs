@@ -1,0 +1,62 @@
+//! The library's own broadcasts.
+
+use super::{Contender, UNICAST};
+use std::ops::DerefMut;
+use verbcast::bootstrap::Bootstrap;
+use verbcast::broadcast::{Broadcaster, Config, Endpoint, Error};
+use verbcast::driver::Statistics;
+use verbcast::rank::Rank;
+use verbcast::rdma::Multicast;
+
+pub struct Reliable(Broadcaster);
+
+impl Reliable {
+    pub fn open(
+        name: &str,
+        bootstrap: &mut dyn Bootstrap,
+        endpoint: &Endpoint,
+        config: &Config,
+    ) -> Result<Reliable, String> {
+        let mut config = config.clone();
+        config.options.set("algorithm", name).map_err(|error| error.to_string())?;
+        if UNICAST.contains(&name) {
+            config.settings.multicast = Multicast::Off;
+        }
+        let made = Broadcaster::new_on(endpoint, bootstrap, &config);
+        made.map(Reliable).map_err(|error| format!("{name}: {error}"))
+    }
+}
+
+fn say(error: Error) -> String {
+    error.to_string()
+}
+
+impl Contender for Reliable {
+    fn buffer(&mut self, len: usize) -> Box<dyn DerefMut<Target = [u8]>> {
+        Box::new(self.0.buffer(len))
+    }
+
+    fn broadcast(&mut self, root: Rank, message: &mut [u8]) -> Result<bool, String> {
+        self.0.broadcast_into(root, message).map(|()| true).map_err(say)
+    }
+
+    fn progress(&mut self) -> Result<(), String> {
+        self.0.progress().map_err(say)
+    }
+
+    fn settle(&mut self) -> Result<(), String> {
+        self.0.flush().map_err(say)
+    }
+
+    fn counters(&self) -> Statistics {
+        self.0.statistics()
+    }
+
+    fn abort(&mut self, reason: &str) {
+        self.0.abort(reason);
+    }
+
+    fn close(self: Box<Self>) -> Result<(), String> {
+        self.0.close().map_err(say)
+    }
+}

@@ -1,0 +1,220 @@
+//! What the ranks tell one another beside the broadcasts: barriers, acknowledgements and times, over
+//! reliable connections.
+//!
+//! Each word goes from one rank to another and carries a number; words of one kind between two ranks come
+//! in order. Who waits for one lets the contender make progress, and asks the other's adapter whether it is
+//! there when the wait grows long: there is no time limit for a rank that lives.
+
+use super::transport::open_transport;
+use crate::launch::decide::blame;
+use std::collections::{HashMap, VecDeque};
+use std::time::Duration;
+use verbcast::bootstrap::Bootstrap;
+use verbcast::broadcast::{Config, Endpoint};
+use verbcast::protocol::{Room, Token};
+use verbcast::rank::{Fragment, OpId, Rank};
+use verbcast::rdma::{Multicast, RdmaTransport};
+use verbcast::time::Clock;
+use verbcast::transport::{Arrival, Park, Transport};
+use verbcast::wire::{HEADER_LEN, Header, Key, Kind, Packet};
+
+/// Longest sleep while the contender's timers may fall due.
+const LONGEST_PARK: Duration = Duration::from_millis(1);
+/// Between two questions to an adapter.
+const PROBE_INTERVAL: Duration = Duration::from_secs(1);
+
+/// What a word means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u32)]
+pub enum Word {
+    /// In a barrier.
+    Barrier,
+    /// A broadcast is here: 1 if whole, else 0.
+    Acknowledge,
+    /// The other is to answer at once.
+    Ping,
+    /// The answer: a time on the sender's clock.
+    Pong,
+    /// A number that was estimated of the clocks.
+    Estimate,
+    /// When a broadcast began.
+    Began,
+    /// The sender has failed.
+    Abort,
+}
+
+const WORDS: [Word; 7] = [
+    Word::Barrier,
+    Word::Acknowledge,
+    Word::Ping,
+    Word::Pong,
+    Word::Estimate,
+    Word::Began,
+    Word::Abort,
+];
+
+pub struct Control {
+    transport: RdmaTransport,
+    key: Key,
+    me: Rank,
+    size: u32,
+    clock: Clock,
+    /// How long the making of a connection may take.
+    patience: Duration,
+    heard: HashMap<(Rank, Word), VecDeque<u64>>,
+    /// Why no word comes any more.
+    failure: Option<String>,
+}
+
+impl Control {
+    /// Among all ranks of `bootstrap`. Collective.
+    pub fn open(
+        bootstrap: &mut dyn Bootstrap,
+        endpoint: &Endpoint,
+        config: &Config,
+    ) -> Result<Control, String> {
+        let (me, size) = (bootstrap.rank(), bootstrap.size());
+        let (transport, key) = open_transport(bootstrap, endpoint, config, Multicast::Off)?;
+        let (clock, heard, patience) = (Clock::start(), HashMap::new(), config.settings.timeout);
+        Ok(Control { transport, key, me, size, clock, patience, heard, failure: None })
+    }
+
+    pub fn rank(&self) -> Rank {
+        self.me
+    }
+
+    /// Bytes of a message that one packet carries.
+    pub fn fragment_len(&self) -> usize {
+        self.transport.packet_len() - HEADER_LEN
+    }
+
+    /// Nanoseconds on this rank's clock.
+    pub fn now(&self) -> u64 {
+        self.clock.now().as_nanos()
+    }
+
+    pub fn tell(&mut self, to: Rank, word: Word, value: u64) -> Result<(), String> {
+        while self.transport.reliable_room(to) == 0 {
+            if !self.listen()? {
+                self.park(Duration::ZERO)?;
+            }
+        }
+        let (kind, op, fragment) = (Kind::Acknowledge, OpId(0), Fragment(word as u32));
+        let (source, key) = (self.me, self.key);
+        let header = Header { kind, source, key, op, fragment, message_len: 0, report: value };
+        let sent =
+            self.transport.reliable(to, &header.emit(&[], true), &[], Token { kind, op, fragment });
+        sent.map_err(|error| blame(self.me, error))
+    }
+
+    /// Waits for a word, having `meanwhile` called in between.
+    pub fn hear(
+        &mut self,
+        from: Rank,
+        word: Word,
+        meanwhile: &mut dyn FnMut() -> Result<(), String>,
+    ) -> Result<u64, String> {
+        let mut idle_since = self.clock.now();
+        let mut asked = idle_since;
+        loop {
+            if let Some(value) = self.heard.get_mut(&(from, word)).and_then(VecDeque::pop_front) {
+                return Ok(value);
+            }
+            if let Some(failure) = &self.failure {
+                return Err(failure.clone());
+            }
+            let worked = self.listen()?;
+            let now = self.clock.now();
+            if worked {
+                (idle_since, asked) = (now, now);
+                continue;
+            }
+            meanwhile()?;
+            if now - asked >= PROBE_INTERVAL {
+                asked = now;
+                self.ask(from)?;
+                if !self.transport.is_connected(from) && now - idle_since >= self.patience {
+                    return Err(blame(
+                        from,
+                        format!("does not connect within {:?}", self.patience),
+                    ));
+                }
+            }
+            self.park(now - idle_since)?;
+        }
+    }
+
+    /// Returns when the first `ranks` ranks have called it: in round k, each tells the one 2ᵏ further on.
+    pub fn barrier(
+        &mut self,
+        ranks: u32,
+        meanwhile: &mut dyn FnMut() -> Result<(), String>,
+    ) -> Result<(), String> {
+        let mut distance = 1;
+        while distance < ranks {
+            let at = |distance| Rank((self.me.0 + distance) % ranks);
+            let (to, from) = (at(distance), at(ranks - distance));
+            self.tell(to, Word::Barrier, 0)?;
+            self.hear(from, Word::Barrier, meanwhile)?;
+            distance *= 2;
+        }
+        Ok(())
+    }
+
+    /// Lets all other ranks fail, wherever they wait for a word.
+    pub fn abort(&mut self) {
+        let me = self.me;
+        for rank in (0..self.size).map(Rank).filter(|rank| *rank != me) {
+            // Who cannot be told will find out from its own wait.
+            let _ = self.tell(rank, Word::Abort, 0);
+        }
+    }
+
+    /// Takes what has come; whether there was anything.
+    fn listen(&mut self) -> Result<bool, String> {
+        let mut worked = false;
+        while let Some(arrival) = self.poll()? {
+            worked = true;
+            match arrival {
+                Arrival::Packet { buffer, .. } => {
+                    let packet = Packet::parse(self.transport.bytes(&buffer), self.key);
+                    let header = packet.ok().map(|packet| *packet.header());
+                    let recycled = self.transport.recycle(buffer);
+                    recycled.map_err(|error| blame(self.me, error))?;
+                    if let Some(Header { source, fragment, report, .. }) = header
+                        && let Some(word) = WORDS.get(fragment.index())
+                    {
+                        self.note(source, *word, report);
+                    }
+                }
+                Arrival::Broken { peer, reason } => {
+                    self.failure.get_or_insert(blame(peer, format!("does not answer: {reason}")));
+                }
+                // An answer tells that there was nothing to tell.
+                Arrival::Alive { .. } => worked = false,
+                _ => {}
+            }
+        }
+        Ok(worked)
+    }
+
+    fn note(&mut self, from: Rank, word: Word, value: u64) {
+        if word == Word::Abort {
+            self.failure.get_or_insert(blame(from, "gave up"));
+        } else {
+            self.heard.entry((from, word)).or_default().push_back(value);
+        }
+    }
+
+    fn poll(&mut self) -> Result<Option<Arrival>, String> {
+        self.transport.poll(self.clock.now()).map_err(|error| blame(self.me, error))
+    }
+
+    fn ask(&mut self, rank: Rank) -> Result<(), String> {
+        self.transport.probe(rank).map_err(|error| blame(self.me, error))
+    }
+
+    fn park(&mut self, idle: Duration) -> Result<(), String> {
+        self.transport.park(idle, LONGEST_PARK).map_err(|error| blame(self.me, error))
+    }
+}

@@ -1,0 +1,118 @@
+//! What is measured, which every rank must know alike.
+
+use super::args::BenchArgs;
+use super::contender::Algorithm;
+use crate::results::Test;
+use crate::root::Root;
+use std::ops::Range;
+
+/// Slices that a run is cut into, so that the contenders take turns and drift hits all alike.
+const SLICES: u64 = 10;
+/// Sizes from which on a run has fewer broadcasts, as OSU's benchmarks have it.
+const LARGE: u64 = 8192;
+/// Broadcasts, and those before that do not count, up to that size and beyond.
+const ITERATIONS: [u64; 2] = [1000, 100];
+const WARM_UP: [u64; 2] = [200, 10];
+
+/// One series of measurements, and the mean delay of the receivers, in nanoseconds.
+pub type Series = (Test, Option<u64>);
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    pub algorithms: Vec<Algorithm>,
+    pub series: Vec<Series>,
+    pub sizes: Vec<u64>,
+    /// The numbers of ranks.
+    pub counts: Vec<u32>,
+    warm_up: Option<u64>,
+    iterations: Option<u64>,
+    pub validate: bool,
+    pub root: Root,
+    pub seed: u64,
+}
+
+impl Plan {
+    /// The plan for a job of `size` ranks.
+    pub fn new(args: &BenchArgs, size: u32) -> Result<Plan, String> {
+        if size < 2 {
+            return Err("there is only one rank, and nobody to broadcast to".to_owned());
+        }
+        let common = args.common();
+        let counts = args.counts(size);
+        if let Some(count) = counts.iter().find(|count| !(2..=size).contains(count)) {
+            return Err(format!("--counts {count}: not between 2 and the number of ranks, {size}"));
+        }
+        let least = counts.iter().copied().min().unwrap_or(size);
+        common.root.check(least)?;
+        Ok(Plan {
+            algorithms: common.algorithms.clone(),
+            series: args.series(),
+            sizes: args.sizes().all(),
+            counts,
+            warm_up: common.warmup,
+            iterations: common.iterations,
+            validate: common.validate.is_on(),
+            root: common.root,
+            seed: common.seed,
+        })
+    }
+
+    /// Broadcasts that are measured at a size.
+    pub fn iterations(&self, size: u64) -> u64 {
+        self.iterations.unwrap_or(ITERATIONS[usize::from(size > LARGE)])
+    }
+
+    /// Broadcasts before.
+    pub fn warm_up(&self, size: u64) -> u64 {
+        self.warm_up.unwrap_or(WARM_UP[usize::from(size > LARGE)])
+    }
+
+    /// The slices of a run.
+    pub fn slices(&self, size: u64) -> impl Iterator<Item = Range<u64>> + use<> {
+        let iterations = self.iterations(size);
+        let count = SLICES.min(iterations);
+        (0..count).map(move |at| at * iterations / count..(at + 1) * iterations / count)
+    }
+
+    /// How many slices there are in all.
+    pub fn total(&self) -> u64 {
+        let slices = self.sizes.iter().map(|size| self.slices(*size).count());
+        let each = self.algorithms.len() * self.series.len() * self.counts.len();
+        (slices.sum::<usize>() * each) as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan(iterations: Option<u64>) -> Plan {
+        Plan {
+            algorithms: vec!["raw".parse().unwrap(), "window".parse().unwrap()],
+            series: vec![(Test::Osu, None)],
+            sizes: vec![8, 16384],
+            counts: vec![2, 4],
+            warm_up: None,
+            iterations,
+            validate: true,
+            root: Root::Rotate,
+            seed: 1,
+        }
+    }
+
+    #[test]
+    fn slices_make_up_the_run() {
+        let slices: Vec<_> = plan(Some(25)).slices(8).collect();
+        assert_eq!((slices.len(), slices[0].clone(), slices[9].clone()), (10, 0..2, 22..25));
+        assert!(slices.windows(2).all(|pair| pair[0].end == pair[1].start));
+        assert_eq!(plan(Some(3)).slices(8).collect::<Vec<_>>(), [0..1, 1..2, 2..3]);
+        assert_eq!(plan(Some(3)).total(), 2 * 2 * (3 + 3));
+    }
+
+    #[test]
+    fn long_messages_are_sent_less_often() {
+        let plan = plan(None);
+        assert_eq!((plan.iterations(8192), plan.warm_up(8192)), (1000, 200));
+        assert_eq!((plan.iterations(8193), plan.warm_up(8193)), (100, 10));
+    }
+}

@@ -1,0 +1,152 @@
+//! One rank of a benchmark, from the rendezvous to the results.
+
+use super::clock::Estimate;
+use super::contender::Contender;
+use super::control::Control;
+use super::lab::Lab;
+use super::log::Log;
+use super::measure::measure;
+use super::plan::{Plan, Series};
+use super::validate::validate;
+use crate::launch::decide::{blame, decide};
+use crate::progress::Progress;
+use crate::results::{Point, Test};
+use verbcast::bootstrap::{Bootstrap, Environment, Star};
+use verbcast::broadcast::{Config, Endpoint};
+use verbcast::rank::Rank;
+
+/// A contender and the messages that it broadcasts.
+struct Entry {
+    name: String,
+    contender: Box<dyn Contender>,
+}
+
+/// What the ranks of a job share.
+pub struct Session<'a> {
+    pub plan: &'a Plan,
+    pub config: &'a Config,
+    pub environment: &'a Environment,
+    pub endpoint: &'a Endpoint,
+    pub control: &'a mut Control,
+    pub progress: &'a Progress,
+}
+
+impl Session<'_> {
+    /// Measures everything; rank 0 gets the points. `star` joins all ranks. Collective.
+    pub fn run(&mut self, star: &mut Star) -> Result<Vec<Point>, String> {
+        let size = star.size();
+        let mut points = Vec::new();
+        for &ranks in &self.plan.counts {
+            if star.rank().0 < ranks {
+                points.extend(match ranks == size {
+                    true => self.measure_among(star)?,
+                    false => self.measure_among(&mut self.join_first(ranks)?)?,
+                });
+            }
+            // The others wait here, for as long as it takes.
+            self.control.barrier(size, &mut || Ok(()))?;
+        }
+        Ok(points)
+    }
+
+    /// Brings the first ranks of the job together.
+    fn join_first(&self, ranks: u32) -> Result<Star, String> {
+        let token = format!("{} {ranks}", self.environment.token);
+        let environment = Environment { size: ranks, token, ..self.environment.clone() };
+        Star::join(&environment, self.config.settings.timeout).map_err(|error| error.to_string())
+    }
+
+    fn measure_among(&mut self, star: &mut Star) -> Result<Vec<Point>, String> {
+        let mut entries = Vec::new();
+        for algorithm in &self.plan.algorithms {
+            let contender = algorithm.open(star, self.endpoint, self.config)?;
+            entries.push(Entry { name: algorithm.name().to_owned(), contender });
+        }
+        let plan = self.plan;
+        let mut lab = Lab {
+            control: &mut *self.control,
+            ranks: star.size(),
+            root: plan.root,
+            seed: plan.seed,
+            clock: Estimate::default(),
+        };
+        let mut points = Vec::new();
+        for &size in &plan.sizes {
+            if plan.validate {
+                for Entry { name, contender } in &mut entries {
+                    validate(&mut lab, contender.as_mut(), size).map_err(|what| {
+                        contender.abort(&what);
+                        format!("{what} ({name})")
+                    })?;
+                }
+            }
+            for &series in &plan.series {
+                let run = Run { plan, series, size, progress: self.progress };
+                points.extend(run.run(&mut lab, star, &mut entries)?);
+            }
+        }
+        for Entry { contender, .. } in entries {
+            contender.close()?;
+        }
+        Ok(points)
+    }
+}
+
+/// One series at one size: all contenders, slice by slice in turns.
+struct Run<'a> {
+    plan: &'a Plan,
+    series: Series,
+    size: u64,
+    progress: &'a Progress,
+}
+
+impl Run<'_> {
+    fn run(
+        &self,
+        lab: &mut Lab<'_>,
+        star: &mut Star,
+        entries: &mut [Entry],
+    ) -> Result<Vec<Point>, String> {
+        let len = usize::try_from(self.size).map_err(|_| "a message is too long".to_owned())?;
+        let mut logs: Vec<Log> = entries.iter().map(|_| Log::default()).collect();
+        let mut messages: Vec<_> =
+            entries.iter_mut().map(|entry| entry.contender.buffer(len)).collect();
+        let mut clock_error = 0;
+        lab.synchronise()?;
+        for (entry, message) in entries.iter_mut().zip(&mut messages) {
+            let slice = 0..self.plan.warm_up(self.size);
+            let contender = entry.contender.as_mut();
+            measure(lab, self.series, contender, message, slice, &mut Log::default())?;
+        }
+        for (turn, slice) in self.plan.slices(self.size).enumerate() {
+            lab.synchronise()?;
+            clock_error = clock_error.max(lab.clock.error);
+            for at in 0..entries.len() {
+                // Nobody always comes after the same one.
+                let at = (at + turn) % entries.len();
+                let contender = entries[at].contender.as_mut();
+                let (message, log) = (&mut messages[at], &mut logs[at]);
+                measure(lab, self.series, contender, message, slice.clone(), log)?;
+                self.progress.advance();
+            }
+        }
+        let mut points = Vec::new();
+        for (entry, log) in entries.iter().zip(logs) {
+            let log = serde_json::to_vec(&log).map_err(|error| blame(lab.me(), error));
+            let all = decide(star, log)?;
+            if lab.me() != Rank(0) {
+                continue;
+            }
+            let all: Result<Vec<Log>, _> =
+                all.iter().map(|blob| serde_json::from_slice(blob)).collect();
+            let all = all.map_err(|error| format!("a rank's log cannot be read: {error}"))?;
+            let (test, skew) = self.series;
+            let (algorithm, ranks) = (entry.name.clone(), lab.ranks);
+            let clock_error = (test == Test::Clock).then_some(clock_error);
+            let point =
+                Point { algorithm, ranks, size: self.size, skew, clock_error, ..Point::new(test) };
+            points.push(Log::merge(&all, point));
+        }
+        Ok(points)
+    }
+}
