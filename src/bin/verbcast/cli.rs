@@ -1,6 +1,7 @@
 //! What can be said on the command line.
 
 use crate::bench;
+use crate::report;
 use crate::sim;
 use crate::transport_args::TransportArgs;
 use crate::units;
@@ -25,6 +26,8 @@ pub enum Command {
     /// Measure ways to broadcast side by side, and the bare multicast beside them
     #[command(after_long_help = BENCH_HELP)]
     Bench(Box<bench::args::BenchArgs>),
+    /// Put what was measured on one page, with charts
+    Report(report::ReportArgs),
     /// Simulate broadcasts among any number of ranks, beside the papers' models
     #[command(after_long_help = sim::help::text())]
     Sim(sim::args::SimArgs),

@@ -10,6 +10,7 @@ mod files;
 mod info;
 mod launch;
 mod progress;
+mod report;
 mod results;
 mod root;
 mod sim;
@@ -25,6 +26,7 @@ fn main() -> ExitCode {
         cli::Command::Info(args) => info::run(&args),
         cli::Command::Copy(args) => copy::run(&args),
         cli::Command::Bench(args) => bench::run(&args),
+        cli::Command::Report(args) => report::run(&args),
         cli::Command::Sim(args) => sim::run(&args),
     };
     match outcome {

@@ -1,6 +1,7 @@
 //! Points in the order in which they are shown.
 
 use super::{Point, Test};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What differs along a curve or down a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,6 +69,13 @@ impl<'a> Group<'a> {
         curves
     }
 
+    /// How many places on the axis there are.
+    pub fn places(&self) -> usize {
+        let values: BTreeSet<u64> =
+            self.points.iter().map(|point| self.axis.value(point)).collect();
+        values.len()
+    }
+
     /// What is said once of all points: ranks, size or delay, where they do not differ.
     pub fn constants(&self) -> String {
         let Some(point) = self.points.first() else { return String::new() };
@@ -85,27 +93,28 @@ impl<'a> Group<'a> {
     }
 }
 
-/// All points by test, and by what stays the same.
+/// All points by test, along what differs in it.
 pub fn groups<'a>(points: impl IntoIterator<Item = &'a Point>) -> Vec<Group<'a>> {
-    let mut by_test: Vec<(Test, Vec<&Point>)> = Vec::new();
+    let mut by_test: BTreeMap<Test, Vec<&Point>> = BTreeMap::new();
     for point in points {
-        match by_test.iter_mut().find(|(test, _)| *test == point.test) {
-            Some((_, points)) => points.push(point),
-            None => by_test.push((point.test, vec![point])),
-        }
+        by_test.entry(point.test).or_default().push(point);
     }
-    by_test.sort_by_key(|(test, _)| *test);
+    let along = |(test, points): (Test, Vec<&'a Point>)| along(test, Axis::of(&points), points);
+    by_test.into_iter().flat_map(along).collect()
+}
+
+/// The points of a test by what stays the same along an axis.
+pub fn along<'a>(
+    test: Test,
+    axis: Axis,
+    points: impl IntoIterator<Item = &'a Point>,
+) -> Vec<Group<'a>> {
     let mut groups: Vec<Group<'_>> = Vec::new();
-    for (test, points) in by_test {
-        let axis = Axis::of(&points);
-        for point in points {
-            let same = |group: &&mut Group<'_>| {
-                group.test == test && axis.rest(group.points[0]) == axis.rest(point)
-            };
-            match groups.iter_mut().find(same) {
-                Some(group) => group.points.push(point),
-                None => groups.push(Group { test, axis, points: vec![point] }),
-            }
+    for point in points.into_iter().filter(|point| point.test == test) {
+        let same = |group: &&mut Group<'_>| axis.rest(group.points[0]) == axis.rest(point);
+        match groups.iter_mut().find(same) {
+            Some(group) => group.points.push(point),
+            None => groups.push(Group { test, axis, points: vec![point] }),
         }
     }
     groups

@@ -4,7 +4,7 @@ mod groups;
 mod histogram;
 mod point;
 
-pub use groups::{Axis, Group, groups, ratio};
+pub use groups::{Axis, Group, along, groups, ratio};
 pub use histogram::{Histogram, Summary};
 pub use point::{Point, Test};
 
@@ -73,7 +73,7 @@ pub struct Configuration {
 }
 
 /// Faults on purpose: probabilities from 0 to 1.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Faults {
     pub loss: f64,
     pub duplicate: f64,

@@ -53,6 +53,11 @@ impl Test {
         }
     }
 
+    /// Whether the latency of a message and the difference of clocks must be known.
+    pub fn needs_clock(self) -> bool {
+        matches!(self, Test::Acknowledge | Test::Clock)
+    }
+
     pub fn is_latency(self) -> bool {
         Test::LATENCY.contains(&self)
     }

@@ -1,0 +1,150 @@
+//! Curves over sizes, ranks or delays.
+
+use super::scale::Scale;
+use super::{Anchor, Canvas, number, size};
+use crate::results::Axis;
+
+const WIDTH: f64 = 680.0;
+const HEIGHT: f64 = 400.0;
+const LEFT: f64 = 64.0;
+const RIGHT: f64 = 500.0;
+const TOP: f64 = 14.0;
+const BOTTOM: f64 = 346.0;
+/// Between two lines of the legend.
+const LEADING: f64 = 21.0;
+
+/// One line.
+pub struct Curve {
+    pub name: String,
+    pub style: usize,
+    pub points: Vec<(f64, f64)>,
+}
+
+pub struct Lines {
+    pub title: String,
+    pub axis: Axis,
+    /// What the height is, with its unit.
+    pub height: String,
+    pub curves: Vec<Curve>,
+}
+
+impl Lines {
+    fn across(&self) -> &'static str {
+        match self.axis {
+            Axis::Size => "message size (bytes)",
+            Axis::Ranks => "ranks",
+            Axis::Skew => "mean delay of the receivers (µs)",
+        }
+    }
+
+    fn at(&self, value: f64) -> String {
+        match self.axis {
+            Axis::Size => size(value),
+            Axis::Ranks | Axis::Skew => number(value),
+        }
+    }
+
+    fn scales(&self) -> (Scale, Scale) {
+        let points = || self.curves.iter().flat_map(|curve| &curve.points);
+        let least = points().map(|point| point.0).fold(f64::INFINITY, f64::min);
+        let most = points().map(|point| point.0).fold(0.0, f64::max);
+        let across = match self.axis {
+            Axis::Skew => Scale::for_heights(std::iter::once(most)),
+            Axis::Size | Axis::Ranks => Scale::Doubling { least: least.min(most).max(1.0), most },
+        };
+        (across, Scale::for_heights(points().map(|point| point.1)))
+    }
+
+    pub fn svg(&self) -> String {
+        let names: Vec<_> = self.curves.iter().map(|curve| curve.name.as_str()).collect();
+        let what = format!(
+            "{} over {}: {}. The table below has all numbers",
+            self.height,
+            self.across(),
+            names.join(", ")
+        );
+        let mut canvas = Canvas::new(WIDTH, HEIGHT, &self.title, &what);
+        let (across, up) = self.scales();
+        let x = |value: f64| LEFT + across.place(value) * (RIGHT - LEFT);
+        let y = |value: f64| BOTTOM - up.place(value) * (BOTTOM - TOP);
+        for value in up.labels() {
+            canvas.line("grid", [LEFT, y(value), RIGHT, y(value)]);
+            canvas.label("tick", (LEFT - 7.0, y(value) + 4.0), Anchor::End, &number(value));
+        }
+        for value in across.labels() {
+            canvas.line("mark", [x(value), BOTTOM, x(value), BOTTOM + 5.0]);
+            canvas.label("tick", (x(value), BOTTOM + 20.0), Anchor::Middle, &self.at(value));
+        }
+        canvas.line("mark", [LEFT, BOTTOM, RIGHT, BOTTOM]);
+        canvas.label("axis", ((LEFT + RIGHT) / 2.0, HEIGHT - 12.0), Anchor::Middle, self.across());
+        canvas.upright((16.0, (TOP + BOTTOM) / 2.0), &self.height);
+        for curve in &self.curves {
+            let places: Vec<_> =
+                curve.points.iter().map(|(at, height)| (x(*at), y(*height))).collect();
+            let path: Vec<_> = places.iter().map(|(x, y)| format!("{x:.1} {y:.1}")).collect();
+            canvas.path(&format!("curve s{}", curve.style), &format!("M{}", path.join("L")), None);
+            for (place, (at, height)) in places.iter().zip(&curve.points) {
+                let tip = format!("{}, {}: {}", curve.name, self.at(*at), number(*height));
+                marker(&mut canvas, curve.style, *place, Some(&tip));
+            }
+        }
+        for (at, curve) in self.curves.iter().enumerate() {
+            let height = TOP + 8.0 + at as f64 * LEADING;
+            let class = format!("curve s{}", curve.style);
+            canvas.line(&class, [RIGHT + 18.0, height, RIGHT + 46.0, height]);
+            marker(&mut canvas, curve.style, (RIGHT + 32.0, height), None);
+            canvas.label("name", (RIGHT + 53.0, height + 4.5), Anchor::Start, &curve.name);
+        }
+        canvas.finish()
+    }
+}
+
+/// A sign of the style's own shape, so that curves are told apart without colours.
+fn marker(canvas: &mut Canvas, style: usize, (x, y): (f64, f64), tip: Option<&str>) {
+    const R: f64 = 4.2;
+    let around = |corners: &[(f64, f64)]| {
+        let points: Vec<_> = corners
+            .iter()
+            .map(|(right, down)| format!("{:.1} {:.1}", x + right * R, y + down * R))
+            .collect();
+        format!("M{}Z", points.join("L"))
+    };
+    let shape = match style % 6 {
+        0 => around(&[(-1.0, -1.0), (1.0, -1.0), (1.0, 1.0), (-1.0, 1.0)]),
+        1 => around(&[(0.0, -1.4), (1.4, 0.0), (0.0, 1.4), (-1.4, 0.0)]),
+        2 => around(&[(0.0, -1.3), (1.3, 1.0), (-1.3, 1.0)]),
+        3 => format!(
+            "M{:.1} {y:.1}a{R} {R} 0 1 0 {} 0a{R} {R} 0 1 0 -{} 0Z",
+            x - R,
+            2.0 * R,
+            2.0 * R
+        ),
+        4 => around(&[(0.0, 1.3), (1.3, -1.0), (-1.3, -1.0)]),
+        _ => around(&[(-1.4, -0.5), (1.4, -0.5), (1.4, 0.5), (-1.4, 0.5)]),
+    };
+    canvas.path(&format!("marker s{style}"), &shape, tip);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_curve_goes_through_its_points() {
+        let curve =
+            Curve { name: "a<b".to_owned(), style: 3, points: vec![(8.0, 50.0), (32.0, 100.0)] };
+        let lines = Lines {
+            title: "Latency".to_owned(),
+            axis: Axis::Size,
+            height: "latency (µs)".to_owned(),
+            curves: vec![curve],
+        };
+        let svg = lines.svg();
+        let path = format!("d=\"M{LEFT:.1} {:.1}L{RIGHT:.1} {TOP:.1}\"", (TOP + BOTTOM) / 2.0);
+        assert!(svg.contains(&path), "{svg}");
+        assert!(svg.contains("<title>a&lt;b, 32: 100</title>") && !svg.contains("a<b"), "{svg}");
+        assert!(
+            svg.contains("aria-label=\"Latency. latency (µs) over message size (bytes): a&lt;b.")
+        );
+    }
+}

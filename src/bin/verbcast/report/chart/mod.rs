@@ -1,0 +1,165 @@
+//! Charts as SVG, to be read without colours and without scripts.
+
+mod bars;
+mod lines;
+mod scale;
+
+pub use bars::{Bars, Panel};
+pub use lines::{Curve, Lines};
+
+use std::fmt::Write;
+
+/// Algorithms in the order of their styles; others are drawn as the last.
+const STYLES: [&str; 13] = [
+    "raw",
+    "two-stage",
+    "two-stage-on-demand",
+    "window",
+    "co-root",
+    "aggregate",
+    "basic",
+    "auto",
+    "binomial",
+    "chain",
+    "scatter-allgather",
+    "mpi",
+    "",
+];
+
+/// The style of an algorithm, or of the n-th of anything.
+pub fn style(algorithm: &str) -> usize {
+    STYLES.iter().position(|known| *known == algorithm).unwrap_or(STYLES.len() - 1)
+}
+
+/// Text that is safe in HTML and SVG.
+pub fn escape(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '&' => safe.push_str("&amp;"),
+            '<' => safe.push_str("&lt;"),
+            '>' => safe.push_str("&gt;"),
+            '"' => safe.push_str("&quot;"),
+            '\'' => safe.push_str("&#39;"),
+            other => safe.push(other),
+        }
+    }
+    safe
+}
+
+/// A number with as many digits as it needs to be read.
+pub fn number(value: f64) -> String {
+    let text = match value.abs() {
+        0.0 => "0".to_owned(),
+        ..0.1 => format!("{value:.3}"),
+        ..10.0 => format!("{value:.2}"),
+        ..100.0 => format!("{value:.1}"),
+        ..10_000.0 => format!("{value:.0}"),
+        ..1e6 => format!("{:.0}k", value / 1e3),
+        ..1e9 => format!("{:.1}M", value / 1e6),
+        _ => format!("{:.1}G", value / 1e9),
+    };
+    match text.contains('.') && !text.ends_with(['k', 'M', 'G']) {
+        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
+        false => text.replace(".0M", "M").replace(".0G", "G"),
+    }
+}
+
+/// Bytes as OSU's benchmarks' users write them.
+pub fn size(bytes: f64) -> String {
+    let bytes = bytes as u64;
+    match bytes {
+        1_048_576.. if bytes.is_multiple_of(1 << 20) => format!("{}M", bytes >> 20),
+        1024.. if bytes.is_multiple_of(1 << 10) => format!("{}K", bytes >> 10),
+        _ => bytes.to_string(),
+    }
+}
+
+/// Where a text is anchored.
+#[derive(Clone, Copy)]
+enum Anchor {
+    Start,
+    Middle,
+    End,
+}
+
+/// An SVG in the making.
+struct Canvas {
+    text: String,
+}
+
+impl Canvas {
+    /// `what` tells those who cannot see it what it shows.
+    fn new(width: f64, height: f64, title: &str, what: &str) -> Canvas {
+        let (title, what) = (escape(title), escape(what));
+        Canvas {
+            text: format!(
+                "<svg viewBox=\"0 0 {width} {height}\" role=\"img\" aria-label=\"{title}. {what}\">\n"
+            ),
+        }
+    }
+
+    fn line(&mut self, class: &str, [x1, y1, x2, y2]: [f64; 4]) {
+        // Writing to a String does not fail.
+        let _ = writeln!(
+            self.text,
+            "<line class=\"{class}\" x1=\"{x1:.1}\" y1=\"{y1:.1}\" x2=\"{x2:.1}\" y2=\"{y2:.1}\"/>"
+        );
+    }
+
+    fn label(&mut self, class: &str, (x, y): (f64, f64), anchor: Anchor, text: &str) {
+        let anchor = match anchor {
+            Anchor::Start => "start",
+            Anchor::Middle => "middle",
+            Anchor::End => "end",
+        };
+        let _ = writeln!(
+            self.text,
+            "<text class=\"{class}\" x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\">{}</text>",
+            escape(text)
+        );
+    }
+
+    /// A label that is read from below.
+    fn upright(&mut self, (x, y): (f64, f64), text: &str) {
+        let _ = writeln!(
+            self.text,
+            "<text class=\"axis\" transform=\"translate({x:.1} {y:.1}) rotate(-90)\" \
+             text-anchor=\"middle\">{}</text>",
+            escape(text)
+        );
+    }
+
+    fn path(&mut self, class: &str, path: &str, tip: Option<&str>) {
+        let tip = tip.map_or(String::new(), |tip| format!("<title>{}</title>", escape(tip)));
+        let _ = writeln!(self.text, "<path class=\"{class}\" d=\"{path}\">{tip}</path>");
+    }
+
+    fn finish(mut self) -> String {
+        self.text.push_str("</svg>\n");
+        self.text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_cannot_leave_its_place() {
+        assert_eq!(escape("<b a=\"1\">&'"), "&lt;b a=&quot;1&quot;&gt;&amp;&#39;");
+    }
+
+    #[test]
+    fn numbers_have_the_digits_that_matter() {
+        let numbers = [0.0, 0.05, 2.5, 14.0, 99.46, 1234.4, 45_678.0, 3e6, 2.54e9];
+        let texts = ["0", "0.05", "2.5", "14", "99.5", "1234", "46k", "3M", "2.5G"];
+        assert_eq!(numbers.map(number), texts);
+        assert_eq!([1.0, 1000.0, 2048.0, 1_048_576.0].map(size), ["1", "1000", "2K", "1M"]);
+    }
+
+    #[test]
+    fn styles_are_fixed() {
+        assert_eq!((style("raw"), style("mpi"), style("another")), (0, 11, 12));
+    }
+}

@@ -1,0 +1,116 @@
+//! From values to places, and which values are written at an axis.
+
+/// How an axis is divided.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Scale {
+    Linear {
+        least: f64,
+        most: f64,
+    },
+    /// Powers of two.
+    Doubling {
+        least: f64,
+        most: f64,
+    },
+    /// Powers of ten.
+    Decades {
+        least: f64,
+        most: f64,
+    },
+}
+
+/// Values beyond this ratio are told apart by a logarithmic axis only.
+const WIDE: f64 = 50.0;
+/// Labels at an axis at most.
+const MOST_LABELS: usize = 11;
+
+impl Scale {
+    /// For heights: from zero, or in decades where that would hide the small ones.
+    pub fn for_heights(values: impl Iterator<Item = f64>) -> Scale {
+        let positive: Vec<f64> = values.filter(|value| *value > 0.0).collect();
+        let most = positive.iter().copied().fold(0.0, f64::max);
+        let least = positive.iter().copied().fold(most, f64::min);
+        if most > WIDE * least && least > 0.0 {
+            let decade = |power: f64| 10_f64.powf(power);
+            Scale::Decades {
+                least: decade(least.log10().floor()),
+                most: decade(most.log10().ceil()),
+            }
+        } else {
+            let step = step(most);
+            Scale::Linear { least: 0.0, most: (most / step).ceil().max(1.0) * step }
+        }
+    }
+
+    /// Where a value is, from 0 to 1.
+    pub fn place(self, value: f64) -> f64 {
+        let (least, most, value) = match self {
+            Scale::Linear { least, most } => (least, most, value),
+            Scale::Doubling { least, most } => (least.log2(), most.log2(), value.log2()),
+            Scale::Decades { least, most } => (least.log10(), most.log10(), value.log10()),
+        };
+        let place = if most > least { (value - least) / (most - least) } else { 0.5 };
+        place.clamp(0.0, 1.0)
+    }
+
+    /// The values that are written.
+    pub fn labels(self) -> Vec<f64> {
+        match self {
+            Scale::Linear { least, most } => {
+                let step = step(most - least);
+                let count = ((most - least) / step).round() as u32;
+                (0..=count).map(|at| least + f64::from(at) * step).collect()
+            }
+            Scale::Doubling { least, most } => {
+                let all: Vec<f64> = std::iter::successors(Some(least), |value| Some(value * 2.0))
+                    .take_while(|value| *value <= most)
+                    .collect();
+                let every = all.len().div_ceil(MOST_LABELS).max(1);
+                all.into_iter().step_by(every).collect()
+            }
+            Scale::Decades { least, most } => {
+                std::iter::successors(Some(least), |value| Some(value * 10.0))
+                    .take_while(|value| *value <= most * 1.001)
+                    .collect()
+            }
+        }
+    }
+}
+
+/// A round step that divides a span into about five.
+fn step(span: f64) -> f64 {
+    if span <= 0.0 {
+        return 1.0;
+    }
+    let rough = span / 5.0;
+    let power = 10_f64.powf(rough.log10().floor());
+    let factor = [1.0, 2.0, 5.0].into_iter().find(|factor| factor * power >= rough);
+    factor.unwrap_or(10.0) * power
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn heights_begin_at_zero_unless_they_are_far_apart() {
+        let near = Scale::for_heights([12.0, 93.0].into_iter());
+        assert_eq!(near, Scale::Linear { least: 0.0, most: 100.0 });
+        assert_eq!(near.labels(), [0.0, 20.0, 40.0, 60.0, 80.0, 100.0]);
+        let far = Scale::for_heights([3.0, 5000.0].into_iter());
+        let Scale::Decades { least, most } = far else { panic!("{far:?}") };
+        assert!((least - 1.0).abs() < 1e-9 && (most - 10_000.0).abs() < 1e-6);
+        assert_eq!(far.labels().len(), 5);
+        assert_eq!(Scale::for_heights([].into_iter()).labels(), [0.0, 1.0]);
+    }
+
+    #[test]
+    fn sizes_are_doubled() {
+        let scale = Scale::Doubling { least: 1.0, most: 1024.0 };
+        assert!((scale.place(32.0) - 0.5).abs() < 1e-9);
+        assert_eq!(scale.labels().len(), 11);
+        let wide = Scale::Doubling { least: 1.0, most: f64::from(1 << 20) };
+        assert_eq!(wide.labels()[..3], [1.0, 4.0, 16.0]);
+        assert!((Scale::Doubling { least: 8.0, most: 8.0 }.place(8.0) - 0.5).abs() < 1e-9);
+    }
+}

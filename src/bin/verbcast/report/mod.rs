@@ -1,0 +1,44 @@
+//! `verbcast report`: what benchmarks have measured, on one page.
+
+mod chart;
+mod figures;
+mod page;
+mod papers;
+mod setup;
+mod tables;
+
+use crate::failure::Failure;
+use crate::files::write_whole;
+use crate::results::Results;
+use clap::Args;
+use setup::setups;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+#[derive(Args)]
+pub struct ReportArgs {
+    /// What verbcast bench has written with --json; several are put together. Where two have measured
+    /// the same, the later one counts
+    #[arg(required = true, value_name = "RESULTS.json")]
+    results: Vec<PathBuf>,
+    /// The folder for the page, index.html; it is made where there is none
+    #[arg(short, long, value_name = "DIR")]
+    output: PathBuf,
+}
+
+pub fn run(args: &ReportArgs) -> Result<(), Failure> {
+    let results: Result<Vec<_>, _> = args.results.iter().map(|path| read(path)).collect();
+    let results = results.map_err(Failure::new)?;
+    let page = page::page(&setups(&results));
+    let cannot = |error| format!("cannot make the folder {}: {error}", args.output.display());
+    fs::create_dir_all(&args.output).map_err(|error| Failure::new(cannot(error)))?;
+    let path = args.output.join("index.html");
+    write_whole(&path, &page).map_err(Failure::new)?;
+    crate::print(&format!("{}\n", path.display()))
+}
+
+fn read(path: &Path) -> Result<Results, String> {
+    let text = fs::read_to_string(path);
+    let text = text.map_err(|error| format!("cannot read {}: {error}", path.display()))?;
+    Results::parse(&text).map_err(|error| format!("{}: {error}", path.display()))
+}

@@ -1,0 +1,236 @@
+//! What the papers report, and the same of what was measured here.
+
+use crate::results::{Point, Test};
+
+/// A result of a paper.
+pub struct Quote {
+    /// Paper, section and figure.
+    pub source: &'static str,
+    /// What it reports.
+    pub there: &'static str,
+    /// The same here, where it was measured.
+    pub here: Option<String>,
+}
+
+/// Algorithms that multicast and are reliable, as the papers' are.
+const MULTICAST: [&str; 6] =
+    ["two-stage", "two-stage-on-demand", "window", "co-root", "aggregate", "basic"];
+
+/// The papers' results beside those of one place.
+pub fn quotes(points: &[Point]) -> Vec<Quote> {
+    let here = Measured(points);
+    let quote = |source, there, here| Quote { source, there, here };
+    vec![
+        quote(
+            "Liu 2004, section 2.2, figure 1",
+            "The multicast's latency does not depend on the number of destinations (1 to 7).",
+            here.growth("raw", "The median latency of raw"),
+        ),
+        quote(
+            "Liu 2004, section 6.2, figure 6 (8 nodes)",
+            "Small messages: the multicast designs are up to 58 % better than point-to-point.",
+            here.best_saving(),
+        ),
+        quote(
+            "Liu 2004, section 6.2.1, figure 7 (8 nodes)",
+            "Window against point-to-point: 210 % better at 2 KiB, 86 % at 8 KiB, and better up to 32 KiB.",
+            here.large_messages(),
+        ),
+        quote(
+            "Liu 2004, section 6.3, figure 8 (8 nodes)",
+            "Throughput: an acknowledgement for every ten messages is up to 112 % better than \
+             point-to-point; the basic design is the worst of all.",
+            here.best_rate(),
+        ),
+        quote(
+            "Liu 2004, section 6.4, figure 9 (8 nodes)",
+            "With 400 µs of skew, time in the broadcast by window is a tenth of point-to-point's.",
+            here.skewed(),
+        ),
+        quote(
+            "Hoefler 2007, section 4.3, figure 4 (2 bytes, up to 116 ranks)",
+            "The latency of small messages does not depend on the number of ranks; it is below Open MPI's \
+             from 20 ranks on.",
+            here.growth("two-stage", "The median latency of two-stage"),
+        ),
+        quote(
+            "Hoefler 2007, section 4.3, figure 5 (2 bytes, 116 ranks)",
+            "Open MPI's tree lets rank 1 finish 79.4 % before rank 98; by multicast all ranks are within \
+             14 % of the median.",
+            here.balance(),
+        ),
+        quote(
+            "Hoefler 2007, section 3.2",
+            "0.287 % of the datagrams came with a wrong CRC.",
+            here.damaged(),
+        ),
+    ]
+}
+
+struct Measured<'a>(&'a [Point]);
+
+impl Measured<'_> {
+    /// Points of a test among the most ranks that it was done with.
+    fn of(&self, test: Test) -> Vec<&Point> {
+        let all = || self.0.iter().filter(move |point| point.test == test);
+        let ranks = all().map(|point| point.ranks).max();
+        all().filter(|point| Some(point.ranks) == ranks).collect()
+    }
+
+    /// The latencies by the first method that there is, the paper's before others.
+    fn latencies(&self) -> Vec<&Point> {
+        let tests = Test::LATENCY.into_iter().map(|test| self.of(test));
+        tests.into_iter().find(|points| !points.is_empty()).unwrap_or_default()
+    }
+
+    /// How the median latency at the smallest size grows from the fewest to the most ranks.
+    fn growth(&self, algorithm: &str, what: &str) -> Option<String> {
+        let tests = Test::LATENCY.into_iter().rev();
+        tests.into_iter().find_map(|test| {
+            let own = || {
+                let is_own =
+                    move |point: &&Point| point.test == test && point.algorithm == algorithm;
+                self.0.iter().filter(is_own)
+            };
+            let size = own().map(|point| point.size).min()?;
+            let at = |point: &&Point| point.size == size;
+            let few = own().filter(at).min_by_key(|point| point.ranks)?;
+            let many = own().filter(at).max_by_key(|point| point.ranks)?;
+            let (low, high) = (few.figure()?, many.figure()?);
+            (few.ranks < many.ranks).then(|| {
+                format!(
+                    "{what}, {size} bytes: {low:.1} µs among {} ranks, {high:.1} µs among {}.",
+                    few.ranks, many.ranks
+                )
+            })
+        })
+    }
+
+    fn best_saving(&self) -> Option<String> {
+        let latencies = self.latencies();
+        let small = latencies.iter().filter(|point| point.size <= 1836);
+        let savings = small.filter(|point| MULTICAST.contains(&point.algorithm.as_str()));
+        let savings = savings.filter_map(|point| {
+            let tree = beside(&latencies, point, "binomial")?.figure()?;
+            Some((1.0 - point.figure()? / tree, *point))
+        });
+        let (saving, point) = savings.max_by(|a, b| a.0.total_cmp(&b.0))?;
+        Some(format!(
+            "At best {} at {} bytes, {} below binomial's latency.",
+            point.algorithm,
+            point.size,
+            percent(saving)
+        ))
+    }
+
+    fn large_messages(&self) -> Option<String> {
+        let latencies = self.latencies();
+        let texts = [2048, 8192, 32768].into_iter().filter_map(|size| {
+            let is_it = |point: &&&Point| point.size == size && point.algorithm == "window";
+            let window = latencies.iter().find(is_it)?;
+            let tree = beside(&latencies, window, "binomial")?.figure()?;
+            let better = tree / window.figure()? - 1.0;
+            Some(format!("{} at {} KiB", percent(better), size >> 10))
+        });
+        let texts: Vec<_> = texts.collect();
+        (!texts.is_empty()).then(|| format!("Window against binomial: {}.", texts.join(", ")))
+    }
+
+    fn best_rate(&self) -> Option<String> {
+        let rates = self.of(Test::Throughput);
+        let own = rates.iter().filter(|point| point.algorithm == "aggregate");
+        let better = own.filter_map(|point| {
+            let tree = beside(&rates, point, "binomial")?.rate()?;
+            Some((point.rate()? / tree - 1.0, point.size))
+        });
+        let (better, size) = better.max_by(|a, b| a.0.total_cmp(&b.0))?;
+        Some(format!("At best {} against binomial, at {size} bytes.", percent(better)))
+    }
+
+    fn skewed(&self) -> Option<String> {
+        let all = self.of(Test::Skew);
+        let most = all.iter().filter_map(|point| point.skew).max()?;
+        let mean = |algorithm: &str| {
+            let found = all
+                .iter()
+                .filter(|point| point.skew == Some(most) && point.algorithm == algorithm)
+                .min_by_key(|point| point.size)?;
+            found.histogram.summary().map(|summary| summary.mean)
+        };
+        let share = mean("window")? / mean("binomial")?;
+        Some(format!("With {} µs, {} of binomial's.", most / 1000, percent(share)))
+    }
+
+    fn balance(&self) -> Option<String> {
+        let all = self.of(Test::Clock);
+        let size = all.iter().map(|point| point.size).min()?;
+        let medians = |algorithm: &str| {
+            let point =
+                all.iter().find(|point| point.size == size && point.algorithm == algorithm)?;
+            // The root has its message from the beginning.
+            let ranks = point.by_rank.iter().flatten().skip(1);
+            let mut medians: Vec<f64> = ranks.map(|rank| rank.p50 as f64).collect();
+            medians.sort_unstable_by(f64::total_cmp);
+            (!medians.is_empty()).then_some(medians)
+        };
+        let ends = |all: &[f64]| (all[0], all[all.len() / 2], all[all.len() - 1]);
+        let (first, _, last) = ends(&medians("binomial")?);
+        let (least, middle, most) = ends(&medians("two-stage")?);
+        let apart = ((most - middle) / middle).max((middle - least) / middle);
+        Some(format!(
+            "{size} bytes: by binomial the first receiver is {} before the last; by two-stage all are \
+             within {} of the median.",
+            percent(1.0 - first / last),
+            percent(apart)
+        ))
+    }
+
+    fn damaged(&self) -> Option<String> {
+        let received: u64 = self.0.iter().map(|point| point.counters.multicast_received).sum();
+        let damaged: u64 = self.0.iter().map(|point| point.counters.damaged).sum();
+        (received > 0).then(|| format!("{damaged} of {received} datagrams."))
+    }
+}
+
+fn beside<'a>(points: &[&'a Point], point: &Point, algorithm: &str) -> Option<&'a Point> {
+    let mut all = points.iter().filter(|other| other.is_beside(point));
+    all.find(|other| other.algorithm == algorithm).copied()
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.0} %", 100.0 * share)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn point(test: Test, algorithm: &str, size: u64, micros: u64) -> Point {
+        let mut point =
+            Point { algorithm: algorithm.to_owned(), ranks: 4, size, ..Point::new(test) };
+        point.histogram.record(micros * 1000);
+        point
+    }
+
+    #[test]
+    fn the_same_is_reckoned_of_what_was_measured() {
+        let late = |algorithm, micros| Point {
+            skew: Some(400_000),
+            ..point(Test::Skew, algorithm, 8, micros)
+        };
+        let points = [
+            point(Test::Acknowledge, "window", 8, 42),
+            point(Test::Acknowledge, "binomial", 8, 100),
+            point(Test::Acknowledge, "window", 2048, 100),
+            point(Test::Acknowledge, "binomial", 2048, 310),
+            late("window", 10),
+            late("binomial", 100),
+        ];
+        let found = quotes(&points);
+        let here = |at: usize| found[at].here.as_deref();
+        assert_eq!(here(1), Some("At best window at 8 bytes, 58 % below binomial's latency."));
+        assert_eq!(here(2), Some("Window against binomial: 210 % at 2 KiB."));
+        assert_eq!((here(3), here(4)), (None, Some("With 400 µs, 10 % of binomial's.")));
+        assert!(quotes(&[]).iter().all(|quote| quote.here.is_none()));
+    }
+}
