@@ -13,7 +13,7 @@ use verbcast::bootstrap::Bootstrap;
 use verbcast::broadcast::{Config, Endpoint};
 use verbcast::protocol::{Room, Token};
 use verbcast::rank::{Fragment, OpId, Rank};
-use verbcast::rdma::{Multicast, RdmaTransport};
+use verbcast::rdma::{Description, Multicast, RdmaTransport};
 use verbcast::time::Clock;
 use verbcast::transport::{Arrival, Park, Transport};
 use verbcast::wire::{HEADER_LEN, Header, Key, Kind, Packet};
@@ -55,6 +55,7 @@ const WORDS: [Word; 7] = [
 
 pub struct Control {
     transport: RdmaTransport,
+    description: Description,
     key: Key,
     me: Rank,
     size: u32,
@@ -74,13 +75,20 @@ impl Control {
         config: &Config,
     ) -> Result<Control, String> {
         let (me, size) = (bootstrap.rank(), bootstrap.size());
-        let (transport, key) = open_transport(bootstrap, endpoint, config, Multicast::Off)?;
+        let (transport, key, description) =
+            open_transport(bootstrap, endpoint, config, Multicast::Off)?;
         let (clock, heard, patience) = (Clock::start(), HashMap::new(), config.settings.timeout);
-        Ok(Control { transport, key, me, size, clock, patience, heard, failure: None })
+        let failure = None;
+        Ok(Control { transport, description, key, me, size, clock, patience, heard, failure })
     }
 
     pub fn rank(&self) -> Rank {
         self.me
+    }
+
+    /// What this rank uses.
+    pub fn description(&self) -> &Description {
+        &self.description
     }
 
     /// Bytes of a message that one packet carries.

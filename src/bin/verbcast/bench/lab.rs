@@ -7,7 +7,7 @@ use crate::root::Root;
 use verbcast::rank::Rank;
 
 /// Messages to and fro with each rank, before its clock is known.
-const EXCHANGES: usize = 20;
+const EXCHANGES: usize = 10;
 
 /// The first `ranks` of a job.
 pub struct Lab<'a> {

@@ -66,6 +66,6 @@ mod tests {
         assert_eq!((point.seconds, point.counters.repaired), (Some(4.0), 7));
         let means: Vec<_> = point.by_rank.iter().map(|rank| rank.map(|rank| rank.mean)).collect();
         assert_eq!(means, [Some(15.0), Some(30.0), None]);
-        assert_eq!(point.histogram.count(), 3);
+        assert_eq!(point.histogram.summary().map(|all| all.count), Some(3));
     }
 }

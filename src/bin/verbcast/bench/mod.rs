@@ -73,9 +73,9 @@ fn run_rank(
         Star::join(environment, config.settings.timeout).map_err(|error| error.to_string())?;
     let rank = star.rank();
     agree(&mut star, &plan)?;
-    let devices = devices(&mut star, config)?;
     let endpoint = Endpoint::new(&config.settings);
     let mut control = Control::open(&mut star, &endpoint, config)?;
+    let devices = devices(&mut star, &control)?;
     let progress = Progress::new(plan.total(), "slices");
     let points = Session {
         plan: &plan,
@@ -107,11 +107,9 @@ fn agree(star: &mut Star, plan: &Plan) -> Result<(), String> {
 }
 
 /// What each rank uses.
-fn devices(star: &mut Star, config: &Config) -> Result<Vec<Device>, String> {
-    let rank = star.rank();
-    let own = system::device(&config.settings, rank)
-        .and_then(|device| serde_json::to_vec(&device).map_err(|error| error.to_string()));
-    let blobs = decide(star, own.map_err(|what| blame(rank, what)))?;
+fn devices(star: &mut Star, control: &Control) -> Result<Vec<Device>, String> {
+    let own = serde_json::to_vec(&system::device(control.description()));
+    let blobs = decide(star, own.map_err(|what| blame(control.rank(), what)))?;
     let all: Result<_, _> = blobs.iter().map(|blob| serde_json::from_slice(blob)).collect();
     all.map_err(|error| format!("a rank's device cannot be read: {error}"))
 }

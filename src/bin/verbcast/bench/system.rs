@@ -9,18 +9,16 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use verbcast::bootstrap::Bootstrap;
 use verbcast::broadcast::Config;
 use verbcast::rank::Rank;
-use verbcast::rdma::{Settings, survey};
+use verbcast::rdma::{Description, Settings, survey};
 
 /// What this rank uses.
-pub fn device(settings: &Settings, rank: Rank) -> Result<Device, String> {
-    let survey = survey(settings, rank).map_err(|error| error.to_string())?;
-    let choice = survey.choice?;
-    Ok(Device {
+pub fn device(description: &Description) -> Device {
+    Device {
         host: read("/proc/sys/kernel/hostname"),
-        device: survey.devices[choice.device].name.clone(),
-        port: choice.port,
-        gid_index: choice.gid_index,
-    })
+        device: description.device.clone(),
+        port: description.port,
+        gid_index: description.gid_index,
+    }
 }
 
 /// What rank 0 knows of its host, and of all ranks' devices.

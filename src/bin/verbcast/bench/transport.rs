@@ -2,7 +2,7 @@
 
 use verbcast::bootstrap::Bootstrap;
 use verbcast::broadcast::{Config, Endpoint};
-use verbcast::rdma::{Agreed, Multicast, RdmaTransport, Settings, establish_on};
+use verbcast::rdma::{Agreed, Description, Multicast, RdmaTransport, Settings, establish_on};
 use verbcast::wire::Key;
 
 /// Makes it, with a group or without. Collective.
@@ -11,9 +11,9 @@ pub fn open_transport(
     endpoint: &Endpoint,
     config: &Config,
     multicast: Multicast,
-) -> Result<(RdmaTransport, Key), String> {
+) -> Result<(RdmaTransport, Key, Description), String> {
     let settings = Settings { multicast, ..config.settings.clone() };
-    let (transport, Agreed { key, .. }, _) =
+    let (transport, Agreed { key, .. }, description) =
         establish_on(bootstrap, endpoint, &settings, &[]).map_err(|error| error.to_string())?;
-    Ok((transport, key))
+    Ok((transport, key, description))
 }

@@ -1,7 +1,7 @@
 //! Which charts there are, laid out as the papers' figures.
 
 use super::chart::{Bars, Curve, Lines, Panel, style};
-use crate::results::{Axis, Group, Point, Summary, Test, along};
+use crate::results::{Axis, Group, Point, Summary, Test, along, bytes};
 
 /// The largest message of a chart of small ones (Liu 2004, figure 6 has up to 2 KiB).
 const SMALL: u64 = 2048;
@@ -69,9 +69,12 @@ fn lines(
         return None;
     }
     let title = format!("{title}, {}", group.constants());
-    let svg =
-        Lines { title: title.clone(), axis: group.axis, height: height.to_owned(), curves }.svg();
-    Some(Figure { title, like, svg })
+    let height = height.to_owned();
+    Some(draw(Lines { title, axis: group.axis, height, is_linear: false, curves }, like))
+}
+
+fn draw(lines: Lines, like: &'static str) -> Figure {
+    Figure { svg: lines.svg(), title: lines.title, like }
 }
 
 /// The method of a latency in few words.
@@ -89,44 +92,52 @@ fn over_sizes(points: &[Point], test: Test) -> Vec<Figure> {
     let title = |what: &str| format!("Latency of {what} messages, {}", method(test));
     let draw = |points: Vec<&Point>, what: &str, like| {
         let groups = along(test, Axis::Size, points);
-        let draw = |group| lines(group, &title(what), "median latency (µs)", like, median);
-        groups.iter().filter_map(draw).collect::<Vec<_>>()
+        let most = groups.into_iter().max_by_key(|group| group.points[0].ranks);
+        most.and_then(|group| lines(&group, &title(what), "median latency (µs)", like, median))
     };
-    let mut figures = draw(small.collect(), "short", "Liu 2004, figure 6");
-    figures.extend(draw(large.collect(), "long", "Liu 2004, figure 7"));
-    figures
+    let short = draw(small.collect(), "short", "Liu 2004, figure 6");
+    let long = draw(large.collect(), "long", "Liu 2004, figure 7");
+    short.into_iter().chain(long).collect()
 }
 
-/// One algorithm over sizes, a curve for each number of ranks.
+/// One algorithm over small sizes, a curve for each number of ranks.
 fn by_ranks_over_sizes(points: &[Point], algorithm: &str, like: &'static str) -> Option<Figure> {
-    let test = Test::LATENCY.into_iter().rev().find(|test| {
-        let own = points.iter().filter(|point| point.algorithm == algorithm);
-        let groups = along(*test, Axis::Size, own);
-        groups.len() > 1 && groups.iter().all(|group| group.places() > 1)
-    })?;
-    let own = points.iter().filter(|point| point.algorithm == algorithm);
-    let groups = along(test, Axis::Size, own);
-    let curves = groups.iter().enumerate().flat_map(|(at, group)| {
-        let name = format!("{} ranks", group.points[0].ranks);
-        curves(group, median).into_iter().map(move |curve| Curve {
-            name: name.clone(),
-            style: at,
-            ..curve
-        })
+    let is_own = |point: &&Point| point.algorithm == algorithm && point.size <= SMALL;
+    let tests = Test::LATENCY.into_iter().rev();
+    let mut groups = tests.map(|test| {
+        let groups = along(test, Axis::Size, points.iter().filter(is_own)).into_iter();
+        groups.filter(|group| group.places() > 1).collect::<Vec<_>>()
     });
-    let title = format!("Latency of {algorithm} among more and more ranks, {}", method(test));
+    let mut groups = groups.find(|groups| groups.len() > 1)?;
+    groups.sort_by_key(|group| group.points[0].ranks);
+    // The styles have no meaning here; the first is that of raw.
+    let curves = groups.iter().zip(1..).flat_map(|(group, style)| {
+        let name = format!("{} ranks", group.points[0].ranks);
+        let curves = curves(group, median).into_iter();
+        curves.map(move |curve| Curve { name: name.clone(), style, ..curve })
+    });
+    let method = method(groups[0].test);
+    let title = format!("Latency of {algorithm} by number of ranks, {method}");
     let height = "median latency (µs)".to_owned();
-    let svg =
-        Lines { title: title.clone(), axis: Axis::Size, height, curves: curves.collect() }.svg();
-    Some(Figure { title, like, svg })
+    let curves = curves.collect();
+    Some(draw(Lines { title, axis: Axis::Size, height, is_linear: false, curves }, like))
 }
 
 fn over_ranks(points: &[Point], test: Test) -> Vec<Figure> {
     let title = format!("Latency over ranks, {}", method(test));
-    let groups = along(test, Axis::Ranks, points);
-    let draw =
-        |group| lines(group, &title, "median latency (µs)", "Hoefler 2007, figure 4", median);
-    groups.iter().filter_map(draw).collect()
+    let (height, like) = ("median latency (µs)", "Hoefler 2007, figure 4");
+    let draw = |group| lines(group, &title, height, like, median);
+    ends(along(test, Axis::Ranks, points)).iter().filter_map(draw).collect()
+}
+
+/// Of groups that differ in their size, those of the smallest and the largest that have a curve.
+fn ends(groups: Vec<Group<'_>>) -> Vec<Group<'_>> {
+    let mut groups: Vec<_> = groups.into_iter().filter(|group| group.places() > 1).collect();
+    groups.sort_by_key(|group| group.points[0].size);
+    let last = groups.pop();
+    groups.truncate(1);
+    groups.extend(last);
+    groups
 }
 
 /// Points on the synchronised clock with the most ranks and the smallest message.
@@ -140,7 +151,7 @@ fn of_each_rank(points: &[Point]) -> Option<Figure> {
         style: style(&point.algorithm),
         heights: point.by_rank.iter().map(|rank| rank.map(|rank| micros(rank.p50))).collect(),
     };
-    let title = format!("When each rank has {size} bytes, {ranks} ranks");
+    let title = format!("When each rank has the message, {}, {ranks} ranks", bytes(size));
     let height = "median latency (µs)".to_owned();
     let svg = Bars { title: title.clone(), height, panels: chosen.map(panel).collect() }.svg();
     Some(Figure { title, like: "Hoefler 2007, figure 5", svg })
@@ -152,7 +163,8 @@ fn of_single_ranks(points: &[Point]) -> Vec<Figure> {
         let summary: Option<&Summary> = point.by_rank.get(rank)?.as_ref();
         summary.map(|rank| micros(rank.p50))
     };
-    let groups = along(Test::Clock, Axis::Ranks, points);
+    let mut groups = ends(along(Test::Clock, Axis::Ranks, points));
+    groups.truncate(1);
     let first = |group| {
         let (height, like) = ("median latency of rank 1 (µs)", "Hoefler 2007, figure 6");
         lines(group, "Latency of rank 1", height, like, |point| of(point, 1))
@@ -191,20 +203,17 @@ fn loss(points: &[Point]) -> Vec<Figure> {
         let expected = point.counters.multicast_sent * receivers;
         (expected > 0).then(|| 100.0 * point.counters.lost as f64 / expected as f64)
     };
-    let tests = [Test::Throughput, Test::Osu, Test::Skew];
-    let groups = tests.into_iter().flat_map(|test| {
-        [Axis::Size, Axis::Skew].into_iter().flat_map(move |axis| along(test, axis, points))
+    let tests = [(Test::Throughput, "back to back"), (Test::Osu, "with barriers between")];
+    let figures = tests.into_iter().filter_map(|(test, what)| {
+        let groups = along(test, Axis::Size, points).into_iter();
+        let group = groups.max_by_key(|group| group.points[0].ranks)?;
+        let curves = curves(&group, share);
+        if group.places() < 2 || curves.is_empty() {
+            return None;
+        }
+        let title = format!("Packets lost or too late, {what}, {}", group.constants());
+        let height = "share of the packets to receive (%)".to_owned();
+        Some(draw(Lines { title, axis: Axis::Size, height, is_linear: true, curves }, ""))
     });
-    let draw = |group: &Group<'_>| {
-        let title = format!(
-            "Packets lost or too late, {}",
-            match group.test {
-                Test::Throughput => "back to back",
-                Test::Osu => "with barriers between",
-                _ => "where receivers come late",
-            }
-        );
-        lines(group, &title, "share of the packets to receive (%)", "", share)
-    };
-    groups.filter_map(|group| draw(&group)).collect()
+    figures.collect()
 }

@@ -1,6 +1,6 @@
 //! What the papers report, and the same of what was measured here.
 
-use crate::results::{Point, Test};
+use crate::results::{Axis, Point, Test, along, bytes};
 
 /// A result of a paper.
 pub struct Quote {
@@ -22,8 +22,8 @@ pub fn quotes(points: &[Point]) -> Vec<Quote> {
     let quote = |source, there, here| Quote { source, there, here };
     vec![
         quote(
-            "Liu 2004, section 2.2, figure 1",
-            "The multicast's latency does not depend on the number of destinations (1 to 7).",
+            "Liu 2004, section 2.1, figure 1 (8 nodes)",
+            "The multicast's latency does not depend on the number of destinations.",
             here.growth("raw", "The median latency of raw"),
         ),
         quote(
@@ -44,7 +44,8 @@ pub fn quotes(points: &[Point]) -> Vec<Quote> {
         ),
         quote(
             "Liu 2004, section 6.4, figure 9 (8 nodes)",
-            "With 400 µs of skew, time in the broadcast by window is a tenth of point-to-point's.",
+            "Skew does not affect window at all; with 400 µs of it, window is 10 times better than \
+             point-to-point.",
             here.skewed(),
         ),
         quote(
@@ -85,24 +86,20 @@ impl Measured<'_> {
 
     /// How the median latency at the smallest size grows from the fewest to the most ranks.
     fn growth(&self, algorithm: &str, what: &str) -> Option<String> {
-        let tests = Test::LATENCY.into_iter().rev();
-        tests.into_iter().find_map(|test| {
-            let own = || {
-                let is_own =
-                    move |point: &&Point| point.test == test && point.algorithm == algorithm;
-                self.0.iter().filter(is_own)
-            };
-            let size = own().map(|point| point.size).min()?;
-            let at = |point: &&Point| point.size == size;
-            let few = own().filter(at).min_by_key(|point| point.ranks)?;
-            let many = own().filter(at).max_by_key(|point| point.ranks)?;
+        let own = || self.0.iter().filter(|point| point.algorithm == algorithm);
+        Test::LATENCY.into_iter().rev().find_map(|test| {
+            let groups = along(test, Axis::Ranks, own()).into_iter();
+            let groups = groups.filter(|group| group.places() > 1);
+            let points = groups.min_by_key(|group| group.points[0].size)?.points;
+            let few = points.iter().min_by_key(|point| point.ranks)?;
+            let many = points.iter().max_by_key(|point| point.ranks)?;
             let (low, high) = (few.figure()?, many.figure()?);
-            (few.ranks < many.ranks).then(|| {
-                format!(
-                    "{what}, {size} bytes: {low:.1} µs among {} ranks, {high:.1} µs among {}.",
-                    few.ranks, many.ranks
-                )
-            })
+            Some(format!(
+                "{what}, {}: {low:.1} µs among {} ranks, {high:.1} µs among {}.",
+                bytes(few.size),
+                few.ranks,
+                many.ranks
+            ))
         })
     }
 
@@ -116,9 +113,9 @@ impl Measured<'_> {
         });
         let (saving, point) = savings.max_by(|a, b| a.0.total_cmp(&b.0))?;
         Some(format!(
-            "At best {} at {} bytes, {} below binomial's latency.",
+            "At best {} at {}, {} below binomial's latency.",
             point.algorithm,
-            point.size,
+            bytes(point.size),
             percent(saving)
         ))
     }
@@ -144,7 +141,7 @@ impl Measured<'_> {
             Some((point.rate()? / tree - 1.0, point.size))
         });
         let (better, size) = better.max_by(|a, b| a.0.total_cmp(&b.0))?;
-        Some(format!("At best {} against binomial, at {size} bytes.", percent(better)))
+        Some(format!("At best {} against binomial, at {}.", percent(better), bytes(size)))
     }
 
     fn skewed(&self) -> Option<String> {
@@ -158,7 +155,7 @@ impl Measured<'_> {
             found.histogram.summary().map(|summary| summary.mean)
         };
         let share = mean("window")? / mean("binomial")?;
-        Some(format!("With {} µs, {} of binomial's.", most / 1000, percent(share)))
+        Some(format!("With {} µs, {} of binomial's mean time.", most / 1000, percent(share)))
     }
 
     fn balance(&self) -> Option<String> {
@@ -178,8 +175,9 @@ impl Measured<'_> {
         let (least, middle, most) = ends(&medians("two-stage")?);
         let apart = ((most - middle) / middle).max((middle - least) / middle);
         Some(format!(
-            "{size} bytes: by binomial the first receiver is {} before the last; by two-stage all are \
+            "{}: by binomial the first receiver is {} before the last; by two-stage all are \
              within {} of the median.",
+            bytes(size),
             percent(1.0 - first / last),
             percent(apart)
         ))
@@ -230,7 +228,7 @@ mod tests {
         let here = |at: usize| found[at].here.as_deref();
         assert_eq!(here(1), Some("At best window at 8 bytes, 58 % below binomial's latency."));
         assert_eq!(here(2), Some("Window against binomial: 210 % at 2 KiB."));
-        assert_eq!((here(3), here(4)), (None, Some("With 400 µs, 10 % of binomial's.")));
+        assert_eq!((here(3), here(4)), (None, Some("With 400 µs, 10 % of binomial's mean time.")));
         assert!(quotes(&[]).iter().all(|quote| quote.here.is_none()));
     }
 }

@@ -84,13 +84,18 @@ impl<'a> Group<'a> {
             texts.push(format!("{} ranks", point.ranks));
         }
         if self.axis != Axis::Size {
-            texts.push(format!("{} bytes", point.size));
+            texts.push(bytes(point.size));
         }
         if let Some(skew) = point.skew.filter(|_| self.axis != Axis::Skew) {
             texts.push(format!("mean delay {} µs", skew as f64 / 1e3));
         }
         texts.join(", ")
     }
+}
+
+/// A number of bytes, in words.
+pub fn bytes(size: u64) -> String {
+    if size == 1 { "1 byte".to_owned() } else { format!("{size} bytes") }
 }
 
 /// All points by test, along what differs in it.

@@ -4,7 +4,7 @@ mod groups;
 mod histogram;
 mod point;
 
-pub use groups::{Axis, Group, along, groups, ratio};
+pub use groups::{Axis, Group, along, bytes, groups, ratio};
 pub use histogram::{Histogram, Summary};
 pub use point::{Point, Test};
 

@@ -57,10 +57,6 @@ impl Test {
     pub fn needs_clock(self) -> bool {
         matches!(self, Test::Acknowledge | Test::Clock)
     }
-
-    pub fn is_latency(self) -> bool {
-        Test::LATENCY.contains(&self)
-    }
 }
 
 /// What was measured.

@@ -55,7 +55,7 @@ impl Raw {
         config: &Config,
     ) -> Result<Raw, String> {
         let me = bootstrap.rank();
-        let (transport, key) = open_transport(bootstrap, endpoint, config, Multicast::Require)?;
+        let (transport, key, _) = open_transport(bootstrap, endpoint, config, Multicast::Require)?;
         Ok(Raw {
             fragment_len: transport.packet_len() - HEADER_LEN,
             transport: Faulty::new(transport, config.faults.unwrap_or_default(), me),

@@ -4,9 +4,10 @@ use super::scale::Scale;
 use super::{Anchor, Canvas, number};
 
 const WIDTH: f64 = 680.0;
-const PANEL: f64 = 150.0;
+const COLUMNS: usize = 3;
+const PANEL: f64 = 125.0;
 const LEFT: f64 = 64.0;
-const GAP: f64 = 64.0;
+const GAP: f64 = 48.0;
 /// Parts of a panel's height above and below the bars.
 const ABOVE: f64 = 24.0;
 const BELOW: f64 = 22.0;
@@ -30,16 +31,17 @@ impl Bars {
     pub fn svg(&self) -> String {
         let names: Vec<_> = self.panels.iter().map(|panel| panel.name.as_str()).collect();
         let what = format!("{} of each rank: {}", self.height, names.join(", "));
-        let rows = self.panels.len().div_ceil(2) as f64;
+        let rows = self.panels.len().div_ceil(COLUMNS) as f64;
         let mut canvas = Canvas::new(WIDTH, rows * PANEL + 26.0, &self.title, &what);
         let all = self.panels.iter().flat_map(|panel| panel.heights.iter().flatten().copied());
         // Bars stand on zero.
         let most = all.fold(0.0, f64::max);
-        let up = Scale::for_heights(std::iter::once(most));
-        let width = (WIDTH - LEFT - GAP) / 2.0;
+        let up = Scale::from_zero(most);
+        let gaps = (COLUMNS - 1) as f64 * GAP;
+        let width = (WIDTH - LEFT - gaps) / COLUMNS as f64;
         for (at, panel) in self.panels.iter().enumerate() {
-            let left = LEFT + (at % 2) as f64 * (width + GAP);
-            let top = (at / 2) as f64 * PANEL;
+            let left = LEFT + (at % COLUMNS) as f64 * (width + GAP);
+            let top = (at / COLUMNS) as f64 * PANEL;
             draw(&mut canvas, panel, up, [left, top + ABOVE, width, PANEL - ABOVE - BELOW]);
         }
         canvas.label("axis", (WIDTH / 2.0, rows * PANEL + 16.0), Anchor::Middle, "rank");
@@ -58,7 +60,7 @@ fn draw(canvas: &mut Canvas, panel: &Panel, up: Scale, [left, top, width, height
     }
     let count = panel.heights.len().max(1);
     let each = width / count as f64;
-    let every = count.div_ceil(16);
+    let every = count.div_ceil(12);
     for (rank, value) in panel.heights.iter().enumerate() {
         let x = left + rank as f64 * each;
         if let Some(value) = value {

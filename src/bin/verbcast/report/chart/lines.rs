@@ -25,6 +25,8 @@ pub struct Lines {
     pub axis: Axis,
     /// What the height is, with its unit.
     pub height: String,
+    /// Whether the height stays linear, however small some are.
+    pub is_linear: bool,
     pub curves: Vec<Curve>,
 }
 
@@ -49,10 +51,15 @@ impl Lines {
         let least = points().map(|point| point.0).fold(f64::INFINITY, f64::min);
         let most = points().map(|point| point.0).fold(0.0, f64::max);
         let across = match self.axis {
-            Axis::Skew => Scale::for_heights(std::iter::once(most)),
+            Axis::Skew => Scale::from_zero(most),
             Axis::Size | Axis::Ranks => Scale::Doubling { least: least.min(most).max(1.0), most },
         };
-        (across, Scale::for_heights(points().map(|point| point.1)))
+        let heights = points().map(|point| point.1);
+        let up = match self.is_linear {
+            true => Scale::from_zero(heights.fold(0.0, f64::max)),
+            false => Scale::for_heights(heights),
+        };
+        (across, up)
     }
 
     pub fn svg(&self) -> String {
@@ -79,13 +86,16 @@ impl Lines {
         canvas.label("axis", ((LEFT + RIGHT) / 2.0, HEIGHT - 12.0), Anchor::Middle, self.across());
         canvas.upright((16.0, (TOP + BOTTOM) / 2.0), &self.height);
         for curve in &self.curves {
-            let places: Vec<_> =
-                curve.points.iter().map(|(at, height)| (x(*at), y(*height))).collect();
-            let path: Vec<_> = places.iter().map(|(x, y)| format!("{x:.1} {y:.1}")).collect();
+            let points = || curve.points.iter().filter(|(_, height)| up.has(*height));
+            let path: Vec<_> =
+                points().map(|(at, height)| format!("{:.1} {:.1}", x(*at), y(*height))).collect();
+            if path.is_empty() {
+                continue;
+            }
             canvas.path(&format!("curve s{}", curve.style), &format!("M{}", path.join("L")), None);
-            for (place, (at, height)) in places.iter().zip(&curve.points) {
+            for (at, height) in points() {
                 let tip = format!("{}, {}: {}", curve.name, self.at(*at), number(*height));
-                marker(&mut canvas, curve.style, *place, Some(&tip));
+                marker(&mut canvas, curve.style, (x(*at), y(*height)), Some(&tip));
             }
         }
         for (at, curve) in self.curves.iter().enumerate() {
@@ -137,6 +147,7 @@ mod tests {
             title: "Latency".to_owned(),
             axis: Axis::Size,
             height: "latency (µs)".to_owned(),
+            is_linear: false,
             curves: vec![curve],
         };
         let svg = lines.svg();

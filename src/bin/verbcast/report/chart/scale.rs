@@ -37,9 +37,19 @@ impl Scale {
                 most: decade(most.log10().ceil()),
             }
         } else {
-            let step = step(most);
-            Scale::Linear { least: 0.0, most: (most / step).ceil().max(1.0) * step }
+            Scale::from_zero(most)
         }
+    }
+
+    /// From zero to a round value that is not below `most`.
+    pub fn from_zero(most: f64) -> Scale {
+        let step = step(most);
+        Scale::Linear { least: 0.0, most: (most / step).ceil().max(1.0) * step }
+    }
+
+    /// Whether a value has a place.
+    pub fn has(self, value: f64) -> bool {
+        matches!(self, Scale::Linear { .. }) || value > 0.0
     }
 
     /// Where a value is, from 0 to 1.
@@ -77,14 +87,14 @@ impl Scale {
     }
 }
 
-/// A round step that divides a span into about five.
+/// A round step that divides a span into four to seven.
 fn step(span: f64) -> f64 {
     if span <= 0.0 {
         return 1.0;
     }
-    let rough = span / 5.0;
+    let rough = span / 7.0;
     let power = 10_f64.powf(rough.log10().floor());
-    let factor = [1.0, 2.0, 5.0].into_iter().find(|factor| factor * power >= rough);
+    let factor = [1.0, 2.0, 5.0].into_iter().find(|factor| factor * power >= rough * 0.999);
     factor.unwrap_or(10.0) * power
 }
 
@@ -101,7 +111,9 @@ mod tests {
         let Scale::Decades { least, most } = far else { panic!("{far:?}") };
         assert!((least - 1.0).abs() < 1e-9 && (most - 10_000.0).abs() < 1e-6);
         assert_eq!(far.labels().len(), 5);
-        assert_eq!(Scale::for_heights([].into_iter()).labels(), [0.0, 1.0]);
+        assert!(!far.has(0.0) && near.has(0.0));
+        let none = Scale::for_heights([].into_iter());
+        assert_eq!(none, Scale::Linear { least: 0.0, most: 1.0 });
     }
 
     #[test]
