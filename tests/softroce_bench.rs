@@ -90,25 +90,26 @@ fn set(names: &[&str]) -> BTreeSet<String> {
 
 #[test]
 fn latency_is_measured_by_three_methods_for_every_algorithm() {
-    for method in ["acknowledge", "osu", "clock"] {
-        let args =
-            format!("latency --sizes 8:8 --methods {method} --algorithms {}", ALGORITHMS.join(","));
-        let Some(outcome) = bench(&args) else { return };
-        outcome.check_tables(LATENCY, &["8"], 3);
-        assert_eq!(outcome.all("algorithm"), set(&ALGORITHMS));
-        assert_eq!((outcome.all("test"), outcome.all("ranks")), (set(&[method]), set(&["3"])));
-        for point in outcome.points().iter().filter(|point| point["algorithm"] != "raw") {
-            let counts = point["histogram"].as_array().unwrap().iter();
-            let times: u64 = counts.map(|pair| pair[1].as_u64().unwrap()).sum();
-            // The root alone counts the acknowledgements.
-            assert_eq!(times, if method == "acknowledge" { 3 } else { 9 }, "{point}");
-            assert_eq!(point["lost_messages"], 0, "{point}");
-        }
-        let system = &outcome.json["system"];
-        assert_eq!(system["devices"].as_array().unwrap().len(), 3);
-        assert!(system["mtu"].as_u64() > Some(0) && system["kernel"].is_string());
-        assert_eq!(outcome.json["configuration"]["is_validated"], true);
+    let args = format!("latency --sizes 8:8 --algorithms {}", ALGORITHMS.join(","));
+    let Some(outcome) = bench(&args) else { return };
+    outcome.check_tables(LATENCY, &["8"], 3);
+    assert_eq!(outcome.all("algorithm"), set(&ALGORITHMS));
+    assert_eq!(outcome.all("test"), set(&["acknowledge", "osu", "clock"]));
+    assert_eq!((outcome.points().len(), outcome.all("ranks")), (3 * ALGORITHMS.len(), set(&["3"])));
+    for method in ["(Liu 2004, section 6.2)", "(OSU)", "(Hoefler 2007, section 4.3)"] {
+        assert_eq!(outcome.tables.matches(method).count(), ALGORITHMS.len());
     }
+    for point in outcome.points().iter().filter(|point| point["algorithm"] != "raw") {
+        let counts = point["histogram"].as_array().unwrap().iter();
+        let times: u64 = counts.map(|pair| pair[1].as_u64().unwrap()).sum();
+        // The root alone counts the acknowledgements.
+        assert_eq!(times, if point["test"] == "acknowledge" { 3 } else { 9 }, "{point}");
+        assert_eq!(point["lost_messages"], 0, "{point}");
+    }
+    let system = &outcome.json["system"];
+    assert_eq!(system["devices"].as_array().unwrap().len(), 3);
+    assert!(system["mtu"].as_u64() > Some(0) && system["kernel"].is_string());
+    assert_eq!(outcome.json["configuration"]["is_validated"], true);
 }
 
 #[test]

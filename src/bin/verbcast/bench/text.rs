@@ -97,7 +97,8 @@ fn row(group: &Group<'_>, point: &Point) -> String {
         let _ = write!(line, "{:>MORE$}", decimal(figure));
     }
     let lost = format!("{:.2}%", 100.0 * point.lost_share());
-    let _ = write!(line, "{lost:>MORE$}{:>MORE$}", point.counters.repaired);
+    let repaired = point.repaired().map_or("-".to_owned(), |count| count.to_string());
+    let _ = write!(line, "{lost:>MORE$}{repaired:>MORE$}");
     line + "\n"
 }
 
@@ -156,7 +157,7 @@ mod tests {
         assert!(lines[at + 1].starts_with(header), "{text}");
         let row: Vec<&str> = lines[at + 2].split_whitespace().collect();
         assert_eq!(row[..5], ["8", "2.25", "1.50", "3.00", "5"], "{text}");
-        assert_eq!(row[5..], ["1.50", "3.00", "3.00", "3.00", "3.00", "1.50", "-", "0.00%", "0"]);
+        assert_eq!(row[5..], ["1.50", "3.00", "3.00", "3.00", "3.00", "1.50", "-", "0.00%", "-"]);
     }
 
     #[test]

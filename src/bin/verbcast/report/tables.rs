@@ -78,7 +78,8 @@ pub fn points(test: Test, points: &[&Point]) -> String {
         }));
         row.push(point.iterations.to_string());
         row.push(format!("{:.2} %", 100.0 * point.lost_share()));
-        row.extend([point.counters.lost, point.counters.repaired].map(|count| count.to_string()));
+        row.push(point.counters.lost.to_string());
+        row.push(point.repaired().map_or("–".to_owned(), |count| count.to_string()));
         row
     });
     let unit = if is_rate { "" } else { "Times in microseconds." };

@@ -128,6 +128,12 @@ impl Point {
         self.lost_messages as f64 / expected.max(1) as f64
     }
 
+    /// Fragments that came another way than by multicast, where there was one.
+    pub fn repaired(&self) -> Option<u64> {
+        let is_multicast = self.counters.multicast_sent > 0;
+        is_multicast.then_some(self.counters.repaired)
+    }
+
     /// Whether another one differs in its algorithm alone.
     pub fn is_beside(&self, other: &Point) -> bool {
         let key = |point: &Point| (point.test, point.ranks, point.size, point.skew);
@@ -151,6 +157,8 @@ mod tests {
         };
         assert_eq!((point.rate(), point.bandwidth()), (Some(50.0), Some(25.0)));
         assert_eq!((point.figure(), point.lost_share()), (Some(50.0), 0.25));
-        assert_eq!(Point { seconds: Some(0.0), ..point }.rate(), None);
+        assert_eq!(Point { seconds: Some(0.0), ..point.clone() }.rate(), None);
+        let counters = Statistics { multicast_sent: 1, repaired: 3, ..Statistics::default() };
+        assert_eq!((point.repaired(), Point { counters, ..point }.repaired()), (None, Some(3)));
     }
 }
