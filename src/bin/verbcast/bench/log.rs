@@ -1,10 +1,8 @@
 //! What one rank notes of one contender.
 
-use super::contender::Contender;
 use crate::results::{Histogram, Point};
 use serde::{Deserialize, Serialize};
 use verbcast::driver::Statistics;
-use verbcast::rank::Rank;
 
 #[derive(Default, Serialize, Deserialize)]
 pub struct Log {
@@ -18,18 +16,6 @@ pub struct Log {
 }
 
 impl Log {
-    /// Broadcasts and counts it if it was lost here; whether it came whole.
-    pub fn broadcast(
-        &mut self,
-        contender: &mut dyn Contender,
-        root: Rank,
-        message: &mut [u8],
-    ) -> Result<bool, String> {
-        let is_here = contender.broadcast(root, message)?;
-        self.lost_messages += u64::from(!is_here);
-        Ok(is_here)
-    }
-
     /// Puts the ranks' logs, in their order, into a point.
     pub fn merge(logs: &[Log], point: Point) -> Point {
         let mut histogram = Histogram::default();

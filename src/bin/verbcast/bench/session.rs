@@ -5,7 +5,7 @@ use super::contender::Contender;
 use super::control::Control;
 use super::lab::Lab;
 use super::log::Log;
-use super::measure::measure;
+use super::measure::Bench;
 use super::plan::{Plan, Series};
 use super::validate::validate;
 use crate::launch::decide::{blame, decide};
@@ -62,6 +62,17 @@ impl Session<'_> {
             let contender = algorithm.open(star, self.endpoint, self.config)?;
             entries.push(Entry { name: algorithm.name().to_owned(), contender });
         }
+        let outcome = self.measure(star, &mut entries);
+        for Entry { mut contender, .. } in entries {
+            match &outcome {
+                Ok(_) => contender.close()?,
+                Err(what) => contender.abort(what),
+            }
+        }
+        outcome
+    }
+
+    fn measure(&mut self, star: &mut Star, entries: &mut [Entry]) -> Result<Vec<Point>, String> {
         let plan = self.plan;
         let mut lab = Lab {
             control: &mut *self.control,
@@ -73,20 +84,15 @@ impl Session<'_> {
         let mut points = Vec::new();
         for &size in &plan.sizes {
             if plan.validate {
-                for Entry { name, contender } in &mut entries {
-                    validate(&mut lab, contender.as_mut(), size).map_err(|what| {
-                        contender.abort(&what);
-                        format!("{what} ({name})")
-                    })?;
+                for Entry { name, contender } in &mut *entries {
+                    let valid = validate(&mut lab, contender.as_mut(), size);
+                    valid.map_err(|what| format!("{what} ({name})"))?;
                 }
             }
             for &series in &plan.series {
                 let run = Run { plan, series, size, progress: self.progress };
-                points.extend(run.run(&mut lab, star, &mut entries)?);
+                points.extend(run.run(&mut lab, star, entries)?);
             }
-        }
-        for Entry { contender, .. } in entries {
-            contender.close()?;
         }
         Ok(points)
     }
@@ -117,9 +123,9 @@ impl Run<'_> {
             lab.synchronise()?;
         }
         for (entry, message) in entries.iter_mut().zip(&mut messages) {
-            let slice = 0..self.plan.warm_up(self.size);
-            let contender = entry.contender.as_mut();
-            measure(lab, self.series, contender, message, slice, &mut Log::default())?;
+            let (contender, log) = (entry.contender.as_mut(), &mut Log::default());
+            let mut bench = Bench { lab: &mut *lab, contender, message, log };
+            bench.measure(self.series, 0..self.plan.warm_up(self.size))?;
         }
         for (turn, slice) in self.plan.slices(self.size).enumerate() {
             if needs_clock {
@@ -129,9 +135,10 @@ impl Run<'_> {
             for at in 0..entries.len() {
                 // Nobody always comes after the same one.
                 let at = (at + turn) % entries.len();
-                let contender = entries[at].contender.as_mut();
-                let (message, log) = (&mut messages[at], &mut logs[at]);
-                measure(lab, self.series, contender, message, slice.clone(), log)?;
+                let (contender, log) = (entries[at].contender.as_mut(), &mut logs[at]);
+                let mut bench =
+                    Bench { lab: &mut *lab, contender, message: &mut messages[at], log };
+                bench.measure(self.series, slice.clone())?;
                 self.progress.advance();
             }
         }

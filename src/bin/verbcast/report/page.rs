@@ -1,6 +1,6 @@
 //! The page: everything in one file, without scripts.
 
-use super::chart::escape;
+use super::chart::{STYLES, escape};
 use super::figures::{Figure, figures};
 use super::papers;
 use super::setup::Setup;
@@ -9,8 +9,6 @@ use crate::results::{Point, Test};
 use std::fmt::Write;
 
 const STYLE: &str = include_str!("page.css");
-/// Styles of curves, markers and bars.
-const STYLES: usize = 13;
 
 pub fn page(setups: &[Setup<'_>]) -> String {
     let mut text = format!(
@@ -33,7 +31,7 @@ pub fn page(setups: &[Setup<'_>]) -> String {
 /// The colour of each style, for whatever is drawn in it.
 fn strokes() -> String {
     let mut text = String::new();
-    for style in 0..STYLES {
+    for style in 0..STYLES.len() {
         // Writing to a String does not fail.
         let _ = writeln!(
             text,

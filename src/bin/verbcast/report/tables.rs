@@ -1,6 +1,6 @@
 //! Tables in HTML.
 
-use super::chart::{escape, number};
+use super::chart::escape;
 use super::papers::Quote;
 use super::setup::{Setup, devices};
 use crate::results::{Configuration, Point, Summary, System, Test, ratio};
@@ -99,8 +99,13 @@ fn times(point: &Point) -> Vec<String> {
     ]
 }
 
+/// A figure with two decimals, or none where there are digits enough.
 fn figure(value: Option<f64>) -> String {
-    value.map_or("–".to_owned(), number)
+    match value {
+        None => "–".to_owned(),
+        Some(value) if value < 1000.0 => format!("{value:.2}"),
+        Some(value) => format!("{value:.0}"),
+    }
 }
 
 /// Rows of safe HTML; the first `texts` columns are texts, the others numbers.

@@ -20,7 +20,7 @@ use verbcast::transport::{Arrival, Buffer, Faulty, Park, Transport, TransportErr
 use verbcast::wire::{HEADER_LEN, Header, Key, Kind, Packet};
 
 /// How long a message that has not begun or stands still is waited for.
-const PATIENCE: Duration = Duration::from_millis(100);
+const PATIENCE: Duration = Duration::from_millis(250);
 /// The same where a later message, of another root, has begun already.
 const PATIENCE_OVERTAKEN: Duration = Duration::from_millis(5);
 /// Packets of later messages that are kept at most.

@@ -10,7 +10,7 @@ pub use lines::{Curve, Lines};
 use std::fmt::Write;
 
 /// Algorithms in the order of their styles; others are drawn as the last.
-const STYLES: [&str; 13] = [
+pub const STYLES: [&str; 13] = [
     "raw",
     "two-stage",
     "two-stage-on-demand",
