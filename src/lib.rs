@@ -22,7 +22,7 @@
 //! # Features
 //! - `verbs` (default): [`verbs`], [`rdma`] and [`broadcast`], which need libibverbs and librdmacm.
 //! - `cli` (default): the command `verbcast`.
-//! - `serde`: [`driver::Statistics`] can be serialised; `cli` turns it on.
+//! - `serde`: [`driver::Statistics`] and [`transport::Faults`] can be serialised; `cli` turns it on.
 //! - `mpi`: `verbcast::mpi`, for programs with the crate `mpi` (rsmpi).
 //! - `pmpi`: `MPI_Bcast` itself, for a library that is preloaded under programs nobody recompiles.
 //! - `rdma-sys`: takes contexts that a program opened through the crate `rdma-sys`.

@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 /// What goes wrong, with which probability for each received datagram.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Faults {
     /// Probability that it is lost, from 0 to 1.
     pub loss: f64,

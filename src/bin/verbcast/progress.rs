@@ -2,13 +2,19 @@
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::{self, IsTerminal};
+use verbcast::rank::Rank;
 
 pub struct Progress(ProgressBar);
 
 impl Progress {
     /// So many of `what`.
     pub fn new(total: u64, what: &str) -> Progress {
-        let target = match io::stderr().is_terminal() {
+        Progress::of_rank(Rank(0), total, what)
+    }
+
+    /// The same where only rank 0 of a job shows it.
+    pub fn of_rank(rank: Rank, total: u64, what: &str) -> Progress {
+        let target = match rank == Rank(0) && io::stderr().is_terminal() {
             true => ProgressDrawTarget::stderr(),
             false => ProgressDrawTarget::hidden(),
         };

@@ -76,7 +76,7 @@ fn run_rank(
     let endpoint = Endpoint::new(&config.settings);
     let mut control = Control::open(&mut star, &endpoint, config)?;
     let devices = devices(&mut star, &control)?;
-    let progress = Progress::new(plan.total(), "slices");
+    let progress = Progress::of_rank(rank, plan.total(), "slices");
     let points = Session {
         plan: &plan,
         config,

@@ -1,7 +1,7 @@
 //! Where the benchmark runs.
 
 use super::plan::Plan;
-use crate::results::{Configuration, Device, Faults, System};
+use crate::results::{Configuration, Device, System};
 use std::collections::BTreeMap;
 use std::fs;
 use std::thread;
@@ -39,10 +39,6 @@ pub fn system(settings: &Settings, fragment: usize, devices: Vec<Device>) -> Sys
 }
 
 pub fn configuration(plan: &Plan, config: &Config, bootstrap: &dyn Bootstrap) -> Configuration {
-    let faults = config.faults.map(|faults| {
-        let verbcast::transport::Faults { loss, duplicate, reorder, seed } = faults;
-        Faults { loss, duplicate, reorder, seed }
-    });
     let variables: BTreeMap<_, _> = std::env::vars_os()
         .map(|(name, value)| [name, value].map(|text| text.to_string_lossy().into_owned()))
         .filter(|[name, _]| name.starts_with("VERBCAST_") && !is_of_the_job(name))
@@ -54,7 +50,7 @@ pub fn configuration(plan: &Plan, config: &Config, bootstrap: &dyn Bootstrap) ->
         root: plan.root.to_string(),
         seed: plan.seed,
         is_validated: plan.validate,
-        faults,
+        faults: config.faults,
         settings: format!("{:?}", config.settings),
         variables,
     }

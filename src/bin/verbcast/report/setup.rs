@@ -76,7 +76,8 @@ pub fn setups(results: &[Results]) -> Vec<Setup<'_>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::results::{Device, FORMAT, Faults, Test};
+    use crate::results::{Device, FORMAT, Test};
+    use verbcast::transport::Faults;
 
     fn run(device: &str, loss: Option<f64>, micros: u64) -> Results {
         let device =

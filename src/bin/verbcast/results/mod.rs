@@ -10,6 +10,7 @@ pub use point::{Point, Test};
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use verbcast::transport::Faults;
 
 /// What the first member of the file says.
 pub const FORMAT: &str = "verbcast bench 1";
@@ -70,15 +71,6 @@ pub struct Configuration {
     pub settings: String,
     /// `VERBCAST_*` variables that were set.
     pub variables: BTreeMap<String, String>,
-}
-
-/// Faults on purpose: probabilities from 0 to 1.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Faults {
-    pub loss: f64,
-    pub duplicate: f64,
-    pub reorder: f64,
-    pub seed: u64,
 }
 
 impl Results {

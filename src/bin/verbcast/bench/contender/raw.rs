@@ -113,6 +113,9 @@ impl Raw {
         while !reception.came.is_full() {
             let now = self.clock.now();
             let patience = self.patience(reception.root);
+            if patience.is_zero() {
+                break;
+            }
             match self.transport.poll(now)? {
                 Some(Arrival::Packet { buffer, .. }) => {
                     last = now;
