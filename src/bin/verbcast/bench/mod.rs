@@ -1,6 +1,7 @@
 //! `verbcast bench`: ways to broadcast, measured side by side.
 
 pub mod args;
+mod campaign;
 mod clock;
 mod contender;
 mod control;
@@ -8,7 +9,6 @@ mod lab;
 mod log;
 mod measure;
 mod plan;
-mod session;
 mod sizes;
 mod system;
 mod text;
@@ -22,9 +22,9 @@ use crate::launch::decide::{blame, decide};
 use crate::progress::Progress;
 use crate::results::{Device, FORMAT, Results};
 use args::BenchArgs;
+use campaign::Campaign;
 use control::Control;
 use plan::Plan;
-use session::Session;
 use std::path::Path;
 use verbcast::bootstrap::{Bootstrap, Environment, Star};
 use verbcast::broadcast::{Config, Endpoint};
@@ -77,7 +77,7 @@ fn run_rank(
     let mut control = Control::open(&mut star, &endpoint, config)?;
     let devices = devices(&mut star, &control)?;
     let progress = Progress::of_rank(rank, plan.total(), "slices");
-    let points = Session {
+    let points = Campaign {
         plan: &plan,
         config,
         environment,

@@ -1,4 +1,4 @@
-//! One rank of a benchmark, from the rendezvous to the results.
+//! The measurements of a benchmark, one after the other.
 
 use super::clock::Estimate;
 use super::contender::Contender;
@@ -15,14 +15,14 @@ use verbcast::bootstrap::{Bootstrap, Environment, Star};
 use verbcast::broadcast::{Config, Endpoint};
 use verbcast::rank::Rank;
 
-/// A contender and the messages that it broadcasts.
+/// A contender and its name.
 struct Entry {
     name: String,
     contender: Box<dyn Contender>,
 }
 
-/// What the ranks of a job share.
-pub struct Session<'a> {
+/// All measurements of a benchmark, as one rank takes part in them.
+pub struct Campaign<'a> {
     pub plan: &'a Plan,
     pub config: &'a Config,
     pub environment: &'a Environment,
@@ -31,7 +31,7 @@ pub struct Session<'a> {
     pub progress: &'a Progress,
 }
 
-impl Session<'_> {
+impl Campaign<'_> {
     /// Measures everything; rank 0 gets the points. `star` joins all ranks. Collective.
     pub fn run(&mut self, star: &mut Star) -> Result<Vec<Point>, String> {
         let size = star.size();
