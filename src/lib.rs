@@ -10,14 +10,15 @@
 //! 4. [`transport`]: the seam to whatever carries packets, and the fault injector.
 //! 5. [`driver`]: one turn: receive, timers, transmit, events.
 //! 6. [`model`] and [`sim`]: the papers' models, and the same drivers on simulated ranks.
-//! 7. [`bootstrap`]: how the ranks find one another.
-//! 8. [`verbs`] and [`rdma`]: RAII over libibverbs, and the real transport.
-//! 9. [`broadcast`]: what programs use.
-//! 10. `mpi`, with the feature of that name: the same for programs with MPI.
+//! 7. [`fabric`]: the network below: topologies, and the tables by which switches forward a multicast.
+//! 8. [`bootstrap`]: how the ranks find one another.
+//! 9. [`verbs`] and [`rdma`]: RAII over libibverbs, and the real transport.
+//! 10. [`broadcast`]: what programs use.
+//! 11. `mpi`, with the feature of that name: the same for programs with MPI.
 //!
 //! Dependencies point one way: `rank, time <- wire <- protocol <- transport <- driver <- broadcast`;
-//! `verbs <- rdma <- broadcast <- mpi`; `bootstrap <- rdma`; `driver <- sim`. Without the feature `verbs` the crate is
-//! portable Rust: cores, driver and bootstrap.
+//! `verbs <- rdma <- broadcast <- mpi`; `bootstrap <- rdma`; `driver <- sim`; `fabric` stands alone. Without the feature `verbs` the crate is
+//! portable Rust: cores, driver, fabric and bootstrap.
 //!
 //! # Features
 //! - `verbs` (default): [`verbs`], [`rdma`] and [`broadcast`], which need libibverbs and librdmacm.
@@ -36,6 +37,8 @@ pub mod bootstrap;
 pub mod broadcast;
 #[forbid(unsafe_code)]
 pub mod driver;
+#[forbid(unsafe_code)]
+pub mod fabric;
 #[forbid(unsafe_code)]
 pub mod model;
 #[cfg(feature = "mpi")]

@@ -9,6 +9,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("rank", &[]),
     ("wire", &["rank"]),
     ("model", &[]),
+    ("fabric", &[]),
     ("protocol", &["rank", "time", "wire", "model"]),
     ("transport", &["rank", "time", "wire", "protocol"]),
     ("driver", &["rank", "time", "wire", "protocol", "transport"]),
