@@ -34,9 +34,11 @@ pub mod mesh;
 mod mesh_tables;
 mod multicast;
 mod nearest;
+pub mod read;
 mod topology;
 mod unicast;
 pub mod union;
+mod write;
 
 #[cfg(test)]
 mod tests;
@@ -48,3 +50,4 @@ pub use mesh::Mesh;
 pub use multicast::{BLOCK, Entries, FIRST_MLID, MulticastTables, PortSet};
 pub use topology::{Endpoint, Invalid, Kind, Link, Node, Port, Quality, Topology};
 pub use unicast::{Hop, Stray, UnicastTables, walk};
+pub use write::{Layout, dot, identifier, netlist, svg};

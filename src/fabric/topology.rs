@@ -48,14 +48,14 @@ pub struct Link {
 pub struct Quality {
     /// Largest payload of a packet, in bytes.
     pub mtu: u16,
-    /// Signalling rate of one lane, in Mbit/s.
+    /// Nominal rate of one lane, in Mbit/s: 25000 for EDR.
     pub lane_mbps: u32,
     /// Number of lanes.
     pub lanes: u8,
 }
 
 impl Quality {
-    /// Signalling rate of all lanes, in Mbit/s.
+    /// Nominal rate of all lanes, in Mbit/s.
     pub const fn rate_mbps(&self) -> u32 {
         self.lane_mbps * self.lanes as u32
     }

@@ -1,6 +1,7 @@
 mod delivery;
 mod fat_tree;
 mod mesh;
+mod text;
 
 use super::*;
 use rand_chacha::ChaCha8Rng;

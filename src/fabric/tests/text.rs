@@ -1,0 +1,168 @@
+//! Topologies read and written.
+
+use super::*;
+
+/// As printed by ibnetdiscover 2.1 for a netlist of two switches and four hosts.
+const TWO_SWITCHES: &str =
+    include_str!("../../../tests/fixtures/fabric/two-switches.ibnetdiscover");
+
+#[test]
+fn what_ibnetdiscover_prints_is_read() {
+    let topology = read::ibnetdiscover(TWO_SWITCHES, Quality::default()).unwrap();
+    assert_eq!((topology.hosts(), topology.switches()), (4, 2));
+    let names: Vec<&str> = topology.nodes().iter().map(|node| node.name.as_str()).collect();
+    assert_eq!(names, ["P3", "P2", "P1", "P0", "SWB", "SW A"]);
+    let a = topology.find("SW A").unwrap();
+    let b = topology.find("SWB").unwrap();
+    assert_eq!((topology.node(a).guid, topology.node(a).ports), (0x2000, 4));
+    let peer = topology.peer(Port { node: a, port: 3 });
+    assert_eq!(peer, Some(Port { node: b, port: 3 }));
+    assert_eq!(topology.links().len(), 6);
+    let link = topology.link(Port { node: a, port: 4 }).unwrap();
+    assert_eq!(link.quality, Quality { mtu: 4096, lane_mbps: 25_000, lanes: 4 });
+    // P3 has two ports, and only the second has a link.
+    let p3 = topology.endpoint_at(Port { node: 0, port: 2 }).unwrap();
+    assert_eq!(topology.endpoints()[p3 as usize].guid, 0x10_0032);
+    assert_eq!(topology.leaf(p3), Some(Port { node: b, port: 2 }));
+    assert_eq!(topology.endpoint_at(Port { node: 0, port: 1 }), None);
+}
+
+#[test]
+fn a_netlist_is_read_as_it_was_written() {
+    let (_, tree) = fat_tree_of(6, 2);
+    let (_, mesh) = mesh_of(3, 4);
+    for topology in [tree, mesh] {
+        let again = read::ibnetdiscover(&netlist(&topology), Quality::default()).unwrap();
+        assert_eq!(again.nodes(), topology.nodes());
+        let sorted = |topology: &Topology| {
+            let mut ends: Vec<_> = topology.links().iter().map(|link| link.ends).collect();
+            ends.iter_mut().for_each(|ends| ends.sort());
+            ends.sort();
+            ends
+        };
+        assert_eq!(sorted(&again), sorted(&topology));
+        assert_eq!(again.endpoints(), topology.endpoints());
+    }
+}
+
+#[test]
+fn errors_say_the_line_and_what_is_wrong() {
+    let good =
+        "switchguid=0x5\nSwitch 2 \"s\"\n[1] \"h\"[1]\n\ncaguid=0x9\nCa 1 \"h\"\n[1] \"s\"[1]\n";
+    read::ibnetdiscover(good, Quality::default()).unwrap();
+    for (from, to, expected) in [
+        (
+            "Switch 2",
+            "Swatch 2",
+            "line 2: expected Switch, Ca or Rt, a number of ports and a name in quotes, not Swatch",
+        ),
+        ("Switch 2", "Switch two", "line 2: two is no number of ports from 1 to 254"),
+        ("Switch 2", "Switch 0", "line 2: 0 is no number of ports from 1 to 254"),
+        (
+            "\"s\"\n[1] \"h\"",
+            "\"s\n[1] \"h\"",
+            "line 2: expected Switch, Ca or Rt, a number of ports and a name in quotes",
+        ),
+        ("switchguid=0x5", "switchguid=0xg", "line 1: no GUID: 0xg"),
+        (
+            "switchguid=0x5\n",
+            "",
+            "line 1: no GUID for \"s\": no line switchguid= or caguid= before, and none in the name",
+        ),
+        ("[1] \"h\"[1]", "[3] \"h\"[1]", "line 3: port 3 of a node of 2 ports"),
+        ("[1] \"h\"[1]", "[300] \"h\"[1]", "line 3: [300] is no port from 1 to 254"),
+        (
+            "[1] \"h\"[1]",
+            "[1] h[1]",
+            "line 3: expected a port, the name of a node in quotes and its port",
+        ),
+        ("[1] \"h\"[1]", "[1] \"h\"", "line 3: expected a port number in brackets"),
+        ("[1] \"h\"[1]", "[1] \"x\"[1]", "line 3: there is no node \"x\""),
+        (
+            "[1] \"h\"[1]",
+            "[2] \"h\"[1]",
+            "line 3: line 7 says that port 1 of \"h\" leads to port 1 of \"s\"",
+        ),
+        ("[1] \"s\"[1]", "", "line 3: port 1 of \"h\" has no line"),
+        ("Ca 1 \"h\"", "Ca 1 \"s\"", "line 6: there was a node \"s\" before"),
+        ("caguid=0x9\nCa 1 \"h\"\n", "", "line 5: a port without a node before it"),
+        ("caguid=0x9", "caguid=0x5", "h and s have the same GUID 0x5"),
+        (
+            "[1] \"h\"[1]\n",
+            "[1] \"h\"[1]\n[1] \"h\"[1]\n",
+            "line 4: there was a line for port 1 before",
+        ),
+    ] {
+        assert!(good.contains(from));
+        let error = read::ibnetdiscover(&good.replace(from, to), Quality::default()).unwrap_err();
+        assert_eq!(error.to_string(), expected);
+    }
+    assert_eq!(
+        read::ibnetdiscover("# nothing\n", Quality::default()).unwrap_err().to_string(),
+        "there is no node in it"
+    );
+}
+
+/// Whatever is cut off or put in, there is a topology or an error, and no panic.
+#[test]
+fn damaged_text_is_refused_in_peace() {
+    let mut draw = draw(7);
+    for _ in 0..3000 {
+        let mut text: Vec<u8> = TWO_SWITCHES.bytes().collect();
+        for _ in 0..1 + below(&mut draw, 4) {
+            let at = below(&mut draw, text.len() as u32) as usize;
+            match below(&mut draw, 3) {
+                0 => text.truncate(at + 8),
+                1 => text[at] = b"[]()\"#=x19 \n\xff"[below(&mut draw, 13) as usize],
+                _ => drop(text.remove(at)),
+            }
+        }
+        let _ = read::ibnetdiscover(&String::from_utf8_lossy(&text), Quality::default());
+    }
+}
+
+#[test]
+fn names_that_ibsim_does_not_take_are_replaced() {
+    let node = |name: &str| Node { kind: Kind::Switch, name: name.to_owned(), guid: 255, ports: 3 };
+    assert_eq!(identifier(&node("SW00-2")), "SW00-2");
+    for name in ["", "a b", "a#1", "\"", &"x".repeat(64)] {
+        assert_eq!(identifier(&node(name)), "S-00000000000000ff");
+    }
+}
+
+#[test]
+fn drawings_have_every_node_and_link_and_mark_what_they_are_told() {
+    let (tree, topology) = figure_2();
+    let (mesh, grid) = mesh_of(3, 2);
+    for (topology, layout) in [(&topology, Layout::Layers), (&grid, Layout::Grid(mesh))] {
+        let drawing = svg(topology, layout, &[3]);
+        assert_eq!(drawing.matches("<line").count(), topology.links().len());
+        let strong = drawing.split("stroke-width=\"2.5\"").nth(1).unwrap();
+        assert_eq!(strong.split("</g>").next().unwrap().matches("<line").count(), 1);
+        for node in topology.nodes() {
+            assert!(drawing.contains(&format!("<title>{}</title>", node.name)), "{}", node.name);
+        }
+        let graph = dot(topology, layout, &[3]);
+        assert_eq!(graph.matches(" -- ").count(), topology.links().len());
+        assert_eq!(graph.matches("penwidth").count(), 1);
+        assert_eq!(graph.matches("shape=box").count(), topology.switches() as usize);
+    }
+    // Four rows: hosts, and switches of levels 2, 1 and 0.
+    assert_eq!(dot(&topology, Layout::Layers, &[]).matches("rank=same").count(), 4);
+    let drawing = svg(&topology, Layout::Layers, &[]);
+    assert!(drawing.contains("height=\"430\""), "{drawing}");
+    assert_eq!(tree.levels(), 3);
+}
+
+#[test]
+fn links_that_contradict_each_other_make_no_topology() {
+    let (_, topology) = mesh_of(2, 1);
+    let (nodes, links) = (topology.nodes(), topology.links());
+    let twice = [links, &links[..1]].concat();
+    let error = Topology::new(nodes.to_vec(), twice, &Default::default()).unwrap_err();
+    assert_eq!(error.to_string(), "port 1 of N0.0 has two links");
+    let mut reversed = nodes.to_vec();
+    reversed.reverse();
+    let error = Topology::new(reversed, Vec::new(), &Default::default()).unwrap_err();
+    assert_eq!(error.to_string(), "host N1.0 comes after a switch");
+}
