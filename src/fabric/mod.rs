@@ -9,7 +9,7 @@
 //! - [`Mesh::unicast_tables`] and [`Mesh::xy_union`]: Zhou, Liu and Chung, *Hardware Supported Multicast in
 //!   2-D Mesh InfiniBand Networks*;
 //! - [`union`]: the rule as both papers print it, which loops;
-//! - X
+//! - [`opensm`]: what OpenSM does, for comparison with the real one;
 //! - [`omnipath`]: the multicast of the Omni-Path fabric manager.
 //!
 //! The [`checker`] stands apart from them all. Nodes, endpoints and ports are plain indices throughout.
@@ -34,6 +34,7 @@ pub mod mesh;
 mod mesh_tables;
 mod multicast;
 mod nearest;
+pub mod opensm;
 pub mod read;
 mod topology;
 mod unicast;

@@ -1,6 +1,7 @@
 //! What can be said on the command line.
 
 use crate::bench;
+use crate::fabric;
 use crate::report;
 use crate::sim;
 use crate::transport_args::TransportArgs;
@@ -31,6 +32,9 @@ pub enum Command {
     /// Simulate broadcasts among any number of ranks, beside the papers' models
     #[command(after_long_help = sim::help::text())]
     Sim(sim::args::SimArgs),
+    /// Compute the forwarding tables of fat trees, meshes and real fabrics, and check them
+    #[command(subcommand)]
+    Fabric(fabric::args::FabricCommand),
 }
 
 #[derive(Args)]

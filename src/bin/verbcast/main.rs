@@ -5,6 +5,7 @@
 mod bench;
 mod cli;
 mod copy;
+mod fabric;
 mod failure;
 mod files;
 mod info;
@@ -28,6 +29,7 @@ fn main() -> ExitCode {
         cli::Command::Bench(args) => bench::run(&args),
         cli::Command::Report(args) => report::run(&args),
         cli::Command::Sim(args) => sim::run(&args),
+        cli::Command::Fabric(command) => fabric::run(&command),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

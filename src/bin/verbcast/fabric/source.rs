@@ -1,0 +1,77 @@
+//! From the command line to a topology.
+
+use super::args::{FabricArgs, Spec};
+use crate::failure::Failure;
+use verbcast::fabric::{FatTree, Layout, Lids, Mesh, Numbering, Quality, Topology, read};
+
+/// The shape that the papers' schemes need.
+#[derive(Clone, Copy)]
+pub enum Shape {
+    FatTree(FatTree),
+    Mesh(Mesh),
+    Other,
+}
+
+/// A topology, and what is known of its shape.
+pub struct Loaded {
+    pub topology: Topology,
+    pub shape: Shape,
+}
+
+impl Loaded {
+    pub fn new(args: &FabricArgs) -> Result<Loaded, Failure> {
+        let quality = Quality { mtu: args.mtu, ..Quality::default() };
+        let usage = |error: &dyn std::fmt::Display| {
+            Failure::usage(format!("--fabric {}: {error}", args.fabric))
+        };
+        match &args.fabric {
+            Spec::FatTree(ports, levels) => {
+                let tree = FatTree::new(*ports, *levels).map_err(|error| usage(&error))?;
+                Ok(Loaded { topology: tree.topology(quality), shape: Shape::FatTree(tree) })
+            }
+            Spec::Mesh(columns, rows) => {
+                let mesh = Mesh::new(*columns, *rows).map_err(|error| usage(&error))?;
+                Ok(Loaded { topology: mesh.topology(quality), shape: Shape::Mesh(mesh) })
+            }
+            Spec::File(path) => {
+                let failed = |error: &dyn std::fmt::Display| {
+                    Failure::new(format!("{}: {error}", path.display()))
+                };
+                let text = std::fs::read(path).map_err(|error| failed(&error))?;
+                let text = String::from_utf8_lossy(&text);
+                let topology =
+                    read::ibnetdiscover(&text, quality).map_err(|error| failed(&error))?;
+                Ok(Loaded { topology, shape: Shape::Other })
+            }
+        }
+    }
+
+    pub fn layout(&self) -> Layout {
+        match self.shape {
+            Shape::Mesh(mesh) => Layout::Grid(mesh),
+            Shape::FatTree(_) | Shape::Other => Layout::Layers,
+        }
+    }
+
+    /// The paper's LIDs on a fat tree, consecutive ones elsewhere.
+    pub fn lids(&self, numbering: Numbering) -> Result<Lids, Failure> {
+        let lids = match self.shape {
+            Shape::FatTree(tree) => Lids::fat_tree(&tree, &self.topology, numbering),
+            Shape::Mesh(_) | Shape::Other => Lids::consecutive(&self.topology),
+        };
+        lids.map_err(Failure::new)
+    }
+
+    /// The endpoint that is meant: its index, or the name of a host.
+    pub fn endpoint(&self, text: &str) -> Result<u32, Failure> {
+        let all = self.topology.endpoints();
+        let by_name = || all.iter().position(|at| self.topology.node(at.port.node).name == text);
+        let found = by_name().or_else(|| text.parse().ok().filter(|at| *at < all.len()));
+        found.map(|at| at as u32).ok_or_else(|| {
+            let last = all.len().saturating_sub(1);
+            Failure::usage(format!(
+                "there is no host {text}: give a name or a number from 0 to {last}"
+            ))
+        })
+    }
+}

@@ -1,0 +1,119 @@
+//! The linear forwarding tables of OpenSM's routing engines.
+
+use super::hops::{Hops, Ranking};
+use super::order;
+use crate::fabric::lids::Lids;
+use crate::fabric::topology::Topology;
+use crate::fabric::unicast::UnicastTables;
+use std::cmp::Reverse;
+use std::collections::HashMap;
+
+/// A routing engine of OpenSM (`-R`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Engine {
+    /// `minhop`: shortest paths.
+    MinHop,
+    /// `updn`: Up*/Down*; min-hop where no roots are found, as on meshes.
+    UpDown,
+    /// `dor`: shortest paths by the first neighbour in the order of ports, which is the given one
+    /// (`-O`, the same for every switch), then ascending. With 1, 3, 2, 4 it is XY routing on a mesh.
+    Dor(Vec<u8>),
+}
+
+impl Engine {
+    /// OpenSM's name for it.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Engine::MinHop => "minhop",
+            Engine::UpDown => "updn",
+            Engine::Dor(_) => "dor",
+        }
+    }
+}
+
+/// The LFTs that OpenSM makes for these LIDs, which have LMC 0: destination by destination, each switch
+/// takes the port with fewest hosts' LIDs so far, of those with the least hops; the lowest of them.
+/// LIDs of switches are not counted.
+pub fn unicast_tables(topology: &Topology, lids: &Lids, engine: &Engine) -> UnicastTables {
+    let ranking = match engine {
+        Engine::UpDown => Ranking::new(topology),
+        _ => None,
+    };
+    let hops = |target| match &ranking {
+        Some(ranking) => Hops::up_down(topology, ranking, target),
+        None => Hops::shortest(topology, target),
+    };
+    let mut balance = Balance {
+        topology,
+        engine,
+        tables: UnicastTables::new(lids.clone(), topology.switches()),
+        counts: HashMap::new(),
+    };
+    let switches = order(topology);
+    // Hosts of the switches with most hosts come first.
+    let mut leaves = switches.clone();
+    leaves.sort_by_key(|leaf| Reverse(hosts(topology, *leaf).count()));
+    for leaf in leaves {
+        let hops = hops(leaf);
+        for (port, endpoint) in hosts(topology, leaf) {
+            balance.route(&hops, lids.base(endpoint), (leaf, port), true);
+        }
+    }
+    for switch in switches {
+        balance.route(
+            &hops(switch),
+            lids.switch(topology.switch_index(switch)),
+            (switch, 0),
+            false,
+        );
+    }
+    balance.tables
+}
+
+/// The ports of a switch that have a host, and the endpoints there.
+fn hosts(topology: &Topology, switch: u32) -> impl Iterator<Item = (u8, u32)> + '_ {
+    let neighbours = topology.neighbours(switch);
+    neighbours.filter_map(|(port, peer)| Some((port, topology.endpoint_at(peer)?)))
+}
+
+struct Balance<'a> {
+    topology: &'a Topology,
+    engine: &'a Engine,
+    tables: UnicastTables,
+    /// Hosts' LIDs by switch and port.
+    counts: HashMap<(usize, u8), u32>,
+}
+
+impl Balance<'_> {
+    /// Sets every switch's port for a LID that is at a port of `end`.
+    fn route(&mut self, hops: &Hops, lid: u16, (end, port): (u32, u8), counts: bool) {
+        for switch in self.topology.switch_nodes() {
+            let index = self.topology.switch_index(switch);
+            let port = if switch == end { Some(port) } else { self.choose(hops, switch) };
+            if let Some(port) = port {
+                self.tables.set(index, lid, port);
+                *self.counts.entry((index, port)).or_default() += u32::from(counts);
+            }
+        }
+    }
+
+    fn choose(&self, hops: &Hops, switch: u32) -> Option<u8> {
+        let index = self.topology.switch_index(switch);
+        let ports = hops.ports[index];
+        let count = |port: &u8| self.counts.get(&(index, *port)).copied().unwrap_or(0);
+        match self.engine {
+            Engine::MinHop | Engine::UpDown => ports.iter().min_by_key(count),
+            Engine::Dor(first) => {
+                let listed = first.iter().copied().filter(|port| ports.contains(*port));
+                let others = ports.iter().filter(|port| !first.contains(port));
+                let ordered: Vec<u8> = listed.chain(others).collect();
+                let peer = |port: u8| {
+                    let here = self.topology.next_switches(switch).find(|(at, _)| *at == port);
+                    here.map(|(_, peer)| peer.node)
+                };
+                let next = peer(*ordered.first()?);
+                ordered.into_iter().filter(|port| peer(*port) == next).min_by_key(count)
+            }
+        }
+    }
+}
