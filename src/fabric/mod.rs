@@ -34,6 +34,7 @@ pub mod mesh;
 mod mesh_tables;
 mod multicast;
 mod nearest;
+pub mod omnipath;
 pub mod opensm;
 pub mod read;
 mod topology;

@@ -1,0 +1,357 @@
+//! Groups over time: who joins and leaves, and what has to be written into switches for it.
+
+use super::discovery;
+use super::mlids::{Exhausted, Mgid, Mlids, Pool};
+use super::root::{Root, Selection, select};
+use super::tree::Tree;
+use crate::fabric::multicast::{Entries, MulticastTables};
+use crate::fabric::topology::{Quality, Topology};
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// Settings of the fabric manager, with the defaults of its documentation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// `RootSelectionAlgorithm`.
+    pub selection: Selection,
+    /// `MinCostImprovement`, in percent.
+    pub min_improvement: u32,
+    /// Without `DisableStrictCheck`, groups are refused that some link between switches cannot carry;
+    /// with it, only those that none can.
+    pub disable_strict_check: bool,
+    /// `EnablePruning`.
+    pub pruning: bool,
+    /// `MLIDTableCap`.
+    pub mlid_table_cap: u16,
+    /// `MLIDShare`.
+    pub pools: Vec<Pool>,
+    /// Groups that are there before anyone joins, and stay.
+    pub precreated: Vec<Precreated>,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            selection: Selection::LeastTotalCost,
+            min_improvement: 50,
+            disable_strict_check: false,
+            pruning: false,
+            mlid_table_cap: 1024,
+            pools: vec![Pool::SOLICITED_NODE],
+            precreated: Vec::new(),
+        }
+    }
+}
+
+/// What is fixed when a group is created.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Terms {
+    /// The partition.
+    pub pkey: u16,
+    /// In bytes.
+    pub mtu: u16,
+    /// In Mbit/s.
+    pub rate_mbps: u32,
+}
+
+/// A group that the fabric manager creates (section 4.5.2.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Precreated {
+    /// Its address.
+    pub mgid: Mgid,
+    /// Its terms, whoever joins.
+    pub terms: Terms,
+}
+
+/// How a port is a member.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum MemberKind {
+    /// Sends and receives, and keeps the group in being.
+    Full,
+    /// Sends and receives.
+    NonMember,
+    /// Sends only: gets no copies.
+    SendOnly,
+}
+
+/// A request to join.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Join {
+    /// Who joins.
+    pub endpoint: u32,
+    /// Which group.
+    pub mgid: Mgid,
+    /// As what.
+    pub kind: MemberKind,
+    /// The terms of the group if it has to be created. Of a group that is there, only the P_Key has to
+    /// be the same.
+    pub terms: Terms,
+}
+
+/// Why a join is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JoinError {
+    /// Only a full member creates a group.
+    NoGroup,
+    /// Links between switches do not carry the group's MTU and rate.
+    Unrealizable,
+    /// The port's own link does not carry them.
+    Port,
+    /// The group is in another partition.
+    Pkey,
+    /// There is no MLID for it.
+    Mlid(Exhausted),
+}
+
+impl fmt::Display for JoinError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            JoinError::NoGroup => f.write_str("only a full member creates a group"),
+            JoinError::Unrealizable => {
+                f.write_str("links between switches do not carry the group's MTU and rate")
+            }
+            JoinError::Port => f.write_str("the port does not carry the group's MTU and rate"),
+            JoinError::Pkey => f.write_str("the group has another P_Key"),
+            JoinError::Mlid(exhausted) => exhausted.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for JoinError {}
+
+/// What a change of membership takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// The group's MLID.
+    pub mlid: u16,
+    /// Blocks of 32 MLIDs to be written, each counted at each switch.
+    pub blocks: usize,
+}
+
+#[derive(Clone, Debug)]
+struct Group {
+    terms: Terms,
+    mlid: u16,
+    is_precreated: bool,
+    members: BTreeMap<u32, MemberKind>,
+}
+
+/// The multicast part of a fabric manager.
+#[derive(Clone, Debug)]
+pub struct Manager {
+    topology: Topology,
+    settings: Settings,
+    endpoint: u32,
+    root: Option<Root>,
+    tree: Option<Tree>,
+    mlids: Mlids,
+    groups: BTreeMap<Mgid, Group>,
+}
+
+impl Manager {
+    /// A manager at an endpoint of a fabric. `root` is the GUID of the root before, if this one takes
+    /// over from another; it stays the root under the rule of `MinCostImprovement`.
+    ///
+    /// # Errors
+    /// If a group of the settings cannot be created.
+    pub fn new(
+        topology: Topology,
+        settings: Settings,
+        endpoint: u32,
+        root: Option<u64>,
+    ) -> Result<Manager, JoinError> {
+        let mlids = Mlids::new(settings.mlid_table_cap, settings.pools.clone());
+        let precreated = settings.precreated.clone();
+        let groups = BTreeMap::new();
+        let mut manager =
+            Manager { topology, settings, endpoint, root: None, tree: None, mlids, groups };
+        manager.span(root);
+        for Precreated { mgid, terms } in precreated {
+            manager.create(mgid, terms, true)?;
+        }
+        Ok(manager)
+    }
+
+    /// Chooses the root and grows the common tree.
+    fn span(&mut self, current: Option<u64>) {
+        let switches = discovery(&self.topology, self.endpoint);
+        let Settings { selection, min_improvement, .. } = self.settings;
+        self.root = select(&self.topology, &switches, selection, current, min_improvement);
+        let root = self.root.map(|root| root.switch);
+        self.tree = root.and_then(|root| Tree::largest_complete(&self.topology, root));
+    }
+
+    /// The root of the tree; none without switches.
+    pub fn root(&self) -> Option<Root> {
+        self.root
+    }
+
+    /// What a manager that takes over has to know: the root's GUID.
+    pub fn root_guid(&self) -> Option<u64> {
+        self.root.map(|root| self.topology.node(root.switch).guid)
+    }
+
+    /// Number of MLIDs that are taken.
+    pub fn mlids_in_use(&self) -> usize {
+        self.mlids.in_use()
+    }
+
+    /// Qualities of the links between switches.
+    fn inner_links(&self) -> impl Iterator<Item = Quality> + '_ {
+        let inner = |end: &crate::fabric::Port| self.topology.is_switch(end.node);
+        let links = self.topology.links().iter();
+        links.filter(move |link| link.ends.iter().all(inner)).map(|link| link.quality)
+    }
+
+    /// Whether links between switches carry a group: all of them, or, without the strict check, one
+    /// the MTU and one the rate.
+    fn is_realizable(&self, terms: &Terms) -> bool {
+        let mtu = |quality: Quality| quality.mtu >= terms.mtu;
+        let rate = |quality: Quality| quality.rate_mbps() >= terms.rate_mbps;
+        match self.settings.disable_strict_check {
+            false => self.inner_links().all(|quality| mtu(quality) && rate(quality)),
+            true => {
+                let has_none = self.inner_links().next().is_none();
+                has_none || (self.inner_links().any(mtu) && self.inner_links().any(rate))
+            }
+        }
+    }
+
+    fn create(&mut self, mgid: Mgid, terms: Terms, is_precreated: bool) -> Result<(), JoinError> {
+        if !self.is_realizable(&terms) {
+            return Err(JoinError::Unrealizable);
+        }
+        let mlid = self.mlids.assign(mgid, terms.pkey, terms.mtu, terms.rate_mbps);
+        let mlid = mlid.map_err(JoinError::Mlid)?;
+        let members = BTreeMap::new();
+        self.groups.insert(mgid, Group { terms, mlid, is_precreated, members });
+        Ok(())
+    }
+
+    /// Lets a port join a group. A port that is a member already becomes one of the new kind.
+    ///
+    /// # Errors
+    /// If it may not; nothing has changed then.
+    pub fn join(&mut self, join: Join) -> Result<Change, JoinError> {
+        let group = self.groups.get(&join.mgid);
+        let terms = group.map_or(join.terms, |group| group.terms);
+        if group.is_none() && join.kind != MemberKind::Full {
+            return Err(JoinError::NoGroup);
+        }
+        if terms.pkey & 0x7fff != join.terms.pkey & 0x7fff {
+            return Err(JoinError::Pkey);
+        }
+        if !self.is_realizable(&terms) {
+            return Err(JoinError::Unrealizable);
+        }
+        let port = self.topology.endpoints()[join.endpoint as usize].port;
+        let own = self.topology.link(port).map(|link| link.quality).unwrap_or_default();
+        if own.mtu < terms.mtu || own.rate_mbps() < terms.rate_mbps {
+            return Err(JoinError::Port);
+        }
+        let is_new = group.is_none();
+        // A new group's tree is written with its first member.
+        let before = group.map(|group| self.entries(group.mlid));
+        if is_new {
+            self.create(join.mgid, join.terms, false)?;
+        }
+        let group = self.groups.get_mut(&join.mgid).expect("it is there or was made");
+        group.members.insert(join.endpoint, join.kind);
+        let mlid = group.mlid;
+        let before = before.unwrap_or_else(|| self.entries_without(mlid, Some(join.mgid)));
+        Ok(self.change(mlid, &before))
+    }
+
+    /// Lets a port leave a group. A group without full members is no more, unless it was pre-created.
+    /// None if the port was no member.
+    pub fn leave(&mut self, endpoint: u32, mgid: Mgid) -> Option<Change> {
+        let mlid = self.groups.get(&mgid)?.mlid;
+        let before = self.entries(mlid);
+        let group = self.groups.get_mut(&mgid)?;
+        group.members.remove(&endpoint)?;
+        let is_kept =
+            group.is_precreated || group.members.values().any(|kind| *kind == MemberKind::Full);
+        if !is_kept {
+            self.groups.remove(&mgid);
+            self.mlids.release(mlid);
+        }
+        Some(self.change(mlid, &before))
+    }
+
+    /// Takes a changed fabric: chooses the root anew under the rule of `MinCostImprovement`, and grows
+    /// the tree. Returns the blocks to be written. `topology` must have the same switches and endpoints, in
+    /// the same order.
+    pub fn sweep(&mut self, topology: Topology) -> usize {
+        let before = self.tables();
+        let current = self.root_guid();
+        self.topology = topology;
+        self.span(current);
+        before.blocks_changed(&self.tables())
+    }
+
+    fn change(&self, mlid: u16, before: &Entries) -> Change {
+        let after = self.entries(mlid);
+        let blocks = before.iter().zip(after.iter()).filter(|(before, after)| before != after);
+        Change { mlid, blocks: blocks.count() }
+    }
+
+    /// The MLID of a group.
+    pub fn mlid(&self, mgid: Mgid) -> Option<u16> {
+        self.groups.get(&mgid).map(|group| group.mlid)
+    }
+
+    /// What all switches have for an MLID: the union over the groups that share it.
+    pub fn entries(&self, mlid: u16) -> Entries {
+        self.entries_without(mlid, None)
+    }
+
+    fn entries_without(&self, mlid: u16, without: Option<Mgid>) -> Entries {
+        let mut entries = Entries::none(&self.topology);
+        let groups = self.groups.iter().filter(|(mgid, group)| {
+            group.mlid == mlid && Some(**mgid) != without && self.is_realizable(&group.terms)
+        });
+        for (_, group) in groups {
+            let own = self.of_group(group);
+            for switch in 0..self.topology.switches() as usize {
+                let ports = entries.ports_mut(switch);
+                *ports = ports.union(own.ports(switch));
+            }
+        }
+        entries
+    }
+
+    fn of_group(&self, group: &Group) -> Entries {
+        let Some(root) = self.root else { return Entries::none(&self.topology) };
+        let Terms { mtu, rate_mbps, .. } = group.terms;
+        let common = self.tree.as_ref();
+        let common = common.filter(|tree| tree.mtu >= mtu && tree.rate_mbps >= rate_mbps);
+        let own;
+        let tree = match common {
+            Some(tree) => tree,
+            // The common tree does not carry it, or under the strict check is for no larger ones.
+            None => {
+                own = Tree::grow(&self.topology, root.switch, mtu, rate_mbps);
+                &own
+            }
+        };
+        let of = |sends_only: bool| -> Vec<u32> {
+            let is = |kind: &MemberKind| (*kind == MemberKind::SendOnly) == sends_only;
+            group.members.iter().filter(|(_, kind)| is(kind)).map(|(member, _)| *member).collect()
+        };
+        match self.settings.pruning {
+            true => tree.pruned(&self.topology, &of(false), &of(true)),
+            false => tree.complete(&self.topology, &of(false)),
+        }
+    }
+
+    /// The tables of all MLIDs.
+    pub fn tables(&self) -> MulticastTables {
+        let mut tables = MulticastTables::new();
+        for group in self.groups.values() {
+            if tables.get(group.mlid).is_none() {
+                tables.set(group.mlid, self.entries(group.mlid));
+            }
+        }
+        tables
+    }
+}
