@@ -85,6 +85,7 @@ pub struct Checker<'a> {
     arrivals: Vec<Arrival>,
     /// Which endpoints have a copy, and from which arrival.
     got: Vec<u32>,
+    crossed: Vec<Port>,
 }
 
 /// A copy at a switch.
@@ -111,6 +112,7 @@ impl<'a> Checker<'a> {
             seen: vec![NONE; topology.switches() as usize],
             arrivals: Vec::new(),
             got: vec![NONE; topology.endpoints().len()],
+            crossed: Vec::new(),
         }
     }
 
@@ -129,6 +131,7 @@ impl<'a> Checker<'a> {
         self.seen.fill(NONE);
         self.got.fill(NONE);
         self.arrivals.clear();
+        self.crossed.clear();
         if let Some(at) = self.topology.leaf(source) {
             self.arrivals.push(Arrival { at, from: NONE, depth: 1, ascends: true });
             self.seen[self.topology.switch_index(at.node)] = 0;
@@ -156,6 +159,11 @@ impl<'a> Checker<'a> {
         }
     }
 
+    /// The ports by which copies left switches in the last check, up to the first violation.
+    pub fn crossed(&self) -> &[Port] {
+        &self.crossed
+    }
+
     /// Copies a packet from one switch to its ports.
     fn forward(
         &mut self,
@@ -177,6 +185,7 @@ impl<'a> Checker<'a> {
             let to = exists.then(|| topology.peer(out)).flatten();
             let to = to.ok_or(Violation::Unlinked(out))?;
             delivery.links += 1;
+            self.crossed.push(out);
             if let Some(endpoint) = topology.endpoint_at(to) {
                 let before = std::mem::replace(&mut self.got[endpoint as usize], arrival as u32);
                 if before != NONE {

@@ -33,7 +33,7 @@ pub enum Command {
     #[command(after_long_help = sim::help::text())]
     Sim(sim::args::SimArgs),
     /// Compute the forwarding tables of fat trees, meshes and real fabrics, and check them
-    #[command(subcommand)]
+    #[command(subcommand, after_long_help = fabric::help::TEXT)]
     Fabric(fabric::args::FabricCommand),
 }
 

@@ -2,7 +2,7 @@
 
 use super::args::{FabricArgs, Spec};
 use crate::failure::Failure;
-use verbcast::fabric::{FatTree, Layout, Lids, Mesh, Numbering, Quality, Topology, read};
+use verbcast::fabric::{FatTree, Layout, Mesh, Quality, Topology, read};
 
 /// The shape that the papers' schemes need.
 #[derive(Clone, Copy)]
@@ -53,15 +53,6 @@ impl Loaded {
         }
     }
 
-    /// The paper's LIDs on a fat tree, consecutive ones elsewhere.
-    pub fn lids(&self, numbering: Numbering) -> Result<Lids, Failure> {
-        let lids = match self.shape {
-            Shape::FatTree(tree) => Lids::fat_tree(&tree, &self.topology, numbering),
-            Shape::Mesh(_) | Shape::Other => Lids::consecutive(&self.topology),
-        };
-        lids.map_err(Failure::new)
-    }
-
     /// The endpoint that is meant: its index, or the name of a host.
     pub fn endpoint(&self, text: &str) -> Result<u32, Failure> {
         let all = self.topology.endpoints();
@@ -73,5 +64,22 @@ impl Loaded {
                 "there is no host {text}: give a name or a number from 0 to {last}"
             ))
         })
+    }
+
+    /// The endpoints that are meant, each once; `all` is all of them.
+    pub fn endpoints(&self, texts: &[String]) -> Result<Vec<u32>, Failure> {
+        if texts == ["all"] {
+            return Ok((0..self.topology.endpoints().len() as u32).collect());
+        }
+        let mut endpoints: Vec<u32> =
+            texts.iter().map(|text| self.endpoint(text)).collect::<Result<_, _>>()?;
+        endpoints.sort_unstable();
+        endpoints.dedup();
+        Ok(endpoints)
+    }
+
+    /// The name of an endpoint's host.
+    pub fn name(&self, endpoint: u32) -> &str {
+        &self.topology.node(self.topology.endpoints()[endpoint as usize].port.node).name
     }
 }

@@ -1,0 +1,106 @@
+//! `verbcast fabric mlids`.
+
+use super::args::{MlidsArgs, SchemeName};
+use super::source::Loaded;
+use crate::failure::Failure;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use verbcast::fabric::Checker;
+
+#[derive(Serialize)]
+struct Needed {
+    scheme: String,
+    mlids: usize,
+    /// Links that one packet crosses, on average over the sources.
+    mean_links: f64,
+    /// Links that packets of all sources, one each, cross most often, and how often.
+    busiest_link: u32,
+}
+
+#[derive(Serialize)]
+struct Report {
+    fabric: String,
+    members: usize,
+    sources: usize,
+    schemes: Vec<Needed>,
+}
+
+pub fn run(args: &MlidsArgs) -> Result<(), Failure> {
+    let loaded = Loaded::new(&args.fabric)?;
+    let group = loaded.endpoints(&args.group)?;
+    let sources = match args.sources.is_empty() {
+        true => group.clone(),
+        false => loaded.endpoints(&args.sources)?,
+    };
+    let mut schemes = Vec::new();
+    for scheme in SchemeName::all(loaded.shape) {
+        schemes.push(needed(&loaded, scheme, &group, &sources)?);
+    }
+    let fabric = args.fabric.fabric.to_string();
+    let report = Report { fabric, members: group.len(), sources: sources.len(), schemes };
+    if args.json {
+        let text = serde_json::to_string_pretty(&report).map_err(Failure::new)?;
+        return crate::print(&(text + "\n"));
+    }
+    let Report { fabric, members, sources, schemes } = &report;
+    let mut text = format!("{fabric}: {members} members, {sources} sources\n\n");
+    // Writing to a String does not fail.
+    let _ = writeln!(
+        text,
+        "{:<18}{:>8}{:>16}{:>16}",
+        "scheme", "MLIDs", "links/packet", "busiest link"
+    );
+    for Needed { scheme, mlids, mean_links, busiest_link } in schemes {
+        let _ = writeln!(text, "{scheme:<18}{mlids:>8}{mean_links:>16.1}{busiest_link:>16}");
+    }
+    crate::print(&text)
+}
+
+fn needed(
+    loaded: &Loaded,
+    scheme: SchemeName,
+    group: &[u32],
+    sources: &[u32],
+) -> Result<Needed, Failure> {
+    let topology = &loaded.topology;
+    let mut checker = Checker::new(topology);
+    // OpenSM takes whoever sends for a member.
+    let mut members = group.to_vec();
+    if scheme == SchemeName::Opensm {
+        members.extend(sources);
+        members.sort_unstable();
+        members.dedup();
+    }
+    let wrong = |source: u32, what: String| {
+        let from = loaded.name(source);
+        Failure::new(format!("{} from {from}: {what}", scheme.name()))
+    };
+    let mut failure = None;
+    let numbers = checker.mlids(&members, sources, |source| {
+        scheme.entries(loaded, &members, source).unwrap_or_else(|error| {
+            failure = Some(error);
+            verbcast::fabric::Entries::none(topology)
+        })
+    });
+    if let Some(failure) = failure {
+        return Err(failure);
+    }
+    let numbers = numbers.map_err(|(source, error)| wrong(source, error.describe(topology)))?;
+    let mut crossed: BTreeMap<(u32, u8), u32> = BTreeMap::new();
+    let mut links = 0;
+    for source in sources {
+        let entries = scheme.entries(loaded, &members, *source)?;
+        let delivery = checker.check(&entries, &members, *source);
+        links += delivery.map_err(|error| wrong(*source, error.describe(topology)))?.links;
+        for port in checker.crossed() {
+            *crossed.entry((port.node, port.port)).or_default() += 1;
+        }
+    }
+    Ok(Needed {
+        scheme: scheme.name(),
+        mlids: numbers.into_iter().max().map_or(0, |last| last as usize + 1),
+        mean_links: f64::from(links) / sources.len().max(1) as f64,
+        busiest_link: crossed.values().copied().max().unwrap_or(0),
+    })
+}
