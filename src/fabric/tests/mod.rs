@@ -1,6 +1,7 @@
 mod delivery;
 mod fat_tree;
 mod mesh;
+mod opensm;
 mod text;
 
 use super::*;

@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use verbcast::fabric::Checker;
+use verbcast::fabric::{Checker, Entries, Port};
 
 #[derive(Serialize)]
 struct Needed {
@@ -14,7 +14,7 @@ struct Needed {
     mlids: usize,
     /// Links that one packet crosses, on average over the sources.
     mean_links: f64,
-    /// Links that packets of all sources, one each, cross most often, and how often.
+    /// How often packets of all sources, one each, cross the busiest link between switches, one way.
     busiest_link: u32,
 }
 
@@ -80,7 +80,7 @@ fn needed(
     let numbers = checker.mlids(&members, sources, |source| {
         scheme.entries(loaded, &members, source).unwrap_or_else(|error| {
             failure = Some(error);
-            verbcast::fabric::Entries::none(topology)
+            Entries::none(topology)
         })
     });
     if let Some(failure) = failure {
@@ -93,7 +93,9 @@ fn needed(
         let entries = scheme.entries(loaded, &members, *source)?;
         let delivery = checker.check(&entries, &members, *source);
         links += delivery.map_err(|error| wrong(*source, error.describe(topology)))?.links;
-        for port in checker.crossed() {
+        let is_between =
+            |port: &&Port| topology.peer(**port).is_some_and(|peer| topology.is_switch(peer.node));
+        for port in checker.crossed().iter().filter(is_between) {
             *crossed.entry((port.node, port.port)).or_default() += 1;
         }
     }

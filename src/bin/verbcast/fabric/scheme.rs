@@ -8,7 +8,7 @@ use verbcast::fabric::opensm::{self, Engine, Hops};
 use verbcast::fabric::{Entries, Lids, Numbering, UnicastTables, union};
 
 /// More switches than these, and it would take too long to find the best root.
-const MAX_ROOTS: u32 = 3000;
+const MAX_ROOTS: u32 = 600;
 
 impl UnicastArgs {
     /// The unicast tables that are asked for, and what they are called.
