@@ -34,10 +34,13 @@ struct Record {
     ports: u8,
 }
 
+/// A port of a record.
+type At = (usize, u8);
+
 /// A line of a port.
 struct End {
     line: usize,
-    at: (usize, u8),
+    at: At,
     remote: (String, u8),
     guid: Option<u64>,
     speed: Option<(u8, u32)>,
@@ -70,7 +73,7 @@ pub fn ibnetdiscover(text: &str, quality: Quality) -> Result<Topology, ReadError
     order.sort_by_key(|index| records[*index].kind == Kind::Switch);
     let mut node_of = vec![0; records.len()];
     order.iter().enumerate().for_each(|(node, index)| node_of[*index] = node as u32);
-    let port = |(record, port): (usize, u8)| Port { node: node_of[record], port };
+    let port = |(record, port): At| Port { node: node_of[record], port };
 
     let links = pairs(&ends, &ids)?.into_iter().map(|(end, remote)| {
         let (lanes, lane_mbps) = end.speed.unwrap_or((quality.lanes, quality.lane_mbps));
@@ -89,10 +92,7 @@ pub fn ibnetdiscover(text: &str, quality: Quality) -> Result<Topology, ReadError
 }
 
 /// Both ends of each link, once.
-fn pairs<'a>(
-    ends: &'a [End],
-    ids: &HashMap<&str, usize>,
-) -> Result<Vec<(&'a End, (usize, u8))>, ReadError> {
+fn pairs<'a>(ends: &'a [End], ids: &HashMap<&str, usize>) -> Result<Vec<(&'a End, At)>, ReadError> {
     let mut by_port = HashMap::new();
     for end in ends {
         if by_port.insert(end.at, end).is_some() {

@@ -5,6 +5,7 @@
 //! topology. OpenSM goes through switches and ports in the order of its GUID maps, whose keys are
 //! GUIDs in network byte order: on little-endian hosts that is the order of the GUIDs read backwards.
 
+mod ftree;
 mod hops;
 mod tree;
 mod unicast;

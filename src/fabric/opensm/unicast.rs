@@ -1,40 +1,55 @@
 //! The linear forwarding tables of OpenSM's routing engines.
 
 use super::hops::{Hops, Ranking};
-use super::order;
+use super::{ftree, order};
 use crate::fabric::lids::Lids;
-use crate::fabric::topology::Topology;
+use crate::fabric::topology::{Port, Topology};
 use crate::fabric::unicast::UnicastTables;
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
 /// A routing engine of OpenSM (`-R`).
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Engine {
     /// `minhop`: shortest paths.
     MinHop,
     /// `updn`: Up*/Down*; min-hop where no roots are found, as on meshes.
     UpDown,
-    /// `dor`: shortest paths by the first neighbour in the order of ports, which is the given one
-    /// (`-O`, the same for every switch), then ascending. With 1, 3, 2, 4 it is XY routing on a mesh.
-    Dor(Vec<u8>),
+    /// `ftree`: fat trees; min-hop where the fabric is none.
+    FatTree,
+    /// `dor`: shortest paths by the first neighbour in the order of ports.
+    Dor,
 }
 
 impl Engine {
     /// OpenSM's name for it.
-    pub fn name(&self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Engine::MinHop => "minhop",
             Engine::UpDown => "updn",
-            Engine::Dor(_) => "dor",
+            Engine::FatTree => "ftree",
+            Engine::Dor => "dor",
         }
     }
 }
 
-/// The LFTs that OpenSM makes for these LIDs, which have LMC 0: destination by destination, each switch
-/// takes the port with fewest hosts' LIDs so far, of those with the least hops; the lowest of them.
+/// The LFTs that OpenSM makes for these LIDs, which have LMC 0.
+///
+/// All engines but the one for fat trees go on in the same way: destination by destination, each switch
+/// takes the port with fewest hosts' LIDs so far, of those with the least hops; the first of them.
 /// LIDs of switches are not counted.
-pub fn unicast_tables(topology: &Topology, lids: &Lids, engine: &Engine) -> UnicastTables {
+///
+/// `port_order` has the ports that each switch looks at first (`-O`, the same for every switch); the
+/// others follow ascending. With 1, 3, 2, 4, [`Engine::Dor`] is XY routing on a mesh.
+pub fn unicast_tables(
+    topology: &Topology,
+    lids: &Lids,
+    engine: Engine,
+    port_order: &[u8],
+) -> UnicastTables {
+    if let (Engine::FatTree, Some(tables)) = (engine, ftree::tables(topology, lids)) {
+        return tables;
+    }
     let ranking = match engine {
         Engine::UpDown => Ranking::new(topology),
         _ => None,
@@ -46,6 +61,7 @@ pub fn unicast_tables(topology: &Topology, lids: &Lids, engine: &Engine) -> Unic
     let mut balance = Balance {
         topology,
         engine,
+        port_order,
         tables: UnicastTables::new(lids.clone(), topology.switches()),
         counts: HashMap::new(),
     };
@@ -78,7 +94,8 @@ fn hosts(topology: &Topology, switch: u32) -> impl Iterator<Item = (u8, u32)> + 
 
 struct Balance<'a> {
     topology: &'a Topology,
-    engine: &'a Engine,
+    engine: Engine,
+    port_order: &'a [u8],
     tables: UnicastTables,
     /// Hosts' LIDs by switch and port.
     counts: HashMap<(usize, u8), u32>,
@@ -100,20 +117,15 @@ impl Balance<'_> {
     fn choose(&self, hops: &Hops, switch: u32) -> Option<u8> {
         let index = self.topology.switch_index(switch);
         let ports = hops.ports[index];
-        let count = |port: &u8| self.counts.get(&(index, *port)).copied().unwrap_or(0);
-        match self.engine {
-            Engine::MinHop | Engine::UpDown => ports.iter().min_by_key(count),
-            Engine::Dor(first) => {
-                let listed = first.iter().copied().filter(|port| ports.contains(*port));
-                let others = ports.iter().filter(|port| !first.contains(port));
-                let ordered: Vec<u8> = listed.chain(others).collect();
-                let peer = |port: u8| {
-                    let here = self.topology.next_switches(switch).find(|(at, _)| *at == port);
-                    here.map(|(_, peer)| peer.node)
-                };
-                let next = peer(*ordered.first()?);
-                ordered.into_iter().filter(|port| peer(*port) == next).min_by_key(count)
-            }
+        let listed = self.port_order.iter().copied().filter(|port| ports.contains(*port));
+        let others = ports.iter().filter(|port| !self.port_order.contains(port));
+        let mut ordered: Vec<u8> = listed.chain(others).collect();
+        if self.engine == Engine::Dor {
+            let peer = |port| self.topology.peer(Port { node: switch, port }).map(|peer| peer.node);
+            let next = peer(*ordered.first()?);
+            ordered.retain(|port| peer(*port) == next);
         }
+        let count = |port: &u8| self.counts.get(&(index, *port)).copied().unwrap_or(0);
+        ordered.into_iter().min_by_key(count)
     }
 }

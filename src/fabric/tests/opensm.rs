@@ -25,8 +25,8 @@ fn switches_are_in_the_order_of_their_guids_read_backwards() {
 fn all_engines_lead_everywhere_by_shortest_paths() {
     for topology in topologies() {
         let lids = Lids::consecutive(&topology).unwrap();
-        for engine in [Engine::MinHop, Engine::UpDown, Engine::Dor(vec![])] {
-            let tables = unicast_tables(&topology, &lids, &engine);
+        for engine in [Engine::MinHop, Engine::UpDown, Engine::FatTree, Engine::Dor] {
+            let tables = unicast_tables(&topology, &lids, engine, &[]);
             let endpoints = topology.endpoints().len() as u32;
             for (from, to) in (0..endpoints).flat_map(|a| (0..endpoints).map(move |b| (a, b))) {
                 let path = walk(&topology, &tables, from, lids.base(to)).unwrap();
@@ -43,7 +43,7 @@ fn all_engines_lead_everywhere_by_shortest_paths() {
 fn min_hop_balances_the_ports_of_leaves() {
     let (tree, topology) = fat_tree_of(8, 2);
     let lids = Lids::consecutive(&topology).unwrap();
-    let tables = unicast_tables(&topology, &lids, &Engine::MinHop);
+    let tables = unicast_tables(&topology, &lids, Engine::MinHop, &[]);
     for leaf in tree.level(1) {
         let mut counts = [0; 9];
         for host in (0..tree.hosts()).filter(|host| !tree.is_below(leaf, *host)) {
@@ -60,7 +60,7 @@ fn dimension_order_with_the_x_ports_first_is_xy() {
         let (mesh, topology) = mesh_of(columns, rows);
         let lids = Lids::consecutive(&topology).unwrap();
         let xy = mesh.unicast_tables(&topology, &lids);
-        let by = |ports: &[u8]| unicast_tables(&topology, &lids, &Engine::Dor(ports.to_vec()));
+        let by = |ports: &[u8]| unicast_tables(&topology, &lids, Engine::Dor, ports);
         assert_eq!(by(&[1, 3, 2, 4, 5]), xy);
         assert_eq!(by(&[1, 3]), xy);
         // In ascending order north comes before west.

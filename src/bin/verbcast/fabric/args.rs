@@ -154,6 +154,8 @@ pub enum RoutingName {
     Minhop,
     /// OpenSM's updn
     Updn,
+    /// OpenSM's ftree
+    Ftree,
     /// OpenSM's dor
     Dor,
 }
@@ -240,7 +242,7 @@ pub enum EngineName {
     Minhop,
     /// Up*/Down*
     Updn,
-    /// Fat tree; only its multicast tables are computed and compared
+    /// Fat trees
     Ftree,
     /// Dimension order, with --port-order 1,3,2,4 that of XY on meshes
     Dor,
@@ -264,7 +266,7 @@ pub struct CheckArgs {
     /// OpenSM's routing engine
     #[arg(long, value_enum, value_name = "NAME", default_value = "minhop")]
     pub engine: EngineName,
-    /// With dor: the order in which every switch looks at its ports, where not ascending
+    /// The order in which every switch looks at its ports, where not ascending
     #[arg(long, value_name = "PORT,...", value_delimiter = ',')]
     pub port_order: Vec<u8>,
     /// Number of groups; their members are drawn

@@ -15,8 +15,13 @@ impl UnicastArgs {
     pub fn tables(&self, loaded: &Loaded) -> Result<(UnicastTables, &'static str), Failure> {
         let topology = &loaded.topology;
         let consecutive = || Lids::consecutive(topology).map_err(Failure::new);
+        // With the ports of x first, dimension order is XY on a mesh.
+        let port_order: &[u8] = match (self.routing, loaded.shape) {
+            (Some(RoutingName::Dor), Shape::Mesh(_)) => &[1, 3, 2, 4],
+            _ => &[],
+        };
         let of_opensm = |engine: Engine| {
-            let tables = opensm::unicast_tables(topology, &consecutive()?, &engine);
+            let tables = opensm::unicast_tables(topology, &consecutive()?, engine, port_order);
             Ok((tables, engine.name()))
         };
         let numbering = match self.numbering {
@@ -36,8 +41,8 @@ impl UnicastArgs {
             )),
             (None | Some(RoutingName::Minhop), _) => of_opensm(Engine::MinHop),
             (Some(RoutingName::Updn), _) => of_opensm(Engine::UpDown),
-            (Some(RoutingName::Dor), Shape::Mesh(_)) => of_opensm(Engine::Dor(vec![1, 3, 2, 4, 5])),
-            (Some(RoutingName::Dor), _) => of_opensm(Engine::Dor(Vec::new())),
+            (Some(RoutingName::Ftree), _) => of_opensm(Engine::FatTree),
+            (Some(RoutingName::Dor), _) => of_opensm(Engine::Dor),
         }
     }
 }

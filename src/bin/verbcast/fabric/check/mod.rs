@@ -43,11 +43,9 @@ pub fn run(args: &CheckArgs) -> Result<(), Failure> {
     };
     let mut fabric = Fabric::start(&topology, settings)?;
     let tables = fabric.unicast()?;
-    let computed = args.engine.computed(&args.port_order);
-    let unicast = computed.as_ref().map(|engine| {
-        let expected = opensm::unicast_tables(&topology, tables.lids(), engine);
-        difference(&topology, &expected, &tables)
-    });
+    let engine = args.engine.computed();
+    let expected = opensm::unicast_tables(&topology, tables.lids(), engine, &args.port_order);
+    let unicast = difference(&topology, &expected, &tables);
     let drawn: Vec<Vec<u32>> = (0..args.groups).map(|_| members(&topology, &mut draw)).collect();
     let lid = tables.lids().base(0);
     let mut joined = Vec::new();
@@ -77,12 +75,12 @@ pub fn run(args: &CheckArgs) -> Result<(), Failure> {
 }
 
 impl EngineName {
-    fn computed(self, port_order: &[u8]) -> Option<Engine> {
+    fn computed(self) -> Engine {
         match self {
-            EngineName::Minhop => Some(Engine::MinHop),
-            EngineName::Updn => Some(Engine::UpDown),
-            EngineName::Dor => Some(Engine::Dor(port_order.to_vec())),
-            EngineName::Ftree => None,
+            EngineName::Minhop => Engine::MinHop,
+            EngineName::Updn => Engine::UpDown,
+            EngineName::Ftree => Engine::FatTree,
+            EngineName::Dor => Engine::Dor,
         }
     }
 }
