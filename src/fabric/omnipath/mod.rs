@@ -1,7 +1,7 @@
 //! Multicast as the Omni-Path fabric manager does it (*Fabric Multicast Routing*, section 4.5.2 of the
 //! Cornelis technical documentation).
 //!
-//! One [`root`] and one spanning [`Tree`] serve all groups. [`Mlids`] hands out the multicast LIDs, shares
+//! One root ([`select`]) and one spanning [`Tree`] serve all groups. [`Mlids`] hands out the multicast LIDs, shares
 //! them where it has to, and [`Manager`] lets ports join and leave and counts what that costs.
 
 mod cost;

@@ -1,6 +1,7 @@
 //! `verbcast fabric mlids`.
 
 use super::args::{MlidsArgs, SchemeName};
+use super::output;
 use super::source::Loaded;
 use crate::failure::Failure;
 use serde::Serialize;
@@ -40,8 +41,7 @@ pub fn run(args: &MlidsArgs) -> Result<(), Failure> {
     let fabric = args.fabric.fabric.to_string();
     let report = Report { fabric, members: group.len(), sources: sources.len(), schemes };
     if args.json {
-        let text = serde_json::to_string_pretty(&report).map_err(Failure::new)?;
-        return crate::print(&(text + "\n"));
+        return output::json(&report);
     }
     let Report { fabric, members, sources, schemes } = &report;
     let mut text = format!("{fabric}: {members} members, {sources} sources\n\n");

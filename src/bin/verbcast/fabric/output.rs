@@ -1,6 +1,7 @@
-//! Files that are there whole or not at all.
+//! What is printed, and files that are there whole or not at all.
 
 use crate::failure::Failure;
+use serde::Serialize;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -23,4 +24,10 @@ pub fn put(path: Option<&Path>, text: &str) -> Result<(), Failure> {
         Some(path) => write(path, text),
         None => crate::print(text),
     }
+}
+
+/// Prints one JSON object.
+pub fn json(value: &impl Serialize) -> Result<(), Failure> {
+    let text = serde_json::to_string_pretty(value).map_err(Failure::new)?;
+    crate::print(&(text + "\n"))
 }

@@ -1,6 +1,7 @@
 //! `verbcast fabric show`.
 
 use super::args::ShowArgs;
+use super::output;
 use super::scheme;
 use super::source::{Loaded, Shape};
 use crate::failure::Failure;
@@ -44,8 +45,7 @@ pub fn run(args: &ShowArgs) -> Result<(), Failure> {
     let loaded = Loaded::new(&args.fabric)?;
     let summary = Summary::new(args, &loaded);
     if args.json {
-        let text = serde_json::to_string_pretty(&summary).map_err(Failure::new)?;
-        return crate::print(&(text + "\n"));
+        return output::json(&summary);
     }
     crate::print(&summary.text())
 }

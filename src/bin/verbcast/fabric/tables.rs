@@ -1,6 +1,7 @@
 //! `verbcast fabric tables`.
 
 use super::args::{SchemeName, TablesArgs};
+use super::output;
 use super::source::{Loaded, Shape};
 use crate::failure::Failure;
 use serde::Serialize;
@@ -60,8 +61,7 @@ fn unicast(args: &TablesArgs, loaded: &Loaded, switches: &[u32]) -> Result<(), F
         owners,
     };
     if args.json {
-        let text = serde_json::to_string_pretty(&unicast).map_err(Failure::new)?;
-        return crate::print(&(text + "\n"));
+        return output::json(&unicast);
     }
     let mut text = format!("{} on {}, LMC {}\n", unicast.routing, unicast.fabric, unicast.lmc);
     for (switch, ports) in &unicast.ports {
@@ -126,8 +126,7 @@ fn multicast(args: &TablesArgs, loaded: &Loaded, switches: &[u32]) -> Result<(),
         tables,
     };
     if args.json {
-        let text = serde_json::to_string_pretty(&multicast).map_err(Failure::new)?;
-        return crate::print(&(text + "\n"));
+        return output::json(&multicast);
     }
     let Multicast { scheme, fabric, members, tables } = &multicast;
     let mut text = format!("{scheme} on {fabric}, to {}\n", members.join(" "));

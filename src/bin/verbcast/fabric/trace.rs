@@ -1,6 +1,7 @@
 //! `verbcast fabric trace`.
 
 use super::args::{SchemeName, TraceArgs};
+use super::output;
 use super::source::Loaded;
 use crate::failure::Failure;
 use serde::Serialize;
@@ -49,7 +50,7 @@ fn unicast(args: &TraceArgs, loaded: &Loaded, source: u32, to: u32) -> Result<()
     let (from, to) = (loaded.name(source).to_owned(), loaded.name(to).to_owned());
     let traced = Unicast { from, to, lid, hops: hops.collect() };
     if args.json {
-        return print_json(&traced);
+        return output::json(&traced);
     }
     let mut text = format!("{} to {}, LID {lid}\n", traced.from, traced.to);
     for Hop { switch, arrived, left } in &traced.hops {
@@ -95,7 +96,7 @@ fn multicast(args: &TraceArgs, loaded: &Loaded, source: u32) -> Result<(), Failu
         violation: outcome.err().map(|violation| violation.describe(topology)),
     };
     if args.json {
-        print_json(&traced)?;
+        output::json(&traced)?;
     } else {
         let mut text =
             format!("{}, {} to {}\n", traced.scheme, traced.from, traced.members.join(" "));
@@ -121,9 +122,4 @@ fn copy(topology: &Topology, port: Port) -> Copy {
     let name = |node: u32| topology.node(node).name.clone();
     let to = topology.peer(port).map_or(String::new(), |peer| name(peer.node));
     Copy { switch: name(port.node), port: port.port, to }
-}
-
-fn print_json(value: &impl Serialize) -> Result<(), Failure> {
-    let text = serde_json::to_string_pretty(value).map_err(Failure::new)?;
-    crate::print(&(text + "\n"))
 }

@@ -7,6 +7,7 @@ mod report;
 mod sm;
 
 use super::args::{CheckArgs, EngineName};
+use super::output;
 use super::source::Loaded;
 use crate::failure::Failure;
 use rand_chacha::ChaCha8Rng;
@@ -67,7 +68,10 @@ pub fn run(args: &CheckArgs) -> Result<(), Failure> {
     if let Some(path) = &args.record {
         report::record(path, args, &topology, &observed)?;
     }
-    crate::print(&report.print(args.json)?)?;
+    match args.json {
+        true => output::json(&report)?,
+        false => crate::print(&report.text())?,
+    }
     match report.agrees() {
         true => Ok(()),
         false => Err(Failure { messages: vec!["the tables differ".to_owned()], status: 1 }),

@@ -101,11 +101,7 @@ impl Report {
         self.unicast.different == 0 && self.multicast.different == 0
     }
 
-    pub fn print(&self, json: bool) -> Result<String, Failure> {
-        if json {
-            let text = serde_json::to_string_pretty(self).map_err(Failure::new)?;
-            return Ok(text + "\n");
-        }
+    pub fn text(&self) -> String {
         let mut text = String::new();
         let shuffled = if self.shuffled { ", switch GUIDs drawn" } else { "" };
         // Writing to a String does not fail.
@@ -117,7 +113,7 @@ impl Report {
         compared(&mut text, "unicast", &self.unicast);
         let _ = writeln!(text, "{:<12}{}", "groups", self.groups);
         compared(&mut text, "multicast", &self.multicast);
-        Ok(text)
+        text
     }
 }
 
