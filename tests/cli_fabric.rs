@@ -279,7 +279,10 @@ fn a_check_that_is_interrupted_leaves_nothing_behind() {
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
     running.signal("TERM");
+    // Programs that the check has started have this in their environment.
+    let mark = format!("verbcast-fabric-{}-", running.id());
     let output = running.output();
+    assert!(!is_in_an_environment(&mark), "a program is left behind");
     assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
     assert!(text(&output.stderr).contains("interrupted"), "{}", text(&output.stderr));
     assert!(names(&folder).is_empty());
@@ -289,4 +292,12 @@ fn a_check_that_is_interrupted_leaves_nothing_behind() {
 fn has_ended(id: &str) -> bool {
     let stat = fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
     stat.rsplit(") ").next().is_none_or(|rest| rest.starts_with('Z') || rest.is_empty())
+}
+
+/// Whether any process has the text in its environment.
+fn is_in_an_environment(text: &str) -> bool {
+    let processes = fs::read_dir("/proc").unwrap().filter_map(Result::ok);
+    processes
+        .filter_map(|process| fs::read(process.path().join("environ")).ok())
+        .any(|bytes| bytes.windows(text.len()).any(|window| window == text.as_bytes()))
 }

@@ -1,9 +1,10 @@
 //! ibsim and OpenSM as processes that end with the check, however it ends.
 
 use crate::failure::Failure;
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 use std::ffi::OsStr;
 use std::fs::{self, File};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -69,7 +70,9 @@ impl Program {
             command.arg(setting);
         }
         command.arg(name).args(arguments).stdin(Stdio::null()).stdout(file).stderr(both);
-        let process = command.current_dir(folder.path()).spawn().map_err(cannot)?;
+        // A group of its own, so that all of it can be ended.
+        command.current_dir(folder.path()).process_group(0);
+        let process = command.spawn().map_err(cannot)?;
         Ok(Program { name, process, output })
     }
 
@@ -92,13 +95,16 @@ impl Program {
 
 impl Drop for Program {
     fn drop(&mut self) {
-        // `timeout` passes the signal on, and kills what does not heed it.
-        let _ = kill_process(Pid::from_child(&self.process), Signal::TERM);
-        let deadline = Instant::now() + 2 * FAREWELL;
-        while matches!(self.process.try_wait(), Ok(None)) && Instant::now() < deadline {
+        let group = Pid::from_child(&self.process);
+        let _ = kill_process_group(group, Signal::TERM);
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        let deadline = Instant::now() + FAREWELL;
+        while matches!(waitid(WaitId::Pid(group), options), Ok(None)) && Instant::now() < deadline {
             sleep(GLANCE);
         }
-        let _ = self.process.kill();
+        // `timeout` may have ended before what it started. As long as it has not been waited for, the
+        // group's number is nobody else's.
+        let _ = kill_process_group(group, Signal::KILL);
         let _ = self.process.wait();
     }
 }
