@@ -4,45 +4,22 @@
 
 mod command_support;
 
-use command_support::{Folder, names, run, text, verbcast};
+use command_support::{Folder, Subcommand, names, run, text, verbcast};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
-use std::process::Output;
 use verbcast::fabric::opensm::{Engine, Hops, Ranking, spanning_tree, unicast_tables};
 use verbcast::fabric::{FatTree, Lids, Mesh, PortSet, Quality, Topology};
 
-fn fabric(args: &str) -> Output {
-    run(verbcast().arg("fabric").args(args.split_whitespace()))
-}
-
-#[track_caller]
-fn printed(args: &str) -> String {
-    let output = fabric(args);
-    assert!(output.status.success(), "{args}: {}", text(&output.stderr));
-    assert!(output.stderr.is_empty(), "{args}: {}", text(&output.stderr));
-    text(&output.stdout)
-}
-
-#[track_caller]
-fn json(args: &str) -> Value {
-    serde_json::from_str(&printed(&format!("{args} --json"))).unwrap()
-}
-
-#[track_caller]
-fn refused(args: &str, status: i32, says: &str) {
-    let output = fabric(args);
-    assert_eq!(output.status.code(), Some(status), "{args}: {}", text(&output.stderr));
-    assert!(text(&output.stderr).contains(says), "{args}: {}", text(&output.stderr));
-}
+const FABRIC: Subcommand = Subcommand("fabric");
 
 #[test]
 fn show_counts_what_is_there() {
-    let shown = json("show --fabric fat-tree:8,3");
+    let shown = FABRIC.json("show --fabric fat-tree:8,3");
     assert_eq!((&shown["hosts"], &shown["switches"]), (&128.into(), &80.into()));
     assert_eq!((&shown["longest_path"], &shown["lmc"]), (&5.into(), &4.into()));
     assert_eq!(shown["switches_by_height"]["3"], 16);
-    let table = printed("show --fabric mesh:4,3");
+    let table = FABRIC.printed("show --fabric mesh:4,3");
     assert!(
         table.contains("12 with hosts") && table.contains("longest path  6 switches"),
         "{table}"
@@ -53,7 +30,7 @@ fn show_counts_what_is_there() {
 #[test]
 fn trace_follows_a_packet() {
     let args = "trace --fabric fat-tree:4,3 --from P000 --to P200 --numbering paper";
-    let traced = json(args);
+    let traced = FABRIC.json(args);
     assert_eq!(traced["lid"], 33);
     let left: Vec<u64> = traced["hops"]
         .as_array()
@@ -62,30 +39,31 @@ fn trace_follows_a_packet() {
         .map(|hop| hop["left"].as_u64().unwrap())
         .collect();
     assert_eq!(left, [3, 3, 3, 1, 1]);
-    assert!(printed(args).contains("SW20-2       in by port 3, out by port 1"));
+    assert!(FABRIC.printed(args).contains("SW20-2       in by port 3, out by port 1"));
     // Hosts by number, and another routing.
-    let traced = json("trace --fabric mesh:3,3 --from 0 --to 8 --routing minhop");
+    let traced = FABRIC.json("trace --fabric mesh:3,3 --from 0 --to 8 --routing minhop");
     assert_eq!(traced["hops"].as_array().unwrap().len(), 5);
 }
 
 #[test]
 fn trace_checks_a_multicast() {
-    let table = printed("trace --fabric fat-tree:4,3 --from P000 --group P200,P201,P210,P211");
+    let table =
+        FABRIC.printed("trace --fabric fat-tree:4,3 --from P000 --group P200,P201,P210,P211");
     let verdict = "each member gets one copy and nobody else any: 10 links, at most 5 switches\n";
     assert!(table.ends_with(verdict), "{table}");
     for scheme in ["opensm", "omnipath", "omnipath-pruned", "xy"] {
         let args = format!("trace --fabric mesh:4,3 --from N0.0 --group all --scheme {scheme}");
-        assert_eq!(json(&args)["links"], 23, "{scheme}");
+        assert_eq!(FABRIC.json(&args)["links"], 23, "{scheme}");
     }
     let looping = "trace --fabric fat-tree:4,2 --from P01 --group P00,P20 --scheme literal";
-    refused(looping, 1, "a copy comes back to SW1-0 by port 1");
+    FABRIC.refused(looping, 1, "a copy comes back to SW1-0 by port 1");
 }
 
 #[test]
 fn tables_are_those_of_the_library() {
     let tree = FatTree::new(4, 2).unwrap();
     let topology = tree.topology(Quality::default());
-    let shown = json("tables --fabric fat-tree:4,2 --group P00,P20");
+    let shown = FABRIC.json("tables --fabric fat-tree:4,2 --group P00,P20");
     let tables = shown["tables"].as_array().unwrap();
     assert_eq!(tables.len(), 2);
     for (way, table) in (0..).zip(tables) {
@@ -96,14 +74,14 @@ fn tables_are_those_of_the_library() {
             assert_eq!(table["ports"][tree.name(switch)], serde_json::to_value(ports).unwrap());
         }
     }
-    let one = json("tables --fabric fat-tree:4,2 --switch SW0-1");
+    let one = FABRIC.json("tables --fabric fat-tree:4,2 --switch SW0-1");
     assert_eq!(one["ports"].as_object().unwrap().len(), 1);
     assert_eq!((&one["ports"]["SW0-1"]["2"], &one["owners"]["2"]), (&1.into(), &"P00".into()));
 }
 
 #[test]
 fn mlids_are_counted_for_each_scheme() {
-    let counted = json("mlids --fabric fat-tree:8,2");
+    let counted = FABRIC.json("mlids --fabric fat-tree:8,2");
     let of = |name: &str| {
         let schemes = counted["schemes"].as_array().unwrap();
         schemes.iter().find(|scheme| scheme["scheme"] == name).unwrap().clone()
@@ -112,7 +90,7 @@ fn mlids_are_counted_for_each_scheme() {
     // The packets of all hosts go through one root, or spread over all four.
     let busiest = ["cyclic", "opensm"].map(|name| of(name)["busiest_link"].as_u64().unwrap());
     assert_eq!(busiest, [7, 28]);
-    let near = json("mlids --fabric fat-tree:8,2 --group 0,1,2 --sources 1");
+    let near = FABRIC.json("mlids --fabric fat-tree:8,2 --group 0,1,2 --sources 1");
     assert_eq!((&near["members"], &near["schemes"][0]["mlids"]), (&3.into(), &1.into()));
 }
 
@@ -120,25 +98,25 @@ fn mlids_are_counted_for_each_scheme() {
 fn files_are_written_whole_and_read_again() {
     let folder = Folder::new();
     let path = |name: &str| folder.path(name).display().to_string();
-    printed(&format!("netlist --fabric fat-tree:4,3 -o {}", path("net")));
-    let shown = json(&format!("show --fabric file:{}", path("net")));
+    FABRIC.printed(&format!("netlist --fabric fat-tree:4,3 -o {}", path("net")));
+    let shown = FABRIC.json(&format!("show --fabric file:{}", path("net")));
     assert_eq!((&shown["hosts"], &shown["longest_path"]), (&16.into(), &5.into()));
-    printed(&format!(
+    FABRIC.printed(&format!(
         "svg --fabric file:{} --from P000 --group P311 -o {}",
         path("net"),
         path("a.svg")
     ));
     assert!(fs::read_to_string(folder.path("a.svg")).unwrap().ends_with("</svg>\n"));
     assert_eq!(names(&folder), ["a.svg", "net"]);
-    let graph = printed("dot --fabric mesh:2,2 --from N0.0 --group N1.1");
+    let graph = FABRIC.printed("dot --fabric mesh:2,2 --from N0.0 --group N1.1");
     assert_eq!(graph.matches("penwidth").count(), 4);
     fs::write(folder.path("bad"), "Switch 2 \"a\n").unwrap();
-    refused(
+    FABRIC.refused(
         &format!("show --fabric file:{}", path("bad")),
         1,
         "bad: line 1: expected Switch, Ca or Rt",
     );
-    refused(&format!("svg --fabric mesh:2,2 -o {}", path("no/such")), 1, "cannot write");
+    FABRIC.refused(&format!("svg --fabric mesh:2,2 -o {}", path("no/such")), 1, "cannot write");
 }
 
 #[test]
@@ -159,9 +137,9 @@ fn wrong_command_lines_are_refused() {
         ("tables --fabric mesh:2,2 --switch N0.0", "there is no switch N0.0"),
         ("check --fabric mesh:2,2 --groups 901", "901 is not in 0..=900"),
     ] {
-        refused(args, 2, says);
+        FABRIC.refused(args, 2, says);
     }
-    refused("show --fabric file:/there/is/none", 1, "/there/is/none: ");
+    FABRIC.refused("show --fabric file:/there/is/none", 1, "/there/is/none: ");
 }
 
 fn topology(spec: &str) -> Topology {

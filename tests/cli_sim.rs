@@ -4,26 +4,10 @@
 
 mod command_support;
 
-use command_support::{run, text, verbcast};
+use command_support::Subcommand;
 use serde_json::Value;
-use std::process::Output;
 
-fn sim(args: &str) -> Output {
-    run(verbcast().arg("sim").args(args.split_whitespace()))
-}
-
-#[track_caller]
-fn printed(args: &str) -> String {
-    let output = sim(args);
-    assert!(output.status.success(), "{args}: {}", text(&output.stderr));
-    assert!(output.stderr.is_empty(), "{args}: {}", text(&output.stderr));
-    text(&output.stdout)
-}
-
-#[track_caller]
-fn json(args: &str) -> Value {
-    serde_json::from_str(&printed(&format!("{args} --json"))).unwrap()
-}
+const SIM: Subcommand = Subcommand("sim");
 
 /// Without what is measured, which differs from run to run.
 fn repeatable(mut report: Value) -> Value {
@@ -42,7 +26,7 @@ fn close(value: &Value, expected: f64, tolerance: f64) {
 #[test]
 fn the_table_has_the_simulation_the_model_and_the_run() {
     let table =
-        printed("--ranks 100 --algorithm co-root --size 1K --loss 0.02 --skew 2.5 --seed 9");
+        SIM.printed("--ranks 100 --algorithm co-root --size 1K --loss 0.02 --skew 2.5 --seed 9");
     for expected in [
         "ranks                 100\n",
         "algorithm             co-root (window)\n",
@@ -66,7 +50,7 @@ fn the_table_has_the_simulation_the_model_and_the_run() {
 
 #[test]
 fn json_has_everything_in_one_object() {
-    let report = json("--ranks 16 --size 10K --operations 5 --loss 0.1 --option sync=random");
+    let report = SIM.json("--ranks 16 --size 10K --operations 5 --loss 0.1 --option sync=random");
     let simulated = &report["simulated"];
     assert_eq!(simulated["algorithm"], "auto");
     assert_eq!(simulated["protocol"], "two-stage");
@@ -86,7 +70,9 @@ fn json_has_everything_in_one_object() {
 #[test]
 fn a_seed_repeats_a_simulation_and_another_does_not() {
     let of = |seed: u64| {
-        repeatable(json(&format!("--ranks 32 --loss 0.2 --skew 10 --root rotate --seed {seed}")))
+        repeatable(
+            SIM.json(&format!("--ranks 32 --loss 0.2 --skew 10 --root rotate --seed {seed}")),
+        )
     };
     assert_eq!(of(1), of(1));
     assert_ne!(of(1)["run"]["trace"], of(2)["run"]["trace"]);
@@ -106,7 +92,7 @@ fn every_algorithm_runs() {
         "chain",
         "scatter-allgather",
     ] {
-        let report = json(&format!(
+        let report = SIM.json(&format!(
             "--ranks 12 --size 20000 --algorithm {algorithm} --loss 0.05 --duplicate 0.05 \
              --delay 0.05:100 --burst 0.01:0.3 --root fixed:11 --skew 20"
         ));
@@ -120,15 +106,15 @@ fn broadcasts_do_not_overlap_unless_asked_to() {
     for algorithm in ["two-stage", "window", "aggregate", "binomial", "chain", "scatter-allgather"]
     {
         let args = format!("--ranks 60 --size 50000 --algorithm {algorithm} --skew 500");
-        assert_eq!(json(&args)["latency"]["overlapping"], false, "{algorithm}");
+        assert_eq!(SIM.json(&args)["latency"]["overlapping"], false, "{algorithm}");
     }
-    assert_eq!(json("--algorithm window --interval 0")["latency"]["overlapping"], true);
+    assert_eq!(SIM.json("--algorithm window --interval 0")["latency"]["overlapping"], true);
 }
 
 #[test]
 fn at_1024_ranks_latencies_are_the_models() {
-    let window = json("--ranks 1024 --algorithm window --operations 3");
-    let binomial = json("--ranks 1024 --algorithm binomial --operations 3");
+    let window = SIM.json("--ranks 1024 --algorithm window --operations 3");
+    let binomial = SIM.json("--ranks 1024 --algorithm binomial --operations 3");
     for report in [&window, &binomial] {
         close(&report["latency"]["ratio"], 1.0, 0.05);
         assert_eq!(report["latency"]["model_assumes"], Value::Array(Vec::new()));
@@ -144,48 +130,48 @@ fn at_1024_ranks_latencies_are_the_models() {
 
 #[test]
 fn a_full_packet_has_its_bytes_in_the_model() {
-    let full = json("--ranks 64 --algorithm window --size 4048");
+    let full = SIM.json("--ranks 64 --algorithm window --size 4048");
     close(&full["latency"]["ratio"], 1.0, 0.05);
     assert!(full["model"]["single_root_ns"].as_u64() > Some(20_000));
-    assert!(json("--ranks 64 --algorithm window --size 4049")["model"].is_null());
+    assert!(SIM.json("--ranks 64 --algorithm window --size 4049")["model"].is_null());
 }
 
 #[test]
 fn penalty_rounds_are_the_papers() {
-    let report = json("--ranks 1000 --algorithm two-stage --loss 0.3 --operations 30");
+    let report = SIM.json("--ranks 1000 --algorithm two-stage --loss 0.3 --operations 30");
     let rounds = &report["penalty_rounds"];
     close(&rounds["model_unbounded"], 0.3 / 0.7, 1e-9);
     close(&rounds["simulated"], rounds["model"].as_f64().unwrap(), 0.05);
-    assert!(json("--algorithm two-stage")["penalty_rounds"].is_null());
+    assert!(SIM.json("--algorithm two-stage")["penalty_rounds"].is_null());
 }
 
 #[test]
 fn throughput_with_one_buffer_is_about_the_models() {
     // With one buffer each acknowledgement is processed, as the model has it; with many ranks that
     // outweighs the time on the wire, which the model leaves out.
-    let report = json(
+    let report = SIM.json(
         "--ranks 1024 --algorithm co-root --operations 60 --interval 0 --option window=1 \
          --option credits=off --option repair=push --option repair-after=100000",
     );
     close(&report["throughput"]["ratio"], 1.0, 0.1);
-    let apart = json("--ranks 256 --algorithm co-root");
+    let apart = SIM.json("--ranks 256 --algorithm co-root");
     assert!(apart["throughput"]["simulated_per_second"].is_null());
 }
 
 #[test]
 fn a_swarm_runs_well() {
-    let report = json("--swarm 50 --seed 100");
+    let report = SIM.json("--swarm 50 --seed 100");
     assert_eq!(report["seeds"], 50);
     assert_eq!(report["first_seed"], 100);
     assert!(report["failure"].is_null());
-    assert!(printed("--swarm 50 --seed 100").contains("seeds: 50 from 100 on"));
+    assert!(SIM.printed("--swarm 50 --seed 100").contains("seeds: 50 from 100 on"));
 }
 
 #[test]
 fn a_swarm_of_one_says_first_what_was_drawn() {
-    let text = printed("--swarm 1 --seed 77");
+    let text = SIM.printed("--swarm 1 --seed 77");
     assert!(text.starts_with("seed 77: algorithm="), "{text}");
-    let events = |seed: u64| json(&format!("--swarm 1 --seed {seed}"))["events"].take();
+    let events = |seed: u64| SIM.json(&format!("--swarm 1 --seed {seed}"))["events"].take();
     assert_eq!(events(77), events(77));
 }
 
@@ -217,22 +203,18 @@ fn a_wrong_command_line_is_explained() {
         ("--swarm 10 --ranks 4", "'--swarm <N>' cannot be used with '--ranks <N>'"),
         ("--swarm 10 --seed 18446744073709551610", "not so many seeds"),
     ] {
-        let output = sim(args);
-        let stderr = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{args}: {stderr}");
-        assert!(stderr.contains(expected), "{args}: expected {expected:?} in:\n{stderr}");
-        assert!(output.stdout.is_empty(), "{args}");
+        SIM.refused(args, 2, expected);
     }
 }
 
 #[test]
 fn the_help_lists_every_option_and_field() {
-    let help = printed("--help");
+    let help = SIM.printed("--help");
     for (name, _) in verbcast::protocol::options::Options::NAMES {
         assert!(help.contains(name), "{name}");
     }
-    let report = json("--ranks 100 --algorithm two-stage --loss 0.1");
-    let window = json("--ranks 100 --algorithm window");
+    let report = SIM.json("--ranks 100 --algorithm two-stage --loss 0.1");
+    let window = SIM.json("--ranks 100 --algorithm window");
     for report in [report, window] {
         for (section, fields) in report.as_object().unwrap() {
             assert!(help.contains(section), "{section}");

@@ -2,6 +2,7 @@
 
 #![allow(dead_code, reason = "each test file uses its own part")]
 
+use serde_json::Value;
 use std::fs;
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
@@ -104,4 +105,39 @@ impl Running {
 pub fn signal(id: u32, name: &str) {
     let id = id.to_string();
     assert!(Command::new("kill").args([&format!("-{name}"), &id]).status().unwrap().success());
+}
+
+/// A subcommand that says all that it has to say in one go.
+#[derive(Clone, Copy)]
+pub struct Subcommand(pub &'static str);
+
+impl Subcommand {
+    /// What comes of it with arguments that have no spaces in them.
+    pub fn output(self, args: &str) -> Output {
+        run(verbcast().arg(self.0).args(args.split_whitespace()))
+    }
+
+    /// What it prints when it succeeds, which is nothing on stderr.
+    #[track_caller]
+    pub fn printed(self, args: &str) -> String {
+        let output = self.output(args);
+        assert!(output.status.success(), "{args}: {}", text(&output.stderr));
+        assert!(output.stderr.is_empty(), "{args}: {}", text(&output.stderr));
+        text(&output.stdout)
+    }
+
+    /// The same as JSON.
+    #[track_caller]
+    pub fn json(self, args: &str) -> Value {
+        serde_json::from_str(&self.printed(&format!("{args} --json"))).unwrap()
+    }
+
+    /// Checks how it fails, and that it says so; with wrong arguments, status 2, it prints nothing.
+    #[track_caller]
+    pub fn refused(self, args: &str, status: i32, says: &str) {
+        let output = self.output(args);
+        assert_eq!(output.status.code(), Some(status), "{args}: {}", text(&output.stderr));
+        assert!(text(&output.stderr).contains(says), "{args}: {}", text(&output.stderr));
+        assert!(status != 2 || output.stdout.is_empty(), "{args}");
+    }
 }
