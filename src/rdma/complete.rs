@@ -19,27 +19,21 @@ use crate::verbs::{Outcome, Slot};
 use crate::wire::{HEADER_LEN, Header, Key, Kind, Packet, key_of, peek};
 
 impl Endpoint {
-    /// Takes completions on behalf of a channel; whether there were any. Once the device has failed, it has for
-    /// all channels.
-    pub fn pull(&mut self, by: ChannelId, now: Instant) -> Result<bool, TransportError> {
-        if let Some(error) = &self.broken {
-            return Err(error.clone());
-        }
-        let pulled = self.try_pull(by, now);
-        self.broken = pulled.as_ref().err().cloned();
-        pulled
-    }
-
-    fn try_pull(&mut self, by: ChannelId, now: Instant) -> Result<bool, TransportError> {
+    /// Takes completions on behalf of a channel; whether there were any. A failure of the device is
+    /// [kept](Self::broken), and requests that it still ends are taken note of.
+    pub fn pull(&mut self, by: ChannelId, now: Instant) -> bool {
         let mut batch = std::mem::take(&mut self.batch);
-        let any = self.cq.poll(|completion| batch.push(completion)).map_err(failed)?;
+        let polled = self.cq.poll(|completion| batch.push(completion)).map_err(failed);
+        let (any, mut failure) = (matches!(polled, Ok(true)), polled.err());
         for completion in batch.drain(..) {
             if let Some(work) = Work::of_id(completion.id) {
-                self.complete(by, now, work, completion.outcome)?;
+                let outcome = self.complete(by, now, work, completion.outcome);
+                failure = failure.or(outcome.err());
             }
         }
         self.batch = batch;
-        Ok(any)
+        self.broken = self.broken.take().or(failure);
+        any
     }
 
     fn complete(

@@ -202,7 +202,11 @@ impl Endpoint {
             }
             self.send_confirms()?;
         }
-        self.pull(by, now)
+        let any = self.pull(by, now);
+        match &self.broken {
+            Some(error) => Err(error.clone()),
+            None => Ok(any),
+        }
     }
 
     /// The header of a packet of a handshake with a process.

@@ -101,12 +101,11 @@ impl Control {
         self.clock.now().as_nanos()
     }
 
+    /// Sends a word, when there is room for one.
     pub fn tell(&mut self, to: Rank, word: Word, value: u64) -> Result<(), String> {
-        while self.transport.reliable_room(to) == 0 {
-            if !self.listen()? {
-                self.park(Duration::ZERO)?;
-            }
-        }
+        self.wait_for(to, &mut || Ok(()), |control| {
+            (control.transport.reliable_room(to) > 0).then_some(())
+        })?;
         let (kind, op, fragment) = (Kind::Acknowledge, OpId(0), Fragment(word as u32));
         let (source, key) = (self.me, self.key);
         let header = Header { kind, source, key, op, fragment, message_len: 0, report: value };
@@ -122,10 +121,22 @@ impl Control {
         word: Word,
         meanwhile: &mut dyn FnMut() -> Result<(), String>,
     ) -> Result<u64, String> {
+        self.wait_for(from, meanwhile, |control| {
+            control.heard.get_mut(&(from, word)).and_then(VecDeque::pop_front)
+        })
+    }
+
+    /// Waits for what depends on another rank, having `meanwhile` called in between.
+    fn wait_for<T>(
+        &mut self,
+        other: Rank,
+        meanwhile: &mut dyn FnMut() -> Result<(), String>,
+        found: impl Fn(&mut Control) -> Option<T>,
+    ) -> Result<T, String> {
         let mut idle_since = self.clock.now();
         let mut asked = idle_since;
         loop {
-            if let Some(value) = self.heard.get_mut(&(from, word)).and_then(VecDeque::pop_front) {
+            if let Some(value) = found(self) {
                 return Ok(value);
             }
             if let Some(failure) = &self.failure {
@@ -140,12 +151,10 @@ impl Control {
             meanwhile()?;
             if now - asked >= PROBE_INTERVAL {
                 asked = now;
-                self.ask(from)?;
-                if !self.transport.is_connected(from) && now - idle_since >= self.patience {
-                    return Err(blame(
-                        from,
-                        format!("does not connect within {:?}", self.patience),
-                    ));
+                self.ask(other)?;
+                if !self.transport.is_connected(other) && now - idle_since >= self.patience {
+                    let what = format!("does not connect within {:?}", self.patience);
+                    return Err(blame(other, what));
                 }
             }
             self.park(now - idle_since)?;
