@@ -10,19 +10,21 @@
 //! 4. [`transport`]: the seam to whatever carries packets, and the fault injector.
 //! 5. [`driver`]: one turn: receive, timers, transmit, events.
 //! 6. [`model`] and [`sim`]: the papers' models, and the same drivers on simulated ranks.
-//! 7. [`fabric`]: the network below: topologies, and the tables by which switches forward a multicast.
+//! 7. [`fabric`]: the network below: topologies, and the tables by which switches forward a multicast; `umad`
+//!    carries them to the switches, with the feature of that name.
 //! 8. [`bootstrap`]: how the ranks find one another.
 //! 9. [`verbs`] and [`rdma`]: RAII over libibverbs, and the real transport.
 //! 10. [`broadcast`]: what programs use.
 //! 11. `mpi`, with the feature of that name: the same for programs with MPI.
 //!
 //! Dependencies point one way: `rank, time <- wire <- protocol <- transport <- driver <- broadcast`;
-//! `verbs <- rdma <- broadcast <- mpi`; `bootstrap <- rdma`; `driver <- sim`; `fabric` stands alone. Without the feature
+//! `verbs <- rdma <- broadcast <- mpi`; `bootstrap <- rdma`; `driver <- sim`; `fabric <- umad`, which stand alone. Without the feature
 //! `verbs` the crate is portable Rust: cores, driver, fabric and bootstrap.
 //!
 //! # Features
 //! - `verbs` (default): [`verbs`], [`rdma`] and [`broadcast`], which need libibverbs and librdmacm.
 //! - `cli` (default): the command `verbcast`.
+//! - `umad`: RAII over libibumad, for management datagrams; `cli` turns it on.
 //! - `serde`: [`driver::Statistics`] and [`transport::Faults`] can be serialised; `cli` turns it on.
 //! - `mpi`: `verbcast::mpi`, for programs with the crate `mpi` (rsmpi).
 //! - `pmpi`: `MPI_Bcast` itself, for a library that is preloaded under programs nobody recompiles.
@@ -55,6 +57,8 @@ pub mod sim;
 pub mod time;
 #[forbid(unsafe_code)]
 pub mod transport;
+#[cfg(feature = "umad")]
+pub mod umad;
 #[cfg(feature = "verbs")]
 pub mod verbs;
 #[forbid(unsafe_code)]

@@ -13,8 +13,9 @@ const EDGES: &[(&str, &[&str])] = &[
     ("protocol", &["rank", "time", "wire", "model"]),
     ("transport", &["rank", "time", "wire", "protocol"]),
     ("driver", &["rank", "time", "wire", "protocol", "transport"]),
-    ("sim", &["rank", "time", "wire", "model", "protocol", "transport", "driver"]),
+    ("sim", &["rank", "time", "wire", "model", "fabric", "protocol", "transport", "driver"]),
     ("bootstrap", &["rank"]),
+    ("umad", &["fabric"]),
     ("verbs", &[]),
     ("rdma", &["rank", "time", "wire", "protocol", "transport", "bootstrap", "verbs"]),
     (
@@ -25,7 +26,7 @@ const EDGES: &[(&str, &[&str])] = &[
 ];
 
 /// The only modules with unsafe code.
-const UNSAFE: &[&str] = &["verbs", "rdma", "mpi"];
+const UNSAFE: &[&str] = &["umad", "verbs", "rdma", "mpi"];
 
 fn sources(under: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();

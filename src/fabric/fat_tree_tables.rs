@@ -41,10 +41,27 @@ impl FatTree {
     /// The LFTs of all switches (section 3.3.1). The paper gives switches no LIDs; packets to those
     /// of `lids` take the lowest port on a shortest path.
     pub fn unicast_tables(&self, topology: &Topology, lids: &Lids) -> UnicastTables {
+        self.tables(topology, lids, |_, number| number)
+    }
+
+    /// The LFTs of all switches for one LID a host, where a packet's way up depends on its destination: that
+    /// which the destination's own packets take (D-mod-K). For trees of more hosts than there are LIDs for
+    /// several each.
+    pub fn destination_tables(&self, topology: &Topology, lids: &Lids) -> UnicastTables {
+        self.tables(topology, lids, |host, _| self.offset(host))
+    }
+
+    /// The LFTs with the way up that `offset` gives for a host's LID of some number.
+    fn tables(
+        &self,
+        topology: &Topology,
+        lids: &Lids,
+        offset: impl Fn(u32, u32) -> u32,
+    ) -> UnicastTables {
         let mut tables = UnicastTables::new(lids.clone(), topology.switches());
         for lid in 1..=lids.last() {
             let Some(Owner::Endpoint(host)) = lids.owner(lid) else { continue };
-            let offset = u32::from(lid - lids.base(host));
+            let offset = offset(host, u32::from(lid - lids.base(host)));
             for switch in topology.switch_nodes() {
                 let port = self.port(switch, host, offset);
                 tables.set(topology.switch_index(switch), lid, port);

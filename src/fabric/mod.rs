@@ -12,6 +12,10 @@
 //! - [`opensm`]: what OpenSM does, for comparison with the real one;
 //! - [`omnipath`]: the multicast of the Omni-Path fabric manager.
 //!
+//! [`smp`] is how tables are read from switches and written into them; [`locate`] finds a computed fabric in the
+//! one that is there.
+//! [`links`] simulates packets on a fabric: what its tables do to time.
+//!
 //! The [`checker`] stands apart from them all. Nodes, endpoints and ports are plain indices throughout.
 //!
 //! ```
@@ -30,6 +34,8 @@ pub mod checker;
 mod fat_tree;
 mod fat_tree_tables;
 mod lids;
+pub mod links;
+mod located;
 pub mod mesh;
 mod mesh_tables;
 mod multicast;
@@ -37,6 +43,7 @@ mod nearest;
 pub mod omnipath;
 pub mod opensm;
 pub mod read;
+pub mod smp;
 mod topology;
 mod unicast;
 pub mod union;
@@ -48,6 +55,7 @@ mod tests;
 pub use checker::{Checker, Delivery, Violation};
 pub use fat_tree::FatTree;
 pub use lids::{LAST_UNICAST, Lids, MAX_LMC, Numbering, Owner};
+pub use located::locate;
 pub use mesh::Mesh;
 pub use multicast::{BLOCK, Entries, FIRST_MLID, MulticastTables, PortSet};
 pub use topology::{Endpoint, Invalid, Kind, Link, Node, Port, Quality, Topology};

@@ -2,7 +2,7 @@
 
 use super::checkers;
 use super::event::Event;
-use super::faults::Faults;
+use super::jobs::Jobs;
 use super::network::Network;
 use super::outcome::{Call, Outcome, Violation};
 use super::plan::{MOST_COPIED, Plan};
@@ -22,8 +22,8 @@ use std::rc::Rc;
 const TURNS_ON_END: u32 = 10_000;
 
 /// One rank.
-struct Member<C> {
-    driver: Driver<C, SimTransport>,
+pub(super) struct Member<C> {
+    pub(super) driver: Driver<C, SimTransport>,
     /// The next broadcast to call, and when.
     next: usize,
     calls_at: u64,
@@ -44,13 +44,13 @@ impl<C: Core> Member<C> {
 
 /// All ranks and the network between them.
 pub struct Cluster<'a, C> {
-    plan: &'a Plan,
+    pub(super) plan: &'a Plan,
     observe: Box<dyn FnMut(Rank, usize) + 'a>,
-    network: Rc<RefCell<Network>>,
-    members: Vec<Member<C>>,
+    pub(super) network: Rc<RefCell<Network>>,
+    pub(super) members: Vec<Member<C>>,
     draw: ChaCha8Rng,
     calls: Vec<Vec<Call>>,
-    done: u32,
+    pub(super) done: u32,
     events: u64,
     trace: u64,
     now: u64,
@@ -120,29 +120,13 @@ impl<'a, C: Core> Cluster<'a, C> {
     ///
     /// # Errors
     /// If anything does not hold that must.
-    pub fn run(mut self) -> Result<Outcome, Violation> {
-        let size = self.plan.size;
-        self.run_until("a broadcast is open", |cluster| cluster.done >= cluster.expected())?;
-        let outcome = self.outcome();
-        checkers::all_ended(self.plan, &outcome)?;
-        if self.plan.crash.is_none() {
-            self.network.borrow_mut().faults = Faults::default();
-            for rank in (0..size).map(Rank) {
-                let mut network = self.network.borrow_mut();
-                network.port(rank).sleeps = false;
-                network.wake(rank);
-            }
-            self.run_until("something is owed", Self::is_quiet)?;
-        }
-        for (rank, member) in (0..).map(Rank).zip(&self.members) {
-            let (out, kept) = (member.driver.transport().most_out(), member.driver.most_kept());
-            checkers::bounded(self.plan, rank, out, kept)?;
-        }
-        Ok(self.outcome())
+    pub fn run(self) -> Result<Outcome, Violation> {
+        let (mut outcomes, _) = Jobs::one(self).run()?;
+        Ok(outcomes.remove(0))
     }
 
     /// Ranks that are expected to come to an end.
-    fn expected(&self) -> u32 {
+    pub(super) fn expected(&self) -> u32 {
         let network = self.network.borrow();
         let dead = network.ports.iter().zip(&self.members);
         let steps = self.plan.steps.len();
@@ -150,48 +134,42 @@ impl<'a, C: Core> Cluster<'a, C> {
         self.plan.size - dead as u32
     }
 
-    fn is_quiet(&self) -> bool {
+    pub(super) fn is_quiet(&self) -> bool {
         self.network.borrow().in_transit == 0
             && self.members.iter().all(|member| member.driver.is_quiescent())
     }
 
-    fn run_until(
-        &mut self,
-        what: &str,
-        mut ends: impl FnMut(&Self) -> bool,
-    ) -> Result<(), Violation> {
-        // Looking at all ranks after each event would take most of the time.
-        let mut look_in = 0_u32;
-        loop {
-            if look_in == 0 {
-                if ends(self) {
-                    return Ok(());
-                }
-                look_in = self.plan.size / 4;
-            } else {
-                look_in -= 1;
-            }
-            let next = self.network.borrow_mut().queue.take();
-            let Some((now, event)) = next else {
-                if ends(self) {
-                    return Ok(());
-                }
-                return Err(self.stuck(what, "nothing happens any more"));
-            };
-            if now > self.plan.limit {
-                return Err(self.stuck(what, "the limit of time has passed"));
-            }
-            self.now = now;
-            self.events += 1;
-            self.note(now, &event);
-            match event {
-                Event::Turn(rank) => self.turn(now, rank)?,
-                event => self.network.borrow_mut().happen(now, event),
+    /// When the next event happens that is not on shared links.
+    pub(super) fn next_at(&self) -> Option<u64> {
+        self.network.borrow().queue.next_at()
+    }
+
+    /// Lets that event happen; whether there was any.
+    pub(super) fn step(&mut self, what: &str) -> Result<bool, Violation> {
+        let next = self.network.borrow_mut().queue.take();
+        let Some((now, event)) = next else { return Ok(false) };
+        if now > self.plan.limit {
+            return Err(self.stuck(what, "the limit of time has passed"));
+        }
+        self.happen(now, event)?;
+        Ok(true)
+    }
+
+    /// Lets an event happen.
+    pub(super) fn happen(&mut self, now: u64, event: Event) -> Result<(), Violation> {
+        self.now = now;
+        self.events += 1;
+        self.note(now, &event);
+        match event {
+            Event::Turn(rank) => self.turn(now, rank),
+            event => {
+                self.network.borrow_mut().happen(now, event);
+                Ok(())
             }
         }
     }
 
-    fn stuck(&self, what: &str, why: &str) -> Violation {
+    pub(super) fn stuck(&self, what: &str, why: &str) -> Violation {
         let steps = self.plan.steps.len();
         let open = self.members.iter().position(|member| !member.is_done(steps));
         let owing = self.members.iter().position(|member| !member.driver.is_quiescent());
@@ -217,6 +195,7 @@ impl<'a, C: Core> Cluster<'a, C> {
             Event::Read { from, slot, .. } => (6, *from, u64::from(*slot)),
             Event::Complete(rank, _) => (7, *rank, 0),
             Event::Crash(rank) => (8, *rank, 0),
+            Event::Copy { to, bytes } => (9, *to, bytes.len() as u64),
         };
         for word in [now, kind, u64::from(rank.0), more] {
             self.trace = (self.trace ^ word).wrapping_mul(0x0100_0000_01b3);
@@ -379,7 +358,7 @@ impl<'a, C: Core> Cluster<'a, C> {
         }
     }
 
-    fn outcome(&self) -> Outcome {
+    pub(super) fn outcome(&self) -> Outcome {
         let failures = self.members.iter().map(|member| {
             let failure = member.failure.as_ref();
             failure.map(|failure| (failure.rank, failure.reason.clone()))

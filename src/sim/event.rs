@@ -15,6 +15,8 @@ pub(super) enum Event {
     Turn(Rank),
     /// A multicast arrives wherever it is not lost.
     Multicast { from: Rank, bytes: Bytes },
+    /// One receiver's copy of a multicast comes off a link; it may yet be lost.
+    Copy { to: Rank, bytes: Bytes },
     /// One receiver's copy of a multicast arrives.
     Datagram { to: Rank, bytes: Bytes },
     /// A datagram has left its sender.

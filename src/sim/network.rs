@@ -1,46 +1,17 @@
 //! All adapters and the wire between them.
 
 use super::costs::Costs;
+use super::depths::Depths;
 use super::event::{Bytes, Completion, Event, Message};
 use super::faults::{Faults, fate};
 use super::port::{Port, Unanswered};
 use super::queue::Queue;
+use super::wire::{self, OnLinks};
 use crate::protocol::{Counter, Token, Via};
 use crate::rank::Rank;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use std::rc::Rc;
-
-/// How much an adapter holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Depths {
-    /// Receives posted for datagrams.
-    pub receive: u32,
-    /// Datagrams on their way out at most.
-    pub send: u32,
-    /// Receives posted for reliable messages.
-    pub reliable_receive: u32,
-    /// Reliable messages on their way out at most.
-    pub reliable_send: u32,
-    /// Slots of the ring, a power of two.
-    pub ring: u32,
-    /// Fetches under way at most.
-    pub fetch: u32,
-}
-
-impl Default for Depths {
-    /// As the real transport's.
-    fn default() -> Self {
-        Depths {
-            receive: 64,
-            send: 32,
-            reliable_receive: 32,
-            reliable_send: 32,
-            ring: 32,
-            fetch: 8,
-        }
-    }
-}
 
 /// All adapters.
 #[derive(Debug)]
@@ -52,6 +23,8 @@ pub(super) struct Network {
     pub faults: Faults,
     pub broken_after: u64,
     draw: ChaCha8Rng,
+    /// What carries packets, if it is more than latencies.
+    pub links: Option<OnLinks>,
     /// Reliable messages, reports and reads on their way.
     pub in_transit: u64,
     pub now: u64,
@@ -69,6 +42,7 @@ impl Network {
             faults,
             broken_after: 1_000_000,
             draw: ChaCha8Rng::seed_from_u64(seed),
+            links: None,
             in_transit: 0,
             now: 0,
         }
@@ -107,10 +81,29 @@ impl Network {
         *order
     }
 
+    /// Lets something that a rank posts happen at another: `len` bytes by the wire's costs, a packet of
+    /// `packet` bytes on links.
+    fn deliver(&mut self, from: Rank, to: Rank, len: usize, packet: usize, event: Event) {
+        self.in_transit += 1;
+        let at = self.port(from).cpu;
+        if let Some(links) = &self.links {
+            links.send(at, from, to, packet, event);
+            self.connect(from, to);
+            return;
+        }
+        let left = self.departure(from, len);
+        let at = self.in_order(from, to, left);
+        self.queue.put(at, event);
+    }
+
     pub fn multicast(&mut self, from: Rank, bytes: Bytes, slot: Option<u32>) {
         self.spend(from, self.costs.post_datagram);
-        let left = self.departure(from, bytes.len());
         self.port(from).datagrams_leaving += 1;
+        let at = self.port(from).cpu;
+        if let Some(links) = &self.links {
+            return links.multicast(at, from, bytes, slot);
+        }
+        let left = self.departure(from, bytes.len());
         self.queue.put(left, Event::Left(from, slot));
         let at = left + self.costs.multicast_latency + self.jitter();
         self.queue.put(at, Event::Multicast { from, bytes });
@@ -119,29 +112,22 @@ impl Network {
     pub fn message(&mut self, message: Message) {
         let (from, to) = (message.from, message.to);
         self.spend(from, self.costs.post_reliable);
-        let left = self.departure(from, message.bytes.len());
+        let len = message.bytes.len();
         self.port(from).messages_leaving += u32::from(message.slot.is_none());
-        let at = self.in_order(from, to, left);
-        self.in_transit += 1;
-        self.queue.put(at, Event::Message(message));
+        self.deliver(from, to, len, wire::SEND + len, Event::Message(message));
     }
 
     pub fn report(&mut self, from: Rank, to: Rank, counter: Counter, value: u64) {
         self.spend(from, self.costs.post_one_sided);
-        let left = self.departure(from, size_of::<u64>());
         self.port(from).telling.insert((to, counter as u8));
-        let at = self.in_order(from, to, left);
-        self.in_transit += 1;
-        self.queue.put(at, Event::Report { from, to, counter, value });
+        let report = Event::Report { from, to, counter, value };
+        self.deliver(from, to, size_of::<u64>(), wire::WRITE, report);
     }
 
     pub fn fetch(&mut self, from: Rank, owner: Rank, slot: u32, token: Token) {
         self.spend(from, self.costs.post_one_sided);
-        let left = self.departure(from, 0);
         self.port(from).fetching += 1;
-        let at = self.in_order(from, owner, left);
-        self.in_transit += 1;
-        self.queue.put(at, Event::Read { from, owner, slot, token });
+        self.deliver(from, owner, 0, wire::READ, Event::Read { from, owner, slot, token });
     }
 
     /// Connections are made at once.
@@ -178,10 +164,16 @@ impl Network {
         }
     }
 
-    /// An answer arrives one latency later.
-    fn answer(&mut self, now: u64, to: Rank, completion: Completion) {
-        let at = now + self.costs.unicast_latency;
-        self.queue.put(at, Event::Complete(to, completion));
+    /// The answer of one adapter to another arrives one latency later; it carries `len` bytes.
+    fn answer(&mut self, now: u64, [from, to]: [Rank; 2], len: usize, completion: Completion) {
+        let event = Event::Complete(to, completion);
+        match &self.links {
+            Some(links) => links.send(now, from, to, wire::ACKNOWLEDGEMENT + len, event),
+            None => {
+                let at = now + self.costs.on_the_wire(len) + self.costs.unicast_latency;
+                self.queue.put(at, event);
+            }
+        }
     }
 
     /// Lets an event happen, other than a turn.
@@ -190,6 +182,7 @@ impl Network {
         match event {
             Event::Turn(_) => {}
             Event::Multicast { from, bytes } => self.spread(now, from, &bytes),
+            Event::Copy { to, bytes } => self.copy(now, to, &bytes),
             Event::Datagram { to, bytes } => self.datagram(to, bytes),
             Event::Left(from, slot) => {
                 let port = self.port(from);
@@ -209,7 +202,7 @@ impl Network {
                 }
                 self.port(to).reports.insert((from, counter as u8), value);
                 self.wake(to);
-                self.answer(now, from, Completion::Told(to, counter));
+                self.answer(now, [to, from], 0, Completion::Told(to, counter));
             }
             Event::Read { from, owner, slot, token } => {
                 self.in_transit -= 1;
@@ -222,8 +215,8 @@ impl Network {
                 }
                 let found = self.port(owner).ring.get(&slot).map(|slot| Rc::clone(&slot.bytes));
                 let bytes = found.unwrap_or_default();
-                let on_the_wire = self.costs.on_the_wire(bytes.len());
-                self.answer(now + on_the_wire, from, Completion::Fetched(owner, token, bytes));
+                let fetched = Completion::Fetched(owner, token, Rc::clone(&bytes));
+                self.answer(now, [owner, from], bytes.len(), fetched);
             }
             Event::Complete(rank, completion) => {
                 if let Completion::Sent(.., slot) = completion {
@@ -241,15 +234,18 @@ impl Network {
 
     fn spread(&mut self, now: u64, from: Rank, bytes: &Bytes) {
         for to in (0..self.ports.len() as u32).map(Rank).filter(|to| *to != from) {
-            if self.faults == Faults::default() {
-                self.datagram(to, Rc::clone(bytes));
-                continue;
-            }
-            let Network { ports, draw, faults, queue, .. } = self;
-            let delays = fate(faults, &mut ports[to.index()].is_bad, draw);
-            for delay in delays {
-                queue.put(now + delay, Event::Datagram { to, bytes: Rc::clone(bytes) });
-            }
+            self.copy(now, to, bytes);
+        }
+    }
+
+    /// One receiver's copy of a multicast, with what goes wrong with it.
+    fn copy(&mut self, now: u64, to: Rank, bytes: &Bytes) {
+        if self.faults == Faults::default() {
+            return self.datagram(to, Rc::clone(bytes));
+        }
+        let Network { ports, draw, faults, queue, .. } = self;
+        for delay in fate(faults, &mut ports[to.index()].is_bad, draw) {
+            queue.put(now + delay, Event::Datagram { to, bytes: Rc::clone(bytes) });
         }
     }
 
@@ -309,7 +305,7 @@ impl Network {
             port.completions.push_back(Completion::Packet(Via::Reliable, bytes));
             self.in_transit -= 1;
             self.wake(to);
-            self.answer(now, from, Completion::Sent(to, token, slot));
+            self.answer(now, [to, from], 0, Completion::Sent(to, token, slot));
         }
     }
 

@@ -1,8 +1,8 @@
 //! What a simulation is of.
 
 use super::costs::Costs;
+use super::depths::Depths;
 use super::faults::Faults;
-use super::network::Depths;
 use crate::protocol::options::Place;
 use crate::rank::{OpId, Rank};
 use crate::wire::HEADER_LEN;

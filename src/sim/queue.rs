@@ -49,6 +49,11 @@ impl<E> Queue<E> {
         self.heap.push(Entry { at, sequence: self.sequence, event });
     }
 
+    /// When the next event happens.
+    pub fn next_at(&self) -> Option<u64> {
+        self.heap.peek().map(|entry| entry.at)
+    }
+
     /// The next event and its time.
     pub fn take(&mut self) -> Option<(u64, E)> {
         self.heap.pop().map(|entry| (entry.at, entry.event))

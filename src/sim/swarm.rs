@@ -1,7 +1,7 @@
 //! Many small simulations, each drawn from a seed.
 
+use super::depths::Depths;
 use super::faults::Faults;
-use super::network::Depths;
 use super::outcome::Violation;
 use super::plan::{Computing, Plan, Step};
 use super::simulate;

@@ -1,0 +1,185 @@
+//! The protocols over the links of a fabric.
+
+use std::rc::Rc;
+use std::sync::Arc;
+use verbcast::fabric::links::Parameters;
+use verbcast::fabric::{Entries, FatTree, Lids, Numbering, Port, Quality, Topology, UnicastTables};
+use verbcast::protocol::options::Options;
+use verbcast::rank::Rank;
+use verbcast::sim::{Costs, Fabric, Outcome, Plan, Routing, Step, Traffic, simulate_on};
+use verbcast::wire::HEADER_LEN;
+
+/// A fat tree with the tables of Zhou, Lin and Chung 2007.
+struct Cyclic {
+    tree: FatTree,
+    topology: Topology,
+    tables: Arc<UnicastTables>,
+}
+
+impl Cyclic {
+    fn new(ports: u8, levels: u8) -> Rc<Cyclic> {
+        let tree = FatTree::new(ports, levels).unwrap();
+        let topology = tree.topology(Quality::default());
+        let lids = Lids::fat_tree(&tree, &topology, Numbering::Aligned).unwrap();
+        let tables = Arc::new(tree.unicast_tables(&topology, &lids));
+        Rc::new(Cyclic { tree, topology, tables })
+    }
+
+    fn fabric(self: &Rc<Self>, hosts: &[&[u32]]) -> Fabric {
+        Fabric {
+            routing: Rc::clone(self) as Rc<dyn Routing>,
+            tables: Arc::clone(&self.tables),
+            parameters: Parameters::default(),
+            hosts: hosts.iter().map(|hosts| hosts.to_vec()).collect(),
+        }
+    }
+}
+
+impl Routing for Cyclic {
+    fn topology(&self) -> &Topology {
+        &self.topology
+    }
+
+    fn lid(&self, from: u32, to: u32) -> u16 {
+        self.tree.select(self.tables.lids(), from, to)
+    }
+
+    fn way(&self, source: u32) -> u32 {
+        self.tree.way(source)
+    }
+
+    fn tree(&self, members: &[u32], source: u32) -> Entries {
+        self.tree.cyclic(&self.topology, members, self.tree.way(source))
+    }
+}
+
+/// Nothing takes time but links and switches.
+fn free() -> Costs {
+    Costs {
+        copy: 0,
+        copy_per_byte: 0,
+        post_datagram: 0,
+        post_reliable: 0,
+        post_one_sided: 0,
+        take: 0,
+        acknowledgement: 0,
+        multicast_latency: 0,
+        unicast_latency: 0,
+        wire_per_byte: 0,
+        jitter: 0,
+    }
+}
+
+fn options(algorithm: &str) -> Options {
+    let mut options = Options::default();
+    options.set("algorithm", algorithm).unwrap();
+    options
+}
+
+fn plan(ranks: u32, broadcasts: usize, len: usize) -> Plan {
+    Plan::new(ranks, vec![Step { root: Rank(0), len }; broadcasts])
+}
+
+fn simulate(fabric: Fabric, plans: &[Plan], algorithm: &str) -> (Vec<Outcome>, Traffic) {
+    simulate_on(fabric, plans, &options(algorithm), |_, _| {}).unwrap()
+}
+
+#[test]
+fn a_multicast_takes_what_links_and_switches_take() {
+    let cyclic = Cyclic::new(4, 3);
+    for (to, switches) in [(1, 1), (2, 3), (15, 5)] {
+        let plans = [Plan { costs: free(), ..plan(2, 1, 100) }];
+        let (outcomes, _) = simulate(cyclic.fabric(&[&[0, to]]), &plans, "window");
+        // LRH 8, GRH 40, BTH 12, DETH 8, ICRC 4 and VCRC 2 go around what the driver sends.
+        let bytes = 74 + HEADER_LEN as u32 + 100;
+        let expected = Parameters::default().alone(switches, bytes);
+        assert_eq!(outcomes[0].latency(0, Rank(0)), expected, "to {to}");
+    }
+}
+
+#[test]
+fn every_protocol_delivers_over_links() {
+    let cyclic = Cyclic::new(4, 3);
+    let hosts: Vec<u32> = (0..16).collect();
+    for (algorithm, _) in verbcast::protocol::choice::Algorithm::NAMES {
+        for len in [0, 8, 20_000] {
+            let (outcomes, traffic) =
+                simulate(cyclic.fabric(&[&hosts]), &[plan(16, 3, len)], algorithm);
+            assert!(outcomes[0].failures.iter().all(Option::is_none), "{algorithm}");
+            assert!(traffic.events > 0);
+        }
+    }
+}
+
+#[test]
+fn acknowledgements_are_what_comes_to_the_root() {
+    let cyclic = Cyclic::new(4, 3);
+    let hosts: Vec<u32> = (0..16).collect();
+    let (outcomes, traffic) = simulate(cyclic.fabric(&[&hosts]), &[plan(16, 10, 8)], "basic");
+    let written = outcomes[0].total().reports_written;
+    assert_eq!(written, 15 * 10);
+    let into_root = cyclic.topology.peer(Port { node: 0, port: 1 }).unwrap();
+    let carried = traffic.carried.iter().find(|(port, _)| *port == into_root).unwrap().1;
+    // An RDMA write of 8 bytes: LRH 8, BTH 12, RETH 16, ICRC 4, VCRC 2; at 4 ns a byte.
+    assert_eq!(carried, 4 * (8 + 12 + 16 + 8 + 4 + 2) * written);
+}
+
+#[test]
+fn jobs_meet_where_they_share_links_and_only_there() {
+    let cyclic = Cyclic::new(4, 3);
+    let plans = |jobs: usize| vec![plan(4, 5, 4000); jobs];
+    let calls = |hosts: &[&[u32]]| {
+        let (outcomes, _) = simulate(cyclic.fabric(hosts), &plans(hosts.len()), "window");
+        outcomes.into_iter().map(|outcome| outcome.calls).collect::<Vec<_>>()
+    };
+    let alone = calls(&[&[0, 1, 2, 3]]);
+    // Another subtree, with links of its own: nothing changes, to the nanosecond.
+    let apart = calls(&[&[0, 1, 2, 3], &[4, 5, 6, 7]]);
+    assert_eq!((&apart[0], &apart[1]), (&alone[0], &alone[0]));
+    // Both roots' packets go the same way up, and down to the same subtree.
+    let last = |calls: &Vec<Vec<verbcast::sim::Call>>| {
+        calls.iter().flatten().map(|call| call.ended).max().unwrap()
+    };
+    let meeting = [&[0, 8, 9, 1][..], &[4, 10, 11, 5][..]];
+    let both = calls(&meeting);
+    assert!(last(&both[0]).max(last(&both[1])) > last(&calls(&meeting[..1])[0]));
+    assert_eq!(both, calls(&meeting));
+}
+
+#[test]
+fn losses_are_repaired_over_links() {
+    let cyclic = Cyclic::new(4, 3);
+    let hosts: Vec<u32> = (0..12).collect();
+    for algorithm in ["window", "co-root", "two-stage", "two-stage-on-demand"] {
+        let mut plan = plan(12, 20, 5000);
+        plan.faults.loss = 100_000;
+        let (outcomes, _) = simulate(cyclic.fabric(&[&hosts]), &[plan], algorithm);
+        assert!(outcomes[0].total().repaired > 0, "{algorithm}");
+    }
+}
+
+#[test]
+fn a_fabric_has_one_host_for_each_rank() {
+    let cyclic = Cyclic::new(4, 2);
+    let refused = |hosts: &[&[u32]], ranks| {
+        let plans = vec![plan(ranks, 1, 8); hosts.len()];
+        let done = simulate_on(cyclic.fabric(hosts), &plans, &options("window"), |_, _| {});
+        done.unwrap_err().0
+    };
+    assert_eq!(refused(&[&[0, 1]], 3), "the fabric has not a host for each rank");
+    assert_eq!(refused(&[&[0, 1], &[2, 1]], 2), "host 1 has two ranks");
+    assert_eq!(refused(&[&[0, 8]], 2), "there is no host 8");
+    let mut losing = cyclic.fabric(&[&[0, 1]]);
+    losing.parameters.lifetime = Some(1_000_000);
+    let done = simulate_on(losing, &[plan(2, 1, 8)], &options("window"), |_, _| {});
+    assert!(done.unwrap_err().0.contains("no lifetime"));
+}
+
+#[test]
+fn packets_that_find_no_way_end_the_simulation() {
+    let cyclic = Cyclic::new(4, 2);
+    let mut fabric = cyclic.fabric(&[&[0, 7]]);
+    fabric.tables = Arc::new(UnicastTables::new(cyclic.tables.lids().clone(), 6));
+    let done = simulate_on(fabric, &[plan(2, 1, 8)], &options("window"), |_, _| {});
+    assert!(done.unwrap_err().0.contains("forwards a packet to no link"));
+}
