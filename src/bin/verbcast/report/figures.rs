@@ -1,6 +1,6 @@
 //! Which charts there are, laid out as the papers' figures.
 
-use super::chart::{Bars, Curve, Lines, Panel, style};
+use crate::chart::{Across, Bars, Curve, Lines, Panel, style};
 use crate::results::{Axis, Group, Point, Summary, Test, along, bytes};
 
 /// The largest message of a chart of small ones (Liu 2004, figure 6 has up to 2 KiB).
@@ -70,7 +70,7 @@ fn lines(
     }
     let title = format!("{title}, {}", group.constants());
     let height = height.to_owned();
-    Some(draw(Lines { title, axis: group.axis, height, is_linear: false, curves }, like))
+    Some(draw(Lines { title, axis: group.axis.into(), height, is_linear: false, curves }, like))
 }
 
 fn draw(lines: Lines, like: &'static str) -> Figure {
@@ -120,7 +120,7 @@ fn by_ranks_over_sizes(points: &[Point], algorithm: &str, like: &'static str) ->
     let title = format!("Latency of {algorithm} by number of ranks, {method}");
     let height = "median latency (µs)".to_owned();
     let curves = curves.collect();
-    Some(draw(Lines { title, axis: Axis::Size, height, is_linear: false, curves }, like))
+    Some(draw(Lines { title, axis: Across::Size, height, is_linear: false, curves }, like))
 }
 
 fn over_ranks(points: &[Point], test: Test) -> Vec<Figure> {
@@ -213,7 +213,7 @@ fn loss(points: &[Point]) -> Vec<Figure> {
         }
         let title = format!("Packets lost or too late, {what}, {}", group.constants());
         let height = "share of the packets to receive (%)".to_owned();
-        Some(draw(Lines { title, axis: Axis::Size, height, is_linear: true, curves }, ""))
+        Some(draw(Lines { title, axis: Across::Size, height, is_linear: true, curves }, ""))
     });
     figures.collect()
 }

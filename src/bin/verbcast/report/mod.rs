@@ -1,6 +1,5 @@
 //! `verbcast report`: what benchmarks have measured, on one page.
 
-mod chart;
 mod figures;
 mod page;
 mod papers;
@@ -33,7 +32,7 @@ pub fn run(args: &ReportArgs) -> Result<(), Failure> {
     let cannot = |error| format!("cannot make the folder {}: {error}", args.output.display());
     fs::create_dir_all(&args.output).map_err(|error| Failure::new(cannot(error)))?;
     let path = args.output.join("index.html");
-    write_whole(&path, &page).map_err(Failure::new)?;
+    write_whole(&path, &page)?;
     crate::print(&format!("{}\n", path.display()))
 }
 

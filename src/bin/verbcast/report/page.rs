@@ -1,10 +1,10 @@
 //! The page: everything in one file, without scripts.
 
-use super::chart::{STYLES, escape};
 use super::figures::{Figure, figures};
 use super::papers;
 use super::setup::Setup;
 use super::tables;
+use crate::chart::{css, escape};
 use crate::results::{Point, Test};
 use std::fmt::Write;
 
@@ -14,32 +14,18 @@ pub fn page(setups: &[Setup<'_>]) -> String {
     let mut text = format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <title>Broadcasts, measured by verbcast</title>\n<style>\n{STYLE}{}</style>\n</head>\n<body>\n\
+         <title>Broadcasts, measured by verbcast</title>\n<style>\n{}{STYLE}</style>\n</head>\n<body>\n\
          <h1>Broadcasts, measured by verbcast</h1>\n\
          <p class=\"quiet\">raw is the multicast alone, without repair: the floor. binomial, chain and \
          scatter-allgather are reliable sends; all others multicast and repair what is lost. Curves of \
          latencies go through medians. Figures of Liu, Mamidala and Panda, 2004, and of Hoefler, Siebert \
          and Rehm, 2007, have the same axes where they are named.</p>\n",
-        strokes()
+        css()
     );
     for setup in setups {
         text += &section(setup);
     }
     text + "</body>\n</html>\n"
-}
-
-/// The colour of each style, for whatever is drawn in it.
-fn strokes() -> String {
-    let mut text = String::new();
-    for style in 0..STYLES.len() {
-        // Writing to a String does not fail.
-        let _ = writeln!(
-            text,
-            ".curve.s{style} {{ stroke: var(--s{style}); }} \
-             .marker.s{style}, .bar.s{style} {{ fill: var(--s{style}); }}"
-        );
-    }
-    text
 }
 
 fn section(setup: &Setup<'_>) -> String {

@@ -87,7 +87,8 @@ mod tests {
         let configuration = Configuration { faults, ..Configuration::default() };
         let mut point = Point { algorithm: "raw".to_owned(), ranks: 2, ..Point::new(Test::Osu) };
         point.histogram.record(micros * 1000);
-        Results { format: FORMAT.to_owned(), system, configuration, points: vec![point] }
+        let (points, left_out) = (vec![point], Vec::new());
+        Results { format: FORMAT.to_owned(), system, configuration, points, left_out }
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! Tables in HTML.
 
-use super::chart::escape;
 use super::papers::Quote;
 use super::setup::{Setup, devices};
+use crate::chart::escape;
 use crate::results::{Configuration, Point, Summary, System, Test, ratio};
 use std::fmt::Write;
 

@@ -23,6 +23,9 @@ pub struct Results {
     pub system: System,
     pub configuration: Configuration,
     pub points: Vec<Point>,
+    /// Algorithms that could not be used, each with the number of ranks and why.
+    #[serde(default)]
+    pub left_out: Vec<String>,
 }
 
 /// Where it was measured.
@@ -106,6 +109,7 @@ mod tests {
             system: System { kernel: "6.12".to_owned(), ..System::default() },
             configuration: Configuration { seed: 5, ..Configuration::default() },
             points: vec![Point { histogram, ..point }],
+            left_out: Vec::new(),
         };
         let text = serde_json::to_string(&results).unwrap();
         let again = Results::parse(&text).unwrap();

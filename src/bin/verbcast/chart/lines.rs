@@ -13,6 +13,26 @@ const BOTTOM: f64 = 346.0;
 /// Between two lines of the legend.
 const LEADING: f64 = 21.0;
 
+/// What curves go over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Across {
+    Size,
+    Ranks,
+    Skew,
+    /// Members of a group.
+    Members,
+}
+
+impl From<Axis> for Across {
+    fn from(axis: Axis) -> Across {
+        match axis {
+            Axis::Size => Across::Size,
+            Axis::Ranks => Across::Ranks,
+            Axis::Skew => Across::Skew,
+        }
+    }
+}
+
 /// One line.
 pub struct Curve {
     pub name: String,
@@ -22,7 +42,7 @@ pub struct Curve {
 
 pub struct Lines {
     pub title: String,
-    pub axis: Axis,
+    pub axis: Across,
     /// What the height is, with its unit.
     pub height: String,
     /// Whether the height stays linear, however small some are.
@@ -33,16 +53,17 @@ pub struct Lines {
 impl Lines {
     fn across(&self) -> &'static str {
         match self.axis {
-            Axis::Size => "message size (bytes)",
-            Axis::Ranks => "ranks",
-            Axis::Skew => "mean delay of the receivers (µs)",
+            Across::Size => "message size (bytes)",
+            Across::Ranks => "ranks",
+            Across::Skew => "mean delay of the receivers (µs)",
+            Across::Members => "members of a group (% of all hosts)",
         }
     }
 
     fn at(&self, value: f64) -> String {
         match self.axis {
-            Axis::Size => size(value),
-            Axis::Ranks | Axis::Skew => number(value),
+            Across::Size => size(value),
+            Across::Ranks | Across::Skew | Across::Members => number(value),
         }
     }
 
@@ -51,8 +72,10 @@ impl Lines {
         let least = points().map(|point| point.0).fold(f64::INFINITY, f64::min);
         let most = points().map(|point| point.0).fold(0.0, f64::max);
         let across = match self.axis {
-            Axis::Skew => Scale::from_zero(most),
-            Axis::Size | Axis::Ranks => Scale::Doubling { least: least.min(most).max(1.0), most },
+            Across::Skew | Across::Members => Scale::from_zero(most),
+            Across::Size | Across::Ranks => {
+                Scale::Doubling { least: least.min(most).max(1.0), most }
+            }
         };
         let heights = points().map(|point| point.1);
         let up = match self.is_linear {
@@ -65,7 +88,7 @@ impl Lines {
     pub fn svg(&self) -> String {
         let names: Vec<_> = self.curves.iter().map(|curve| curve.name.as_str()).collect();
         let what = format!(
-            "{} over {}: {}. The table below has all numbers",
+            "{} over {}: {}. All numbers are there as text, too",
             self.height,
             self.across(),
             names.join(", ")
@@ -145,7 +168,7 @@ mod tests {
             Curve { name: "a<b".to_owned(), style: 3, points: vec![(8.0, 50.0), (32.0, 100.0)] };
         let lines = Lines {
             title: "Latency".to_owned(),
-            axis: Axis::Size,
+            axis: Across::Size,
             height: "latency (µs)".to_owned(),
             is_linear: false,
             curves: vec![curve],

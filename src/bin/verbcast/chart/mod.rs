@@ -5,7 +5,7 @@ mod lines;
 mod scale;
 
 pub use bars::{Bars, Panel};
-pub use lines::{Curve, Lines};
+pub use lines::{Across, Curve, Lines};
 
 use std::fmt::Write;
 
@@ -29,6 +29,32 @@ pub const STYLES: [&str; 13] = [
 /// The style of an algorithm, or of the n-th of anything.
 pub fn style(algorithm: &str) -> usize {
     STYLES.iter().position(|known| *known == algorithm).unwrap_or(STYLES.len() - 1)
+}
+
+/// What charts look like, for the page or drawing that they are in: the colours of light and dark, and
+/// that of each style.
+pub fn css() -> String {
+    let mut text = include_str!("chart.css").to_owned();
+    for style in 0..STYLES.len() {
+        // Writing to a String does not fail.
+        let _ = writeln!(
+            text,
+            ".curve.s{style} {{ stroke: var(--s{style}); }} \
+             .marker.s{style}, .bar.s{style} {{ fill: var(--s{style}); }}"
+        );
+    }
+    text
+}
+
+/// A chart as a file of its own, with a title.
+pub fn document(svg: &str, title: &str) -> String {
+    let (head, rest) = svg.split_once('\n').unwrap_or((svg, ""));
+    let head = head.replacen("<svg ", "<svg xmlns=\"http://www.w3.org/2000/svg\" ", 1);
+    format!(
+        "{head}\n<title>{}</title>\n<style>\n{}svg {{ background: var(--paper); }}\n</style>\n{rest}",
+        escape(title),
+        css()
+    )
 }
 
 /// Text that is safe in HTML and SVG.
