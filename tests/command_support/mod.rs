@@ -9,7 +9,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Nothing may take longer, however busy the machine is.
 pub const HANG: Duration = Duration::from_secs(120);
@@ -105,6 +105,52 @@ impl Running {
 pub fn signal(id: u32, name: &str) {
     let id = id.to_string();
     assert!(Command::new("kill").args([&format!("-{name}"), &id]).status().unwrap().success());
+}
+
+/// Waits for something that the command does.
+pub fn until(what: &str, mut condition: impl FnMut() -> bool) {
+    let started = Instant::now();
+    while !condition() {
+        assert!(started.elapsed() < HANG, "waited in vain for {what}");
+        thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// The processes that a launcher has started, by rank.
+pub fn children(launcher: &Running) -> Vec<u32> {
+    let parent = format!("\nPPid:\t{}\n", launcher.id());
+    let mut found = Vec::new();
+    for entry in fs::read_dir("/proc").unwrap() {
+        let path = entry.unwrap().path();
+        let Some(id) = path.file_name().and_then(|id| id.to_str()?.parse().ok()) else { continue };
+        if !fs::read_to_string(path.join("status")).is_ok_and(|status| status.contains(&parent)) {
+            continue;
+        }
+        let variables = fs::read(path.join("environ")).unwrap_or_default();
+        let rank = variables.split(|&byte| byte == 0).find_map(|variable| {
+            text(variable).strip_prefix("VERBCAST_RANK=")?.parse::<u32>().ok()
+        });
+        found.extend(rank.map(|rank| (rank, id)));
+    }
+    found.sort_unstable();
+    found.into_iter().map(|(_, id)| id).collect()
+}
+
+pub fn has_ended(id: u32) -> bool {
+    fs::read_to_string(format!("/proc/{id}/status")).map_or(true, |s| s.contains("State:\tZ"))
+}
+
+/// Checks that the command failed because a rank was killed, and that all others say so, in time.
+pub fn check_death(output: &Output, rank: u32) {
+    let stderr = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{stderr}");
+    let (killed, name) =
+        (format!("rank {rank} was killed by signal 9 (SIGKILL)"), format!("rank {rank}"));
+    assert!(stderr.contains(&killed), "{stderr}");
+    // The others' own words, whoever says them.
+    let others: Vec<&str> = stderr.lines().filter(|line| !line.contains("signal 9")).collect();
+    assert!(!others.is_empty() && others.iter().all(|line| line.contains(&name)), "{stderr}");
+    assert!(!stderr.contains("did not end"), "{stderr}");
 }
 
 /// A subcommand that says all that it has to say in one go.

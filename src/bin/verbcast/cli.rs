@@ -5,6 +5,7 @@ use crate::fabric;
 use crate::report;
 use crate::sim;
 use crate::transport_args::TransportArgs;
+use crate::tune;
 use crate::units;
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
@@ -27,6 +28,9 @@ pub enum Command {
     /// Measure ways to broadcast side by side, and the bare multicast beside them
     #[command(after_long_help = BENCH_HELP)]
     Bench(Box<bench::args::BenchArgs>),
+    /// Measure the algorithms here, and write the table by which broadcasts choose among them
+    #[command(after_long_help = TUNE_HELP)]
+    Tune(Box<tune::args::TuneArgs>),
     /// Put what was measured on one page, with charts
     Report(report::ReportArgs),
     /// Simulate broadcasts among any number of ranks, beside the papers' models
@@ -98,3 +102,17 @@ The algorithms take turns in slices of a run. Tables begin with the columns of O
 microseconds, MB are 10^6 bytes, and `x raw` and `x binomial` are ratios of medians, or of rates.
 
 Exit status: 0 if all was measured, 1 if not, 2 if the command line is wrong.";
+
+const TUNE_HELP: &str = "\
+Examples:
+  A table for up to eight processes on this host, and broadcasts that go by it:
+    verbcast tune --ranks 8 -o verbcast.table
+    VERBCAST_CHOICE=verbcast.table verbcast copy data.bin 'out.{rank}' --ranks 8
+
+  One for a cluster, among 2, 4, 8 and so on up to 64 hosts:
+    srun -N 64 --ntasks-per-node=1 verbcast tune -o /shared/verbcast.table
+
+For each size and number of ranks the algorithm with the least median is taken. The window protocol is
+measured as the VERBCAST_* variables say, which the table's comments repeat.
+
+Exit status: 0 if the table was written, 1 if not, 2 if the command line is wrong.";

@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod bench;
+mod chart;
 mod cli;
 mod copy;
 mod fabric;
@@ -16,6 +17,7 @@ mod results;
 mod root;
 mod sim;
 mod transport_args;
+mod tune;
 mod units;
 
 use clap::Parser;
@@ -27,6 +29,7 @@ fn main() -> ExitCode {
         cli::Command::Info(args) => info::run(&args),
         cli::Command::Copy(args) => copy::run(&args),
         cli::Command::Bench(args) => bench::run(&args),
+        cli::Command::Tune(args) => tune::run(&args),
         cli::Command::Report(args) => report::run(&args),
         cli::Command::Sim(args) => sim::run(&args),
         cli::Command::Fabric(command) => fabric::run(&command),

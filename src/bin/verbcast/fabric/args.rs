@@ -1,5 +1,7 @@
 //! What `verbcast fabric` can be told.
 
+use super::figures::args::FiguresArgs;
+use super::program::args::ProgramArgs;
 use crate::units;
 use clap::{Args, Subcommand, ValueEnum};
 use std::fmt;
@@ -25,6 +27,10 @@ pub enum FabricCommand {
     Mlids(MlidsArgs),
     /// Compare computed tables with those of the real OpenSM, on ibsim
     Check(CheckArgs),
+    /// Write multicast tables into switches, and read them back
+    Program(ProgramArgs),
+    /// Simulate the papers' figures: unicast, OpenSM and the proposed schemes on links with credits
+    Figures(FiguresArgs),
 }
 
 #[derive(Args)]
@@ -150,6 +156,8 @@ impl SchemeName {
 pub enum RoutingName {
     /// That of the papers: multiple LIDs on fat trees, XY on meshes
     Paper,
+    /// One LID for each host, and up ports spread by the destination (fat trees)
+    DModK,
     /// OpenSM's minhop
     Minhop,
     /// OpenSM's updn
@@ -167,6 +175,12 @@ pub enum NumberingName {
     Aligned,
     /// As in the paper: from 1
     Paper,
+}
+
+impl Default for UnicastArgs {
+    fn default() -> UnicastArgs {
+        UnicastArgs { routing: None, numbering: NumberingName::Aligned }
+    }
 }
 
 #[derive(Args)]

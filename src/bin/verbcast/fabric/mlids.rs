@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use verbcast::fabric::{Checker, Entries, Port};
+use verbcast::fabric::{Checker, Port};
 
 #[derive(Serialize)]
 struct Needed {
@@ -64,35 +64,15 @@ fn needed(
     sources: &[u32],
 ) -> Result<Needed, Failure> {
     let topology = &loaded.topology;
+    let mlids = scheme.needed(loaded, group, sources)?.len();
+    let members = scheme.members(group, sources);
     let mut checker = Checker::new(topology);
-    // OpenSM takes whoever sends for a member.
-    let mut members = group.to_vec();
-    if scheme == SchemeName::Opensm {
-        members.extend(sources);
-        members.sort_unstable();
-        members.dedup();
-    }
-    let wrong = |source: u32, what: String| {
-        let from = loaded.name(source);
-        Failure::new(format!("{} from {from}: {what}", scheme.name()))
-    };
-    let mut failure = None;
-    let numbers = checker.mlids(&members, sources, |source| {
-        scheme.entries(loaded, &members, source).unwrap_or_else(|error| {
-            failure = Some(error);
-            Entries::none(topology)
-        })
-    });
-    if let Some(failure) = failure {
-        return Err(failure);
-    }
-    let numbers = numbers.map_err(|(source, error)| wrong(source, error.describe(topology)))?;
     let mut crossed: BTreeMap<(u32, u8), u32> = BTreeMap::new();
     let mut links = 0;
     for source in sources {
         let entries = scheme.entries(loaded, &members, *source)?;
         let delivery = checker.check(&entries, &members, *source);
-        links += delivery.map_err(|error| wrong(*source, error.describe(topology)))?.links;
+        links += delivery.map_err(|error| scheme.wrong(loaded, *source, &error))?.links;
         let is_between =
             |port: &&Port| topology.peer(**port).is_some_and(|peer| topology.is_switch(peer.node));
         for port in checker.crossed().iter().filter(is_between) {
@@ -101,7 +81,7 @@ fn needed(
     }
     Ok(Needed {
         scheme: scheme.name(),
-        mlids: numbers.into_iter().max().map_or(0, |last| last as usize + 1),
+        mlids,
         mean_links: f64::from(links) / sources.len().max(1) as f64,
         busiest_link: crossed.values().copied().max().unwrap_or(0),
     })

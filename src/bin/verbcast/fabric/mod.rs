@@ -3,12 +3,16 @@
 pub mod args;
 mod check;
 mod draw;
+mod figures;
 pub mod help;
+mod interrupt;
+pub mod link_args;
 mod mlids;
 mod output;
-mod scheme;
+pub mod program;
+pub mod scheme;
 mod show;
-mod source;
+pub mod source;
 mod tables;
 mod trace;
 
@@ -26,5 +30,7 @@ pub fn run(command: &FabricCommand) -> Result<(), Failure> {
         FabricCommand::Trace(args) => trace::run(args),
         FabricCommand::Mlids(args) => mlids::run(args),
         FabricCommand::Check(args) => check::run(args),
+        FabricCommand::Program(args) => program::run(args),
+        FabricCommand::Figures(args) => figures::run(args),
     }
 }

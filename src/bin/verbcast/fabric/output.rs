@@ -1,27 +1,14 @@
-//! What is printed, and files that are there whole or not at all.
+//! What is printed, or written instead.
 
 use crate::failure::Failure;
+use crate::files::write_whole;
 use serde::Serialize;
-use std::fs;
-use std::path::{Path, PathBuf};
-
-/// Writes a file under a temporary name beside it, and renames it.
-pub fn write(path: &Path, text: &str) -> Result<(), Failure> {
-    let mut name = path.as_os_str().to_owned();
-    name.push(format!(".part-{}", std::process::id()));
-    let part = PathBuf::from(name);
-    let written = fs::write(&part, text).and_then(|()| fs::rename(&part, path));
-    written.map_err(|error| {
-        // It may never have been made.
-        let _ = fs::remove_file(&part);
-        Failure::new(format!("cannot write {}: {error}", path.display()))
-    })
-}
+use std::path::Path;
 
 /// Writes to a file, or to standard output if there is none.
 pub fn put(path: Option<&Path>, text: &str) -> Result<(), Failure> {
     match path {
-        Some(path) => write(path, text),
+        Some(path) => write_whole(path, text),
         None => crate::print(text),
     }
 }

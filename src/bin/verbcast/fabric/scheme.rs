@@ -5,7 +5,7 @@ use super::source::{Loaded, Shape};
 use crate::failure::Failure;
 use verbcast::fabric::omnipath::{Selection, Tree, discovery, select};
 use verbcast::fabric::opensm::{self, Engine, Hops};
-use verbcast::fabric::{Entries, Lids, Numbering, UnicastTables, union};
+use verbcast::fabric::{Checker, Entries, Lids, Numbering, UnicastTables, Violation, union};
 
 /// More switches than these, and it would take too long to find the best root.
 const MAX_ROOTS: u32 = 600;
@@ -36,6 +36,12 @@ impl UnicastArgs {
             (None | Some(RoutingName::Paper), Shape::Mesh(mesh)) => {
                 Ok((mesh.unicast_tables(topology, &consecutive()?), "XY"))
             }
+            (Some(RoutingName::DModK), Shape::FatTree(tree)) => {
+                Ok((tree.destination_tables(topology, &consecutive()?), "D-mod-K"))
+            }
+            (Some(RoutingName::DModK), _) => Err(Failure::usage(
+                "--routing d-mod-k: only fat trees have it; try --routing minhop",
+            )),
             (Some(RoutingName::Paper), Shape::Other) => Err(Failure::usage(
                 "--routing paper: only fat trees and meshes have one; try --routing minhop",
             )),
@@ -64,6 +70,16 @@ impl SchemeName {
             all.insert(0, SchemeName::of(shape));
         }
         all
+    }
+
+    /// Which of a group's tables carries a source's packets; 0 where there is one for all.
+    pub fn way(self, shape: Shape, source: u32) -> u32 {
+        match (self, shape) {
+            (SchemeName::Cyclic, Shape::FatTree(tree)) => tree.way(source),
+            (SchemeName::Xy, Shape::Mesh(mesh)) => mesh.way(source),
+            (SchemeName::Literal, Shape::FatTree(_)) => source,
+            _ => 0,
+        }
     }
 
     /// What the scheme puts into the switches for a group's packets from a source.
@@ -104,6 +120,65 @@ impl SchemeName {
                 )))
             }
         }
+    }
+}
+
+/// What one MLID of a group needs in the switches.
+pub struct Table {
+    /// Whose packets it is for.
+    pub sources: Vec<u32>,
+    pub entries: Entries,
+}
+
+impl SchemeName {
+    /// The members that a scheme sees. OpenSM takes whoever sends for one.
+    pub fn members(self, group: &[u32], sources: &[u32]) -> Vec<u32> {
+        let mut members = group.to_vec();
+        if self == SchemeName::Opensm {
+            members.extend(sources);
+            members.sort_unstable();
+            members.dedup();
+        }
+        members
+    }
+
+    /// The tables that a group needs for packets from `sources`, one for each MLID. All are checked.
+    pub fn needed(
+        self,
+        loaded: &Loaded,
+        group: &[u32],
+        sources: &[u32],
+    ) -> Result<Vec<Table>, Failure> {
+        let topology = &loaded.topology;
+        let members = self.members(group, sources);
+        let mut failure = None;
+        let numbers = Checker::new(topology).mlids(&members, sources, |source| {
+            self.entries(loaded, &members, source).unwrap_or_else(|error| {
+                failure = Some(error);
+                Entries::none(topology)
+            })
+        });
+        if let Some(failure) = failure {
+            return Err(failure);
+        }
+        let numbers = numbers.map_err(|(source, error)| self.wrong(loaded, source, &error))?;
+        let mut tables: Vec<Table> = Vec::new();
+        for (source, number) in sources.iter().zip(numbers) {
+            match tables.get_mut(number as usize) {
+                Some(table) => table.sources.push(*source),
+                None => tables.push(Table {
+                    sources: vec![*source],
+                    entries: self.entries(loaded, &members, *source)?,
+                }),
+            }
+        }
+        Ok(tables)
+    }
+
+    /// That the packets of a source do not come to whom they should.
+    pub fn wrong(self, loaded: &Loaded, source: u32, error: &Violation) -> Failure {
+        let (from, error) = (loaded.name(source), error.describe(&loaded.topology));
+        Failure::new(format!("{} from {from}: {error}", self.name()))
     }
 }
 

@@ -76,7 +76,7 @@ impl Summary {
             links: topology.links().len(),
             switches_by_height,
             qualities: qualities.into_iter().map(quality).collect(),
-            longest_path: longest_path(loaded),
+            longest_path: measured_path(loaded),
             lmc: lids.as_ref().map(Lids::lmc),
             lids: lids.map(|lids| lids.last()),
             root,
@@ -121,7 +121,9 @@ impl Summary {
     }
 }
 
-fn longest_path(loaded: &Loaded) -> Option<u32> {
+/// Switches on the longest of the shortest paths; none if there are too many switches to measure it, or
+/// hosts that cannot reach one another.
+pub fn measured_path(loaded: &Loaded) -> Option<u32> {
     let topology = &loaded.topology;
     if topology.switches() > MAX_MEASURED {
         return None;

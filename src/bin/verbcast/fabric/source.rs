@@ -1,6 +1,7 @@
 //! From the command line to a topology.
 
 use super::args::{FabricArgs, Spec};
+use super::show::measured_path;
 use crate::failure::Failure;
 use verbcast::fabric::{FatTree, Layout, Mesh, Quality, Topology, read};
 
@@ -20,11 +21,13 @@ pub struct Loaded {
 
 impl Loaded {
     pub fn new(args: &FabricArgs) -> Result<Loaded, Failure> {
-        let quality = Quality { mtu: args.mtu, ..Quality::default() };
-        let usage = |error: &dyn std::fmt::Display| {
-            Failure::usage(format!("--fabric {}: {error}", args.fabric))
-        };
-        match &args.fabric {
+        Loaded::of(&args.fabric, Quality { mtu: args.mtu, ..Quality::default() })
+    }
+
+    pub fn of(spec: &Spec, quality: Quality) -> Result<Loaded, Failure> {
+        let usage =
+            |error: &dyn std::fmt::Display| Failure::usage(format!("--fabric {spec}: {error}"));
+        match spec {
             Spec::FatTree(ports, levels) => {
                 let tree = FatTree::new(*ports, *levels).map_err(|error| usage(&error))?;
                 Ok(Loaded { topology: tree.topology(quality), shape: Shape::FatTree(tree) })
@@ -43,6 +46,15 @@ impl Loaded {
                     read::ibnetdiscover(&text, quality).map_err(|error| failed(&error))?;
                 Ok(Loaded { topology, shape: Shape::Other })
             }
+        }
+    }
+
+    /// Switches on the longest of the shortest paths; what is too large to be measured counts as one switch.
+    pub fn longest_path(&self) -> u32 {
+        match self.shape {
+            Shape::FatTree(tree) => 2 * u32::from(tree.levels()) - 1,
+            Shape::Mesh(mesh) => u32::from(mesh.columns()) + u32::from(mesh.rows()) - 1,
+            Shape::Other => measured_path(self).unwrap_or(1),
         }
     }
 

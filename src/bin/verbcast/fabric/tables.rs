@@ -2,7 +2,7 @@
 
 use super::args::{SchemeName, TablesArgs};
 use super::output;
-use super::source::{Loaded, Shape};
+use super::source::Loaded;
 use crate::failure::Failure;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -98,13 +98,7 @@ fn multicast(args: &TablesArgs, loaded: &Loaded, switches: &[u32]) -> Result<(),
     // One source of each way, and all that go that way.
     let mut ways: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
     for source in 0..topology.endpoints().len() as u32 {
-        let way = match (scheme, loaded.shape) {
-            (SchemeName::Cyclic, Shape::FatTree(tree)) => tree.way(source),
-            (SchemeName::Xy, Shape::Mesh(mesh)) => mesh.way(source),
-            (SchemeName::Literal, Shape::FatTree(_)) => source,
-            _ => 0,
-        };
-        ways.entry(way).or_default().push(source);
+        ways.entry(scheme.way(loaded.shape, source)).or_default().push(source);
     }
     let is_one = ways.len() == 1;
     let mut tables = Vec::new();

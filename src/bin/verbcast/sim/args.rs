@@ -1,5 +1,6 @@
 //! What `verbcast sim` can be told.
 
+use super::fabric::OnFabricArgs;
 use crate::root::Root;
 use crate::units;
 use clap::Args;
@@ -58,6 +59,8 @@ pub struct SimArgs {
     /// Refuse a simulation that would take more memory than about this
     #[arg(long, value_name = "BYTES", default_value = "4G", value_parser = units::parse_bytes)]
     pub memory: u64,
+    #[command(flatten)]
+    pub fabric: OnFabricArgs,
     /// Instead, run N small simulations that are drawn from the seeds S, S+1, …, on all CPUs
     #[arg(long, value_name = "N", conflicts_with_all = SINGLE)]
     #[arg(value_parser = clap::value_parser!(u64).range(1..))]
@@ -68,7 +71,8 @@ pub struct SimArgs {
 }
 
 /// What a swarm draws.
-const SINGLE: [&str; 12] = [
+const SINGLE: [&str; 13] = [
+    "fabric",
     "ranks",
     "algorithm",
     "size",

@@ -102,6 +102,10 @@ pub fn latency(setup: &Setup, simulated: &Latency) -> Expected {
     let mut assume = |is_so: bool, what| model_assumes.extend((!is_so).then_some(what));
     assume(setup.plan.faults == Faults::default(), "nothing is lost, doubled or delayed");
     assume(setup.plan.skew == 0, "all ranks call at once");
+    assume(
+        setup.fabric.is_none(),
+        "nothing is in the way on the links, and the path is the longest",
+    );
     assume(!simulated.overlapping, "one broadcast at a time");
     assume(groups == 1, "co-roots spend no time on their own sends");
     let ratio = Some(simulated.mean_ns / model_ns as f64);
@@ -119,7 +123,7 @@ pub fn penalty(
     let Faults { loss, duplicate, .. } = plan.faults;
     let independent = plan.faults == Faults { loss, duplicate, ..Faults::default() };
     let Some(parameters) = parameters(setup) else { return Ok(None) };
-    if *protocol != Algorithm::TwoStage || loss == 0 || !independent {
+    if *protocol != Algorithm::TwoStage || loss == 0 || !independent || setup.fabric.is_some() {
         return Ok(None);
     }
     let share = f64::from(loss) / f64::from(CERTAIN);
@@ -147,10 +151,11 @@ fn mean_wait(plan: &Plan, outcome: &Outcome) -> f64 {
     waits.sum::<f64>() / (plan.steps.len() * (plan.size as usize - 1)) as f64
 }
 
-/// Throughput where broadcasts follow at once, beside the model of the window family.
-pub fn throughput(setup: &Setup, outcome: &Outcome) -> Option<Throughput> {
+/// Throughput of all jobs where broadcasts follow at once, beside the model of the window family.
+pub fn throughput(setup: &Setup, outcomes: &[Outcome]) -> Option<Throughput> {
     let back_to_back = setup.plan.interval == 0;
-    let simulated = back_to_back.then(|| latency::throughput(outcome)).flatten();
+    let simulated = || outcomes.iter().map(latency::throughput).sum();
+    let simulated = back_to_back.then(simulated).flatten();
     let model = parameters(setup).zip(setup.groups);
     let model = model.map(|(parameters, groups)| parameters.throughput(setup.plan.size, groups));
     (simulated.is_some() || model.is_some()).then(|| Throughput {

@@ -24,6 +24,10 @@ Examples:
   Throughput with one buffer and as many co-roots as the model finds best:
     verbcast sim --ranks 1024 --algorithm co-root --operations 400 --interval 0 --option window=1
 
+  The same over the links of a fat tree, where packets meet; and four jobs at once, whose ranks share switches:
+    verbcast sim --fabric fat-tree:16,3 --ranks 1024 --algorithm window
+    verbcast sim --fabric fat-tree:8,3 --ranks 32 --jobs 4 --placement spread --size 64K
+
   A thousand drawn simulations with all kinds of faults; and the one that failed, again:
     verbcast sim --swarm 1000 --seed 1
     verbcast sim --swarm 1 --seed 4711
@@ -32,6 +36,11 @@ The simulator runs the same protocol code as the hardware does, on the cluster o
 are simulated; only the wall time is measured. A latency runs from the root's call to the end of the last rank's. The \
 model is that of Liu 2004, section 7, with its times for short messages and the simulated times per byte; it knows \
 messages of one packet, no losses and no skew. Penalty rounds are those of Hoefler 2007, section 2.2.
+
+With --fabric, packets take no plain latency but the links and switches of a fabric, with the headers of InfiniBand and the \
+acknowledgements of its adapters; ranks are on hosts in their order (--placement), one each. The model then has the latency \
+of the longest path where nothing is in the way, so that the ratio tells what meeting others costs. Links lose nothing: a \
+datagram is lost where it finds no receive. The options under Links count with --fabric only.
 
 Fields of the JSON object; null where there is no such thing:
   simulated              ranks, algorithm, protocol (what the algorithm chose), groups (with co-roots), size_bytes,
@@ -45,6 +54,9 @@ Fields of the JSON object; null where there is no such thing:
   penalty_rounds         model, model_unbounded (a chain without end), simulated
   throughput             simulated_per_second (second half of the operations), model_per_second, ratio
   totals                 counters over all ranks
+  links                  with --fabric: fabric, hosts, switches, routing, scheme, jobs, placement, lanes, the parameters
+                         of the links, busiest_from, busiest_port, busiest_ns, into_root_ns, out_of_root_ns (time in
+                         which these links carried bytes, over all operations), events (on links and switches)
   run                    events, simulated_ns, wall_seconds, events_per_second, trace (differs where anything
                          happened otherwise), peak_memory_bytes
 With --swarm: first_seed, seeds, events, wall_seconds, seeds_per_second, events_per_second, drawn (with one seed),

@@ -15,10 +15,15 @@ pub struct Latency {
 }
 
 impl Latency {
-    pub fn of(plan: &Plan, outcome: &Outcome) -> Latency {
-        let steps = plan.steps.iter().enumerate();
-        let times = steps.map(|(step, what)| outcome.latency(step, what.root)).collect();
-        let overlapping = outcome.calls.windows(2).any(|pair| {
+    /// Those of all jobs.
+    pub fn of(plan: &Plan, outcomes: &[Outcome]) -> Latency {
+        let times = outcomes.iter().flat_map(|outcome| {
+            let steps = plan.steps.iter().enumerate();
+            steps.map(|(step, what)| outcome.latency(step, what.root))
+        });
+        let times = times.collect();
+        let mut pairs = outcomes.iter().flat_map(|outcome| outcome.calls.windows(2));
+        let overlapping = pairs.any(|pair| {
             let begins = pair[1].iter().map(|call| call.began).min();
             begins < Some(last_end(&pair[0]))
         });

@@ -2,8 +2,9 @@
 
 pub mod args;
 mod compare;
+pub mod fabric;
 pub mod help;
-mod latency;
+pub mod latency;
 mod memory;
 mod report;
 mod setup;
@@ -17,7 +18,8 @@ use args::SimArgs;
 use report::Report;
 use setup::Setup;
 use std::time::Instant;
-use verbcast::sim::{Violation, simulate_observed};
+use verbcast::rank::Rank;
+use verbcast::sim::{Outcome, Plan, Traffic, Violation, simulate_observed, simulate_on};
 
 pub fn run(args: &SimArgs) -> Result<(), Failure> {
     if let Some(count) = args.swarm {
@@ -37,11 +39,26 @@ pub fn run(args: &SimArgs) -> Result<(), Failure> {
 }
 
 fn simulate(args: &SimArgs, setup: &Setup) -> Result<Report, Violation> {
-    let ends = u64::from(args.operations) * u64::from(args.ranks);
+    let ends = u64::from(args.operations) * u64::from(args.ranks) * setup.jobs() as u64;
     let progress = Progress::new(ends, "calls");
     let began = Instant::now();
-    let outcome = simulate_observed(&setup.plan, &setup.options, |_, _| progress.advance())?;
+    let (outcomes, traffic) = outcomes(setup, |_, _| progress.advance())?;
     let wall = began.elapsed();
     drop(progress);
-    Report::new(args, setup, &outcome, wall)
+    Report::new(args, setup, &outcomes, traffic, wall)
+}
+
+/// Runs all jobs of a setup.
+fn outcomes(
+    setup: &Setup,
+    observe: impl Fn(Rank, usize),
+) -> Result<(Vec<Outcome>, Traffic), Violation> {
+    let Some(fabric) = &setup.fabric else {
+        let outcome = simulate_observed(&setup.plan, &setup.options, observe)?;
+        return Ok((vec![outcome], Traffic::default()));
+    };
+    // Each job draws for itself.
+    let seeds = (0..fabric.jobs() as u64).map(|job| setup.plan.seed.wrapping_add(job));
+    let plans: Vec<Plan> = seeds.map(|seed| Plan { seed, ..setup.plan.clone() }).collect();
+    simulate_on(fabric.fabric(), &plans, &setup.options, observe)
 }

@@ -2,6 +2,7 @@
 
 use super::args::SimArgs;
 use super::compare::{self, Expected, Model, PenaltyRounds, Throughput};
+use super::fabric::LinksReport;
 use super::latency::Latency;
 use super::memory;
 use super::setup::Setup;
@@ -9,7 +10,7 @@ use super::totals::Totals;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::time::Duration;
-use verbcast::sim::{CERTAIN, Outcome, Violation};
+use verbcast::sim::{CERTAIN, Outcome, Traffic, Violation};
 
 #[derive(Debug, Serialize)]
 pub struct Report {
@@ -19,6 +20,8 @@ pub struct Report {
     pub penalty_rounds: Option<PenaltyRounds>,
     pub throughput: Option<Throughput>,
     pub totals: Totals,
+    /// What carried the packets, with --fabric.
+    pub links: Option<LinksReport>,
     pub run: Run,
 }
 
@@ -69,24 +72,29 @@ impl Report {
     pub fn new(
         args: &SimArgs,
         setup: &Setup,
-        outcome: &Outcome,
+        outcomes: &[Outcome],
+        traffic: Traffic,
         wall: Duration,
     ) -> Result<Report, Violation> {
-        let latency = Latency::of(&setup.plan, outcome);
+        let latency = Latency::of(&setup.plan, outcomes);
         let wall_seconds = wall.as_secs_f64();
+        let events = outcomes.iter().map(|outcome| outcome.events).sum::<u64>() + traffic.events;
+        let trace = outcomes.iter().fold(0_u64, |all, one| all.rotate_left(1) ^ one.trace);
+        let root = setup.plan.steps.first().map_or(0, |step| step.root.0);
         Ok(Report {
             simulated: simulated(args, setup),
             model: compare::model(setup),
-            penalty_rounds: compare::penalty(setup, outcome, &latency)?,
-            throughput: compare::throughput(setup, outcome),
+            penalty_rounds: compare::penalty(setup, &outcomes[0], &latency)?,
+            throughput: compare::throughput(setup, outcomes),
             latency: Compared { expected: compare::latency(setup, &latency), simulated: latency },
-            totals: Totals::of(outcome),
+            totals: Totals::of(outcomes),
+            links: setup.fabric.as_ref().map(|fabric| fabric.links(&traffic, root)),
             run: Run {
-                events: outcome.events,
-                simulated_ns: outcome.ended,
+                events,
+                simulated_ns: outcomes.iter().map(|outcome| outcome.ended).max().unwrap_or(0),
                 wall_seconds,
-                events_per_second: outcome.events as f64 / wall_seconds.max(1e-9),
-                trace: format!("{:016x}", outcome.trace),
+                events_per_second: events as f64 / wall_seconds.max(1e-9),
+                trace: format!("{trace:016x}"),
                 peak_memory_bytes: memory::peak(),
             },
         })

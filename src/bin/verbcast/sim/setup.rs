@@ -1,6 +1,7 @@
 //! From the command line to a simulation.
 
 use super::args::{Setting, SimArgs};
+use super::fabric::OnFabric;
 use super::memory;
 use crate::failure::Failure;
 use crate::units;
@@ -19,12 +20,18 @@ pub struct Setup {
     /// Groups with a root or co-root of their own, in the window family.
     pub groups: Option<u32>,
     pub fragments: u32,
+    /// What carries packets, if it is more than latencies.
+    pub fabric: Option<OnFabric>,
 }
 
 impl Setup {
     pub fn new(args: &SimArgs) -> Result<Setup, Failure> {
         let plan = plan(args)?;
-        let needed = memory::needed(&plan, args.size);
+        let fabric = args.fabric.load(args.ranks, args.seed)?;
+        let costs = fabric.as_ref().map_or(plan.costs, |fabric| fabric.costs(plan.costs));
+        let plan = Plan { costs, ..plan };
+        let jobs = fabric.as_ref().map_or(1, OnFabric::jobs) as u64;
+        let needed = memory::needed(&plan, args.size).saturating_mul(jobs);
         if needed > args.memory {
             return Err(Failure::usage(format!(
                 "--ranks {} --size {} --operations {} would take about {} of memory, which is above \
@@ -56,7 +63,11 @@ impl Setup {
             CoRoots::Optimal => verbcast::model::Parameters::paper().optimal_co_roots(args.ranks),
         });
         let plan = Plan { interval, limit, ..plan };
-        Ok(Setup { plan, options, protocol, groups, fragments: fragments.count() })
+        Ok(Setup { plan, options, protocol, groups, fragments: fragments.count(), fabric })
+    }
+
+    pub fn jobs(&self) -> usize {
+        self.fabric.as_ref().map_or(1, OnFabric::jobs)
     }
 }
 

@@ -1,5 +1,6 @@
 //! The report as a table.
 
+use super::fabric::LinksReport;
 use super::report::{Compared, Report, Run, Simulated};
 use super::totals::Totals;
 use crate::units::{bytes, time};
@@ -12,7 +13,11 @@ impl Display for Report {
         self.throughput(f)?;
         self.penalty_rounds(f)?;
         self.model(f)?;
-        write!(f, "\n{}\n{}", self.totals, self.run)
+        write!(f, "\n{}\n", self.totals)?;
+        if let Some(links) = &self.links {
+            writeln!(f, "{links}")?;
+        }
+        write!(f, "{}", self.run)
     }
 }
 
@@ -143,6 +148,20 @@ impl Display for Totals {
         line(f, "  fetches", format!("{fetches}, {fetched} found, {missed} missed"))?;
         let no_receive = format!("{receive_queue_overflowed} datagrams without a receive");
         line(f, "  overflow", format!("{no_receive}, {overflowed} too early to keep"))
+    }
+}
+
+impl Display for LinksReport {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let LinksReport { fabric, busiest_from, busiest_port, .. } = self;
+        writeln!(f, "The links:")?;
+        line(f, "  fabric", format!("{}, {} switches", fabric.fabric, fabric.switches))?;
+        line(f, "  tables", format!("{}, {}", fabric.routing, fabric.scheme))?;
+        line(f, "  jobs", fabric.jobs)?;
+        let busiest = time(self.busiest_ns as f64);
+        line(f, "  busiest link", format!("{busiest} from {busiest_from} port {busiest_port}"))?;
+        let (into, out) = (time(self.into_root_ns as f64), time(self.out_of_root_ns as f64));
+        line(f, "  the root's", format!("{into} in, {out} out"))
     }
 }
 

@@ -14,7 +14,11 @@ pub struct Totals {
 }
 
 impl Totals {
-    pub fn of(outcome: &Outcome) -> Totals {
-        Totals { ranks: outcome.total(), receive_queue_overflowed: outcome.overflowed }
+    /// Those of all jobs.
+    pub fn of(outcomes: &[Outcome]) -> Totals {
+        Totals {
+            ranks: outcomes.iter().map(Outcome::total).sum(),
+            receive_queue_overflowed: outcomes.iter().map(|outcome| outcome.overflowed).sum(),
+        }
     }
 }

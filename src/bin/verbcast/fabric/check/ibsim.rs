@@ -7,6 +7,7 @@ use std::io::ErrorKind;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::time::{Duration, Instant};
+use verbcast::fabric::smp::{Agent, LEN, Route, Smp};
 
 /// How long an answer may take. ibsim answers at once, OpenSM when it comes to it.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -84,27 +85,32 @@ impl Client {
         }
     }
 
-    /// Sends a datagram and returns the answer to it. A join goes to the subnet manager at `lid`; an
-    /// SMP goes along its route.
-    pub fn ask(&mut self, mut asked: Mad, lid: u16) -> Result<Mad, Failure> {
+    /// Lets a port join a group at the subnet manager at `lid`; returns the group's MLID.
+    pub fn join(&mut self, mgid: [u8; 16], guid: u64, lid: u16) -> Result<u16, Failure> {
+        let answer = self.ask(mad::join(mgid, guid), (lid, 0), 1)?;
+        match mad::status(&answer) {
+            0 => Ok(mad::mlid(&answer)),
+            status => Err(Failure::new(format!("a join was refused with status 0x{status:x}"))),
+        }
+    }
+
+    /// Sends a datagram from one LID to another and returns the answer to it.
+    fn ask(&mut self, mut asked: Mad, (to, from): (u16, u16), pair: u32) -> Result<Mad, Failure> {
         self.sent += 1;
         mad::set_number(&mut asked, self.sent);
-        let mut packet = [0; ENVELOPE + mad::LEN];
-        let is_smp = asked[1] == 0x81;
-        let (to, from): (u16, u16) = if is_smp { (0xffff, 0xffff) } else { (lid, 0) };
-        let pair: u32 = if is_smp { 0 } else { 1 };
+        let mut packet = [0; ENVELOPE + LEN];
         packet[..2].copy_from_slice(&to.to_be_bytes());
         packet[4..6].copy_from_slice(&from.to_be_bytes());
         packet[8..12].copy_from_slice(&pair.to_be_bytes());
         packet[12..16].copy_from_slice(&pair.to_be_bytes());
-        packet[24..32].copy_from_slice(&(mad::LEN as u64).to_be_bytes());
+        packet[24..32].copy_from_slice(&(LEN as u64).to_be_bytes());
         packet[ENVELOPE..].copy_from_slice(&asked);
         self.data.send(&packet).map_err(wrong)?;
         let deadline = Instant::now() + PATIENCE;
         loop {
             match self.data.recv(&mut packet) {
                 Ok(length) if length == packet.len() => {
-                    let mut answer = [0; mad::LEN];
+                    let mut answer = [0; LEN];
                     answer.copy_from_slice(&packet[ENVELOPE..]);
                     // Answers to what was given up, and traps, are nobody's.
                     if mad::number(&answer) != self.sent {
@@ -119,6 +125,17 @@ impl Client {
                 Err(error) => wait_on(&error, deadline)?,
             }
         }
+    }
+}
+
+impl Agent for Client {
+    fn exchange(&mut self, request: &Smp, route: &Route) -> Result<Smp, String> {
+        let lids = match route {
+            Route::Directed(_) => (0xffff, 0xffff),
+            Route::Lid(lid) => (*lid, 0),
+        };
+        let answer = self.ask(*request.bytes(), lids, 0);
+        answer.map(Smp::from_bytes).map_err(|failure| failure.messages.join("; "))
     }
 }
 

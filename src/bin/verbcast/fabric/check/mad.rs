@@ -1,23 +1,11 @@
-//! The few management datagrams that a check sends: SMPs along a directed route, and joins.
+//! The one datagram of a check that goes to the subnet manager: a join.
 
-use verbcast::fabric::PortSet;
+use verbcast::fabric::smp::LEN;
 
-/// Bytes of a management datagram.
-pub const LEN: usize = 256;
 /// A management datagram.
 pub type Mad = [u8; LEN];
 
-/// LIDs in a block of a linear forwarding table.
-pub const LFT_BLOCK: usize = 64;
-/// Ports that one block of a multicast forwarding table has bits for.
-pub const MFT_PORTS: u8 = 16;
-
-const PORT_INFO: u16 = 0x15;
-const LINEAR_TABLE: u16 = 0x19;
-const MULTICAST_TABLE: u16 = 0x1b;
 const MC_MEMBER_RECORD: u16 = 0x38;
-/// Where the 64 bytes of an SMP's attribute are.
-const SMP_DATA: usize = 64;
 /// Where a subnet administration attribute is.
 const SA_DATA: usize = 56;
 
@@ -27,52 +15,6 @@ fn put(mad: &mut Mad, at: usize, bytes: &[u8]) {
 
 fn word(mad: &Mad, at: usize) -> u16 {
     u16::from_be_bytes([mad[at], mad[at + 1]])
-}
-
-/// A Get of an attribute by a directed route: the ports out, that of the sender first.
-fn smp(route: &[u8], attribute: u16, modifier: u32) -> Mad {
-    let mut mad = [0; LEN];
-    // Version, class, class version, method.
-    put(&mut mad, 0, &[1, 0x81, 1, 1]);
-    mad[7] = route.len() as u8;
-    put(&mut mad, 16, &attribute.to_be_bytes());
-    put(&mut mad, 20, &modifier.to_be_bytes());
-    // No part of the route is by LID.
-    put(&mut mad, 32, &[0xff; 4]);
-    put(&mut mad, 129, route);
-    mad
-}
-
-/// Asks for the LID of the node at the end of a route.
-pub fn get_port_info(route: &[u8]) -> Mad {
-    smp(route, PORT_INFO, 0)
-}
-
-/// The LID and LMC that the answer has.
-pub fn lid(answer: &Mad) -> (u16, u8) {
-    (word(answer, SMP_DATA + 16), answer[SMP_DATA + 34] & 7)
-}
-
-/// Asks for a block of a linear forwarding table.
-pub fn get_linear(route: &[u8], block: u16) -> Mad {
-    smp(route, LINEAR_TABLE, u32::from(block))
-}
-
-/// The ports of the block's LIDs; 255 is none.
-pub fn linear(answer: &Mad) -> &[u8] {
-    &answer[SMP_DATA..SMP_DATA + LFT_BLOCK]
-}
-
-/// Asks for a block of a multicast forwarding table, for the 16 ports from 16 · `position`.
-pub fn get_multicast(route: &[u8], block: u16, position: u8) -> Mad {
-    smp(route, MULTICAST_TABLE, u32::from(position) << 28 | u32::from(block))
-}
-
-/// Adds the ports of the block's `entry` to a set.
-pub fn multicast(answer: &Mad, entry: usize, position: u8, ports: &mut PortSet) {
-    let bits = word(answer, SMP_DATA + 2 * entry);
-    let set = (0..MFT_PORTS).filter(|bit| bits >> bit & 1 == 1);
-    set.for_each(|bit| ports.insert(position * MFT_PORTS + bit));
 }
 
 /// A join of the port `guid` to the group `mgid` as a full member, asked for by another port.
@@ -100,11 +42,9 @@ pub fn mlid(answer: &Mad) -> u16 {
     word(answer, SA_DATA + 36)
 }
 
-/// What the answer says went wrong; 0 is nothing.
+/// What the answer to a join says went wrong; 0 is nothing.
 pub fn status(answer: &Mad) -> u16 {
-    // In an SMP along a directed route the first bit is its direction.
-    let directed = if answer[1] == 0x81 { 0x7fff } else { 0xffff };
-    word(answer, 4) & directed
+    word(answer, 4)
 }
 
 /// The number by which an answer is known; ibsim uses the upper bits.

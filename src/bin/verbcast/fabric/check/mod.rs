@@ -7,17 +7,15 @@ mod report;
 mod sm;
 
 use super::args::{CheckArgs, EngineName};
+use super::interrupt::Interrupt;
 use super::output;
 use super::source::Loaded;
 use crate::failure::Failure;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use report::{Report, difference};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use sm::{Fabric, Group, Observed, Settings};
 use std::collections::BTreeSet;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use verbcast::fabric::opensm::{self, Engine, Hops, Ranking};
 use verbcast::fabric::{Entries, Topology};
 
@@ -31,16 +29,12 @@ pub fn run(args: &CheckArgs) -> Result<(), Failure> {
         true => shuffled(loaded.topology, &mut draw)?,
         false => loaded.topology,
     };
-    let asked = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM, SIGHUP] {
-        signal_hook::flag::register(signal, Arc::clone(&asked))
-            .map_err(|error| Failure::new(format!("cannot watch signals: {error}")))?;
-    }
+    let interrupt = Interrupt::watch()?;
     let settings = Settings {
         engine: args.engine.name(),
         port_order: &args.port_order,
         timeout: args.timeout,
-        is_asked_to_end: &|| asked.load(Ordering::Relaxed),
+        interrupt: &interrupt,
     };
     let mut fabric = Fabric::start(&topology, settings)?;
     let tables = fabric.unicast()?;

@@ -182,5 +182,5 @@ pub fn record(
             .collect(),
     };
     let text = serde_json::to_string(&recording).map_err(Failure::new)? + "\n";
-    crate::fabric::output::write(path, &text)
+    crate::files::write_whole(path, &text)
 }

@@ -1,14 +1,17 @@
 //! Lets the real OpenSM configure a simulated fabric, and reads the switches' tables.
 
 use super::ibsim::Client;
-use super::mad;
 use super::programs::{Folder, GLANCE, Program};
+use crate::fabric::interrupt::Interrupt;
 use crate::failure::Failure;
 use std::collections::VecDeque;
 use std::ffi::OsStr;
 use std::fs;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
+use verbcast::fabric::smp::{
+    Agent, Attribute, Data, LFT_BLOCK, MAX_HOPS, MftBlock, Path, PortInfo, Route, positions,
+};
 use verbcast::fabric::{
     BLOCK, Entries, FIRST_MLID, LAST_UNICAST, Lids, Port, PortSet, Topology, UnicastTables,
     identifier, netlist,
@@ -42,8 +45,8 @@ pub struct Settings<'a> {
     pub port_order: &'a [u8],
     /// All waiting ends after this.
     pub timeout: Duration,
-    /// Whether to give up, as somebody asks this process to end.
-    pub is_asked_to_end: &'a dyn Fn() -> bool,
+    /// Somebody may ask this process to end.
+    pub interrupt: &'a Interrupt,
 }
 
 /// Why the check cannot run here at all, if it cannot.
@@ -71,7 +74,7 @@ pub struct Fabric<'a> {
     settings: Settings<'a>,
     client: Client,
     /// The way to each node from the host of the subnet manager.
-    routes: Vec<Vec<u8>>,
+    routes: Vec<Route>,
     deadline: Instant,
     // In the order in which they have to end: OpenSM waits for ever for an ibsim that is gone.
     opensm: Program,
@@ -143,48 +146,51 @@ impl<'a> Fabric<'a> {
             wait("OpenSM to bring the subnet up", deadline, &settings)?;
         }
         let client = Client::connect(&name, &host)?;
-        let routes = routes(topology);
+        let routes = routes(topology)?;
         Ok(Fabric { topology, settings, client, routes, deadline, opensm, ibsim, _folder: folder })
     }
 
-    fn ask(&mut self, asked: mad::Mad, lid: u16) -> Result<mad::Mad, Failure> {
+    /// Fails if a program has ended, or somebody asks this process to.
+    fn check(&mut self) -> Result<(), Failure> {
         self.ibsim.check()?;
         self.opensm.check()?;
-        if (self.settings.is_asked_to_end)() {
-            return Err(Failure::new("interrupted"));
+        match self.settings.interrupt.is_asked() {
+            true => Err(Failure::new("interrupted")),
+            false => Ok(()),
         }
-        let answer = self.client.ask(asked, lid)?;
-        match mad::status(&answer) {
-            0 => Ok(answer),
-            status => Err(Failure::new(format!("a request was refused with status 0x{status:x}"))),
-        }
+    }
+
+    /// What the node at the end of a route has for an attribute.
+    fn get(&mut self, node: u32, attribute: Attribute) -> Result<Data, Failure> {
+        self.check()?;
+        let answer = self.client.get(&self.routes[node as usize], attribute);
+        answer.map_err(Failure::new)
     }
 
     /// The LIDs that OpenSM has given, and the linear forwarding tables.
     pub fn unicast(&mut self) -> Result<UnicastTables, Failure> {
         let topology = self.topology;
         let lid_of = |fabric: &mut Self, node: u32| {
-            let answer = fabric.ask(mad::get_port_info(&fabric.routes[node as usize]), 0)?;
-            Ok::<_, Failure>(mad::lid(&answer))
+            let answer = fabric.get(node, Attribute::PortInfo { port: 0 })?;
+            Ok::<_, Failure>(PortInfo::from(&answer).lid)
         };
         let mut endpoints = Vec::new();
         for endpoint in topology.endpoints() {
-            endpoints.push(lid_of(self, endpoint.port.node)?.0);
+            endpoints.push(lid_of(self, endpoint.port.node)?);
         }
         let mut switches = Vec::new();
         for node in topology.switch_nodes() {
-            switches.push(lid_of(self, node)?.0);
+            switches.push(lid_of(self, node)?);
         }
         let lids = Lids::given(topology, &endpoints, &switches, 0).map_err(Failure::new)?;
         let mut tables = UnicastTables::new(lids.clone(), topology.switches());
         for node in topology.switch_nodes() {
-            for block in 0..=lids.last() / mad::LFT_BLOCK as u16 {
-                let answer = self.ask(mad::get_linear(&self.routes[node as usize], block), 0)?;
-                let first = block * mad::LFT_BLOCK as u16;
-                for (lid, port) in (first..=lids.last().min(LAST_UNICAST)).zip(mad::linear(&answer))
-                {
-                    if *port != 255 {
-                        tables.set(topology.switch_index(node), lid, *port);
+            for block in 0..=lids.last() / LFT_BLOCK {
+                let ports = self.get(node, Attribute::LinearForwardingTable { block })?;
+                let first = block * LFT_BLOCK;
+                for (lid, port) in (first..=lids.last().min(LAST_UNICAST)).zip(ports) {
+                    if port != 255 {
+                        tables.set(topology.switch_index(node), lid, port);
                     }
                 }
             }
@@ -201,7 +207,8 @@ impl<'a> Fabric<'a> {
         let mut mlid = 0;
         for member in members {
             let guid = self.topology.endpoints()[*member as usize].guid;
-            mlid = mad::mlid(&self.ask(mad::join(mgid, guid), lid)?);
+            self.check()?;
+            mlid = self.client.join(mgid, guid, lid)?;
             if mlid < FIRST_MLID {
                 return Err(Failure::new(format!("OpenSM gave group {group} the MLID 0x{mlid:x}")));
             }
@@ -217,9 +224,10 @@ impl<'a> Fabric<'a> {
         let mut entries = Entries::none(topology);
         for node in topology.switch_nodes() {
             let mut ports = PortSet::EMPTY;
-            for position in 0..=topology.node(node).ports / mad::MFT_PORTS {
-                let asked = mad::get_multicast(&self.routes[node as usize], block, position);
-                mad::multicast(&self.ask(asked, 0)?, entry, position, &mut ports);
+            for position in positions(topology.node(node).ports) {
+                let attribute = Attribute::MulticastForwardingTable { block, position };
+                let read = MftBlock::from(&self.get(node, attribute)?);
+                read.ports(entry, position).for_each(|port| ports.insert(port));
             }
             *entries.ports_mut(topology.switch_index(node)) = ports;
         }
@@ -241,7 +249,7 @@ impl<'a> Fabric<'a> {
 }
 
 fn wait(what: &str, deadline: Instant, settings: &Settings<'_>) -> Result<(), Failure> {
-    if (settings.is_asked_to_end)() {
+    if settings.interrupt.is_asked() {
         return Err(Failure::new("interrupted"));
     }
     if Instant::now() >= deadline {
@@ -252,25 +260,29 @@ fn wait(what: &str, deadline: Instant, settings: &Settings<'_>) -> Result<(), Fa
     Ok(())
 }
 
-/// The ports out on a shortest way from the first endpoint to every node.
-fn routes(topology: &Topology) -> Vec<Vec<u8>> {
-    let mut routes = vec![Vec::new(); topology.nodes().len()];
-    let mut seen = vec![false; topology.nodes().len()];
-    let Some(first) = topology.endpoints().first() else { return routes };
-    seen[first.port.node as usize] = true;
+/// Shortest routes from the first endpoint to every node.
+fn routes(topology: &Topology) -> Result<Vec<Route>, Failure> {
+    let mut paths = vec![None; topology.nodes().len()];
+    let Some(first) = topology.endpoints().first() else { return Ok(Vec::new()) };
+    paths[first.port.node as usize] = Some(Path::here());
     let mut queue = VecDeque::from([first.port.node]);
     while let Some(node) = queue.pop_front() {
         if !topology.is_switch(node) && node != first.port.node {
             continue;
         }
         for (port, Port { node: next, .. }) in topology.neighbours(node) {
-            if !std::mem::replace(&mut seen[next as usize], true) {
-                let mut route = routes[node as usize].clone();
-                route.push(port);
-                routes[next as usize] = route;
-                queue.push_back(next);
+            if paths[next as usize].is_none() {
+                let path = paths[node as usize].as_ref().and_then(|path| path.then(port));
+                queue.extend(path.is_some().then_some(next));
+                paths[next as usize] = path;
             }
         }
     }
-    routes
+    let route = |(node, path): (u32, Option<Path>)| {
+        let name = &topology.node(node).name;
+        let none =
+            || Failure::new(format!("there is no way to {name} of at most {MAX_HOPS} links"));
+        path.map(Route::Directed).ok_or_else(none)
+    };
+    (0..).zip(paths).map(route).collect()
 }
