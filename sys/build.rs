@@ -1,5 +1,6 @@
-//! Links libibverbs and librdmacm: where pkg-config says they are, or in the
-//! linker's own path if there is no pkg-config.
+//! Links libibverbs, librdmacm and, with the feature `umad`, libibumad: where
+//! pkg-config says they are, or in the linker's own path if there is no
+//! pkg-config.
 
 use std::env;
 use std::process::{Command, exit};
@@ -7,8 +8,8 @@ use std::process::{Command, exit};
 const LIBRARIES: [&str; 2] = ["libibverbs", "librdmacm"];
 
 const INSTALL: &str = "If it is missing, install the development packages of rdma-core: `apt \
-                       install libibverbs-dev librdmacm-dev` on Debian and Ubuntu, `dnf install \
-                       rdma-core-devel` on RHEL and Fedora.";
+                       install libibverbs-dev librdmacm-dev libibumad-dev` on Debian and Ubuntu, \
+                       `dnf install rdma-core-devel` on RHEL and Fedora.";
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
@@ -19,7 +20,8 @@ fn main() {
         return; // documentation links nothing, and the libraries are not there
     }
     let program = env::var("PKG_CONFIG").unwrap_or_else(|_| "pkg-config".into());
-    for library in LIBRARIES {
+    let umad = env::var_os("CARGO_FEATURE_UMAD").map(|_| "libibumad");
+    for library in LIBRARIES.into_iter().chain(umad) {
         link(&program, library);
     }
 }

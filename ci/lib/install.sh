@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # Installs what the machine lacks, and only that. Needs say.sh.
 
-BUILD_PACKAGES=(build-essential pkg-config libibverbs-dev librdmacm-dev ibverbs-providers)
+BUILD_PACKAGES=(build-essential pkg-config libibverbs-dev librdmacm-dev libibumad-dev ibverbs-providers)
 
 as_root() {
     if ((EUID == 0)); then

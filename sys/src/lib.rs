@@ -1,4 +1,5 @@
-//! Raw bindings to libibverbs and librdmacm, as far as verbcast needs them.
+//! Raw bindings to libibverbs and librdmacm, and with the feature `umad` to
+//! libibumad, as far as verbcast needs them.
 //!
 //! Structures, constants and the libraries' symbols are generated from
 //! rdma-core's headers and committed. The calls that the headers define as
@@ -23,6 +24,18 @@
 )]
 mod bindings;
 pub mod inline;
+#[cfg(feature = "umad")]
+#[allow(
+    missing_docs,
+    non_camel_case_types,
+    non_upper_case_globals,
+    clippy::all,
+    clippy::undocumented_unsafe_blocks,
+    reason = "generated"
+)]
+mod umad;
 
 pub use bindings::*;
 pub use inline::*;
+#[cfg(feature = "umad")]
+pub use umad::*;

@@ -9,7 +9,11 @@ use std::process::{Command, Output};
 /// Why C cannot be asked on this system.
 pub struct Missing(pub String);
 
+#[cfg(not(feature = "umad"))]
 const INCLUDES: &str = include_str!("../../wrapper.h");
+#[cfg(feature = "umad")]
+const INCLUDES: &str =
+    concat!(include_str!("../../wrapper.h"), include_str!("../../umad_wrapper.h"));
 
 /// The values of C expressions, in their order.
 pub fn evaluate(expressions: &[&str]) -> Result<Vec<i128>, Missing> {

@@ -7,9 +7,12 @@ use verbcast_sys::*;
 
 use crate::parse::Items;
 
-/// The committed table: every bound function's name and the address it links to.
+/// The committed tables: every bound function's name and the address it links to.
 fn rows() -> Vec<(&'static str, *const ())> {
-    include!("functions.inc")
+    let rows: Vec<(&str, *const ())> = include!("functions.inc");
+    #[cfg(feature = "umad")]
+    let rows = [rows, include!("umad_functions.inc")].concat();
+    rows
 }
 
 /// The table's text.

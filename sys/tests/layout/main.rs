@@ -1,12 +1,13 @@
 //! The bindings' layouts and values against the system's C headers.
 //!
 //! Every struct, union, field, constant and function comes from the text of
-//! `src/bindings.rs`, so none can be forgotten. It is turned into a table of
+//! `src/bindings.rs`, and with the feature `umad` of `src/umad.rs`, so none can
+//! be forgotten. It is turned into a table of
 //! pairs, a C expression and the Rust expression that must have the same
 //! value; `cc` computes the one, rustc the other.
 //!
-//! The table is committed, as `table.inc`, because rustc must see it; likewise
-//! the list of functions, `functions.inc`. `sys/regenerate` writes both, by
+//! The tables are committed, as `table.inc` and `umad_table.inc`, because rustc
+//! must see them; likewise the lists of functions. `sys/regenerate` writes both, by
 //! running this test with `VERBCAST_BLESS` set.
 
 mod c;
@@ -19,6 +20,8 @@ use std::fs;
 use std::path::Path;
 
 const BINDINGS: &str = include_str!("../../src/bindings.rs");
+#[cfg(feature = "umad")]
+const UMAD: &str = include_str!("../../src/umad.rs");
 /// Makes a committed table's text.
 type Writer = fn(&parse::Items) -> String;
 
@@ -26,6 +29,11 @@ type Writer = fn(&parse::Items) -> String;
 const FILES: [(&str, &str, Writer); 2] = [
     ("table.inc", include_str!("table.inc"), table::text),
     ("functions.inc", include_str!("functions.inc"), functions::text),
+];
+#[cfg(feature = "umad")]
+const UMAD_FILES: [(&str, &str, Writer); 2] = [
+    ("umad_table.inc", include_str!("umad_table.inc"), table::text),
+    ("umad_functions.inc", include_str!("umad_functions.inc"), functions::text),
 ];
 
 /// The least numbers of structs and unions, of constants and of functions that
@@ -40,8 +48,21 @@ fn the_committed_tables_are_those_of_the_bindings() {
     assert!(items.records.len() >= LEAST_RECORDS, "{} records", items.records.len());
     assert!(items.constants.len() >= LEAST_CONSTANTS, "{} constants", items.constants.len());
     assert!(items.functions.len() >= LEAST_FUNCTIONS, "{} functions", items.functions.len());
-    for (name, committed, text) in FILES {
-        let text = text(&items);
+    check_files(&items, FILES);
+}
+
+#[cfg(feature = "umad")]
+#[test]
+fn the_committed_tables_are_those_of_the_bindings_to_libibumad() {
+    let items = parse::parse(UMAD);
+    let found = (items.records.len(), items.constants.len(), items.functions.len());
+    assert_eq!(found, (1, 0, 14));
+    check_files(&items, UMAD_FILES);
+}
+
+fn check_files(items: &parse::Items, files: [(&str, &str, Writer); 2]) {
+    for (name, committed, text) in files {
+        let text = text(items);
         if env::var_os("VERBCAST_BLESS").is_some() {
             let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/layout").join(name);
             fs::write(path, text).expect("the table is written");

@@ -20,10 +20,13 @@ macro_rules! field_size {
     }};
 }
 
-/// The committed table: C expressions and the values of their Rust counterparts.
+/// The committed tables: C expressions and the values of their Rust counterparts.
 #[allow(clippy::unnecessary_cast, clippy::cast_lossless, reason = "constants have several types")]
 pub fn rows() -> Vec<(&'static str, i128)> {
-    include!("table.inc")
+    let rows: Vec<(&str, i128)> = include!("table.inc");
+    #[cfg(feature = "umad")]
+    let rows = [rows, include!("umad_table.inc")].concat();
+    rows
 }
 
 /// The table's text.
