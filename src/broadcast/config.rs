@@ -11,6 +11,8 @@ use std::time::Duration;
 
 /// The variable that names the file with the table of protocols.
 const CHOICE: &str = "VERBCAST_CHOICE";
+/// The variable that names one algorithm for all broadcasts.
+const ALGORITHM: &str = "VERBCAST_ALGORITHM";
 
 /// How broadcasts are done.
 #[derive(Clone, Debug, PartialEq)]
@@ -150,21 +152,25 @@ impl Config {
 }
 
 /// Reads the protocols' parameters: the option `some-name` from the variable `VERBCAST_SOME_NAME`, and
-/// the table of protocols from the file that `VERBCAST_CHOICE` names.
+/// the table of protocols, which one algorithm for all goes before, from the file that `VERBCAST_CHOICE`
+/// names.
 fn read_options(
     lookup: &impl Fn(&str) -> Option<String>,
     options: &mut Options,
 ) -> Result<(), ConfigError> {
-    if let Some(path) = lookup(CHOICE) {
-        let refused = |error: &dyn fmt::Display| ConfigError(format!("{CHOICE}={path}: {error}"));
-        let text = std::fs::read_to_string(&path).map_err(|error| refused(&error))?;
-        options.table = text.parse().map_err(|error: TableError| refused(&error))?;
-    }
     for (name, expected) in Options::NAMES {
         let variable = format!("VERBCAST_{}", name.replace('-', "_").to_uppercase());
         if let Some(value) = lookup(&variable) {
             let refused = |_| ConfigError(format!("{variable}={value}: expected {expected}"));
             options.set(name, &value).map_err(refused)?;
+        }
+    }
+    if let Some(path) = lookup(CHOICE) {
+        let refused = |error: &dyn fmt::Display| ConfigError(format!("{CHOICE}={path}: {error}"));
+        let text = std::fs::read_to_string(&path).map_err(|error| refused(&error))?;
+        let table = text.parse().map_err(|error: TableError| refused(&error))?;
+        if lookup(ALGORITHM).is_none_or(|name| name == "auto") {
+            options.table = table;
         }
     }
     Ok(())
@@ -279,7 +285,14 @@ mod tests {
         let text = path.to_str().unwrap();
         std::fs::write(&path, "ranks any bytes <= 2KiB window\nranks any bytes any chain\n")
             .unwrap();
-        let table = read(&[("VERBCAST_CHOICE", text)]).unwrap().options.table;
+        let with = |pairs: &[(&'static str, &str)]| {
+            let choice = [("VERBCAST_CHOICE", text)];
+            read(&[&choice, pairs].concat()).unwrap().options.table
+        };
+        let table = with(&[]);
+        assert_eq!(with(&[("VERBCAST_ALGORITHM", "auto")]), table);
+        let one = with(&[("VERBCAST_ALGORITHM", "binomial")]);
+        assert_eq!(one, Table::uniform(Algorithm::Binomial));
         std::fs::write(&path, "ranks any bytes any chain\nranks any bytes <= 5 window\n").unwrap();
         let error = read(&[("VERBCAST_CHOICE", text)]).unwrap_err().to_string();
         std::fs::remove_file(&path).unwrap();

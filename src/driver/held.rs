@@ -9,7 +9,7 @@ use crate::wire::{HEADER_LEN, Key, Malformed, Packet};
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Parcel {
     Buffer(Buffer),
-    Copy(Box<[u8]>),
+    Copy(Vec<u8>),
 }
 
 impl Parcel {
@@ -57,7 +57,12 @@ pub(super) struct Held {
     most_copies: usize,
     most_kept: usize,
     refused: u64,
+    /// Memory of copies, to be used again.
+    spare: Vec<Vec<u8>>,
 }
+
+/// Copies whose memory is kept at most.
+const MOST_SPARE: usize = 64;
 
 impl Held {
     pub fn new(most_datagrams: usize, most_copies: usize, copies_datagrams: bool) -> Self {
@@ -70,17 +75,18 @@ impl Held {
             most_copies,
             most_kept: 0,
             refused: 0,
+            spare: Vec::new(),
         }
     }
 
     /// Keeps a packet, by copying its `bytes` or as it is; returns what is to be given back to the
     /// transport.
-    pub fn keep(
+    pub fn keep<'a>(
         &mut self,
         op: OpId,
         via: Via,
         parcel: Parcel,
-        bytes: impl FnOnce(&Buffer) -> Box<[u8]>,
+        bytes: impl FnOnce(&Buffer) -> &'a [u8],
     ) -> Option<Parcel> {
         self.most_kept = self.most_kept.max(self.packets.len() + 1);
         if via == Via::Multicast {
@@ -92,18 +98,34 @@ impl Held {
             if let Parcel::Buffer(buffer) = &parcel
                 && self.copies_datagrams
             {
-                self.packets.push((op, via, Parcel::Copy(bytes(buffer))));
+                let copy = self.copy(bytes(buffer));
+                self.packets.push((op, via, copy));
                 return Some(parcel);
             }
         } else if let Parcel::Buffer(buffer) = &parcel
             && self.copies < self.most_copies
         {
             self.copies += 1;
-            self.packets.push((op, via, Parcel::Copy(bytes(buffer))));
+            let copy = self.copy(bytes(buffer));
+            self.packets.push((op, via, copy));
             return Some(parcel);
         }
         self.packets.push((op, via, parcel));
         None
+    }
+
+    fn copy(&mut self, bytes: &[u8]) -> Parcel {
+        let mut copy = self.spare.pop().unwrap_or_default();
+        copy.clear();
+        copy.extend_from_slice(bytes);
+        Parcel::Copy(copy)
+    }
+
+    /// Takes the memory of a copy back.
+    pub fn give_back(&mut self, copy: Vec<u8>) {
+        if self.spare.len() < MOST_SPARE {
+            self.spare.push(copy);
+        }
     }
 
     /// Datagrams that were not kept.
@@ -134,7 +156,7 @@ mod tests {
     #[test]
     fn datagrams_are_limited_and_reliable_messages_are_not() {
         let mut held = Held::new(1, 1, false);
-        let bytes = |_: &Buffer| Box::from(*b"copied");
+        let bytes = |_: &Buffer| &b"copied"[..];
         let buffer = |index| Parcel::Buffer(Buffer { index });
         let keep = |held: &mut Held, op, via, index| held.keep(OpId(op), via, buffer(index), bytes);
         assert_eq!(keep(&mut held, 5, Via::Multicast, 0), None);
@@ -144,7 +166,7 @@ mod tests {
         assert_eq!(held.take_begun(OpId(5)), None);
         assert_eq!(held.take_begun(OpId(6)), Some((Via::Multicast, buffer(0))));
         assert_eq!(keep(&mut held, 7, Via::Multicast, 1), None);
-        let copy = Parcel::Copy(Box::from(*b"copied"));
+        let copy = Parcel::Copy(b"copied".to_vec());
         assert_eq!(held.take_begun(OpId(7)), Some((Via::Reliable, copy)));
         assert_eq!(held.take_begun(OpId(7)), Some((Via::Reliable, buffer(3))));
     }
@@ -152,12 +174,12 @@ mod tests {
     #[test]
     fn datagrams_are_copied_where_others_need_their_buffers() {
         let mut held = Held::new(1, 0, true);
-        let bytes = |_: &Buffer| Box::from(*b"copied");
+        let bytes = |_: &Buffer| &b"copied"[..];
         let buffer = |index| Parcel::Buffer(Buffer { index });
         let keep =
             |held: &mut Held, index| held.keep(OpId(5), Via::Multicast, buffer(index), bytes);
         assert_eq!(keep(&mut held, 0), Some(buffer(0)));
-        let copy = Parcel::Copy(Box::from(*b"copied"));
+        let copy = Parcel::Copy(b"copied".to_vec());
         assert_eq!((keep(&mut held, 1), held.refused()), (Some(buffer(1)), 1));
         assert_eq!(held.take_begun(OpId(6)), Some((Via::Multicast, copy)));
         assert_eq!((keep(&mut held, 1), held.refused()), (Some(buffer(1)), 1), "there is room");

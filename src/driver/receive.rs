@@ -105,8 +105,8 @@ impl<C: Core, T: Transport> Driver<C, T> {
         }
         if disposition == Disposition::Hold {
             let transport = &self.transport;
-            let copy = |buffer: &Buffer| transport.bytes(buffer).into();
-            let kept = self.held.keep(header.op, via, parcel, copy);
+            let bytes = |buffer: &Buffer| transport.bytes(buffer);
+            let kept = self.held.keep(header.op, via, parcel, bytes);
             self.statistics.overflowed = self.held.refused();
             return kept.map_or(Ok(()), |parcel| self.give_back(parcel));
         }
@@ -165,7 +165,10 @@ impl<C: Core, T: Transport> Driver<C, T> {
     fn give_back(&mut self, parcel: Parcel) -> Result<(), TransportError> {
         match parcel {
             Parcel::Buffer(buffer) => self.transport.recycle(buffer),
-            Parcel::Copy(_) => Ok(()),
+            Parcel::Copy(copy) => {
+                self.held.give_back(copy);
+                Ok(())
+            }
         }
     }
 

@@ -1,9 +1,14 @@
 //! Which fragments are here (the status bitmap of Hoefler 2007, section 2.1).
 
+use smallvec::{SmallVec, smallvec};
+
+/// Words that need no memory of their own: as many as fit beside a pointer and a length.
+const INLINE: usize = 2;
+
 /// A fixed number of flags and how many of them are set.
 #[derive(Clone, Debug)]
 pub struct Bitmap {
-    words: Box<[u64]>,
+    words: SmallVec<[u64; INLINE]>,
     len: u32,
     set: u32,
 }
@@ -11,7 +16,7 @@ pub struct Bitmap {
 impl Bitmap {
     /// `len` flags, none of them set.
     pub fn new(len: u32) -> Self {
-        Bitmap { words: vec![0; len.div_ceil(64) as usize].into(), len, set: 0 }
+        Bitmap { words: smallvec![0; len.div_ceil(64) as usize], len, set: 0 }
     }
 
     /// `len` flags, all of them set.

@@ -21,6 +21,12 @@ pub enum Algorithm {
 }
 
 impl Algorithm {
+    /// Whether it sends by reliable connections alone.
+    pub fn is_unicast(self) -> bool {
+        use Algorithm::*;
+        matches!(self, Binomial | Chain | ScatterAllgather)
+    }
+
     /// All protocols and their names.
     pub const NAMES: [(&'static str, Algorithm); 6] = [
         ("two-stage", Algorithm::TwoStage),
@@ -132,9 +138,22 @@ impl Table {
     /// Whether every broadcast among `ranks` takes a protocol whose ranks speak to their neighbours on
     /// the ring alone.
     pub fn keeps_to_the_ring(&self, ranks: u32) -> bool {
-        let rows = self.rows.iter().filter(|row| row.ranks.is_none_or(|most| ranks <= most));
-        rows.map(|row| row.algorithm)
-            .all(|one| matches!(one, Algorithm::TwoStage | Algorithm::TwoStageOnDemand))
+        let is_ring = |one| matches!(one, Algorithm::TwoStage | Algorithm::TwoStageOnDemand);
+        self.algorithms(ranks).all(is_ring)
+    }
+
+    /// Whether no broadcast among `ranks` takes a protocol that multicasts.
+    pub fn is_unicast(&self, ranks: u32) -> bool {
+        self.algorithms(ranks).all(Algorithm::is_unicast)
+    }
+
+    /// What broadcasts among `ranks` may take.
+    fn algorithms(&self, ranks: u32) -> impl Iterator<Item = Algorithm> + '_ {
+        let rows = self.rows.iter().filter(move |row| row.ranks.is_none_or(|most| ranks <= most));
+        // One for any number of bytes leaves nothing to those after it.
+        let mut is_left = true;
+        rows.take_while(move |row| std::mem::replace(&mut is_left, row.bytes.is_some()))
+            .map(|row| row.algorithm)
     }
 
     /// A number by which ranks notice that they have different tables.
@@ -234,6 +253,15 @@ mod tests {
         assert_eq!(table.choose(2048, 3), Algorithm::Window);
         assert_eq!(table.choose(2049, 3), Algorithm::TwoStage);
         assert_eq!(table.choose(u64::MAX, u32::MAX), Algorithm::TwoStage);
+    }
+
+    #[test]
+    fn only_rows_that_can_apply_say_whether_there_is_multicast() {
+        let text =
+            "ranks <= 4 bytes any chain\nranks any bytes <= 9 binomial\nranks any bytes any window";
+        let table: Table = text.parse().unwrap();
+        assert!(table.is_unicast(3) && !table.is_unicast(5));
+        assert!(Table::unicast().is_unicast(2) && !Table::default().is_unicast(3));
     }
 
     #[test]

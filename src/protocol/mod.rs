@@ -16,6 +16,7 @@ mod disagreement;
 mod fragments;
 pub mod options;
 mod ring_peers;
+mod small_map;
 mod start;
 pub mod suite;
 mod transmit;
@@ -34,6 +35,7 @@ use crate::rank::{Fragment, OpId, Rank};
 use crate::time::Instant;
 use crate::wire::Kind;
 use departure::Departure;
+use small_map::SmallMap;
 use start::Limits;
 use std::ops::Range;
 

@@ -325,12 +325,13 @@ impl Options {
     pub fn suite(&self, place: &Place) -> Result<Suite, OptionsError> {
         self.validate(place.receive_depth, place.ring_depth)?;
         let Place { me, size, first, .. } = *place;
+        let is_possible = place.multicast || self.table.is_unicast(size);
         let parts = Parts {
             two_stage: TwoStage::new(me, size, first, self.two_stage(place))?,
             window: Window::new(me, size, first, self.window(place))?,
             unicast: Unicast::new(me, size, first, self.unicast(place))?,
             history: (self.in_flight + place.reliable_receive_depth) as usize,
-            table: if place.multicast { self.table.clone() } else { Table::unicast() },
+            table: if is_possible { self.table.clone() } else { Table::unicast() },
             fragment_len: place.fragment_len,
             in_flight: self.in_flight,
             pushes: self.repair == Repair::Push,

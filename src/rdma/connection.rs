@@ -13,7 +13,11 @@ use super::work::Work;
 use crate::protocol::{Counter, Token};
 use crate::rank::Rank;
 use crate::verbs::{QueuePair, Remote, Result, Slot, Span};
+use smallvec::SmallVec;
 use std::collections::VecDeque;
+
+/// Channels that want to know of an answer: mostly one.
+pub(super) type Askers = SmallVec<[ChannelId; 4]>;
 
 /// Something to do over a connection.
 #[derive(Debug)]
@@ -67,7 +71,7 @@ pub(super) struct Connection {
     pub to_probe: bool,
     pub is_probing: bool,
     /// Who wants to know of the answer.
-    pub askers: Vec<ChannelId>,
+    pub askers: Askers,
     pub is_broken: bool,
 }
 
@@ -92,7 +96,7 @@ impl Connection {
             owes_confirm: false,
             to_probe: false,
             is_probing: false,
-            askers: Vec::new(),
+            askers: Askers::new(),
             is_broken: false,
         }
     }

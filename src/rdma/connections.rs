@@ -1,7 +1,7 @@
 //! RC connections, made when a process is first sent to.
 
 use super::channel::ChannelId;
-use super::connection::{Connection, Pending};
+use super::connection::{Askers, Connection, Pending};
 use super::handshake::{Ends, Handshake, Message, Reaction, Step};
 use super::loans::Source;
 use super::process::{ProcessId, Station};
@@ -369,8 +369,8 @@ impl Connections {
     }
 
     /// A probe has ended; who wants to know.
-    pub fn probed(&mut self, process: ProcessId) -> Vec<ChannelId> {
-        let Some(connection) = self.get_mut(process) else { return Vec::new() };
+    pub fn probed(&mut self, process: ProcessId) -> Askers {
+        let Some(connection) = self.get_mut(process) else { return Askers::new() };
         connection.is_probing = false;
         std::mem::take(&mut connection.askers)
     }

@@ -2,12 +2,18 @@
 //! order in which they came to be owned (Hoefler 2007, section 2.2).
 
 use crate::rank::Fragment;
-use std::collections::VecDeque;
+use smallvec::SmallVec;
+
+/// Fragments of a message whose order needs no memory of its own.
+const INLINE: usize = 20;
 
 /// A rank's progress in forwarding one operation.
 #[derive(Clone, Debug)]
 pub struct ChainStage {
-    waiting: VecDeque<Fragment>,
+    /// Fragments in the order in which they came to be owned.
+    owned: SmallVec<[Fragment; INLINE]>,
+    /// As many of these were taken.
+    taken: usize,
     /// Fragments that were not handed to the transport yet, owned or not.
     to_forward: u32,
     /// Fragments that the successor's adapter has not acknowledged.
@@ -16,16 +22,17 @@ pub struct ChainStage {
 
 impl ChainStage {
     pub fn new(count: u32) -> Self {
-        ChainStage { waiting: VecDeque::new(), to_forward: count, to_deliver: count }
+        ChainStage { owned: SmallVec::new(), taken: 0, to_forward: count, to_deliver: count }
     }
 
     /// A fragment is owned and can be forwarded.
     pub fn push(&mut self, fragment: Fragment) {
-        self.waiting.push_back(fragment);
+        self.owned.push(fragment);
     }
 
     pub fn take(&mut self) -> Option<Fragment> {
-        let fragment = self.waiting.pop_front()?;
+        let fragment = *self.owned.get(self.taken)?;
+        self.taken += 1;
         self.to_forward -= 1;
         Some(fragment)
     }
@@ -48,7 +55,8 @@ impl ChainStage {
     /// The successor needs nothing more; returns how many fragments were taken but not
     /// acknowledged, or waited.
     pub fn release(&mut self) -> u32 {
-        let released = self.to_deliver - self.to_forward + self.waiting.len() as u32;
+        let waiting = (self.owned.len() - self.taken) as u32;
+        let released = self.to_deliver - self.to_forward + waiting;
         *self = ChainStage::new(0);
         released
     }

@@ -17,7 +17,8 @@ pub use routes::Algorithm;
 
 use super::{
     Bitmap, ConfigError, Core, Counter, Departure, Disposition, Event, Fragments, Incoming, Limits,
-    Piece, Room, StartError, Target, Timer, Token, Transmit, Via, disagreement, ring_peers,
+    Piece, Room, SmallMap, StartError, Target, Timer, Token, Transmit, Via, disagreement,
+    ring_peers,
 };
 use crate::rank::{Fragment, OpId, Rank};
 use crate::time::Instant;
@@ -25,7 +26,7 @@ use crate::wire::Kind;
 use credits::Credits;
 use outbox::Outbox;
 use routes::Route;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
 /// A broadcast in flight.
 #[derive(Clone, Debug)]
@@ -35,23 +36,11 @@ struct Operation {
     cut: Fragments,
     owned: Bitmap,
     /// Sends that are not handed to the transport, by receiver.
-    unsent: BTreeMap<Rank, u32>,
+    unsent: SmallMap<Rank, u32>,
     /// Sends whose delivery is not acknowledged, by receiver.
-    undelivered: BTreeMap<Rank, u32>,
+    undelivered: SmallMap<Rank, u32>,
     is_complete: bool,
     has_ended: bool,
-}
-
-impl Operation {
-    /// A fragment is handed to the transport for a receiver.
-    fn sends(&mut self, to: Rank) {
-        if let Some(count) = self.unsent.get_mut(&to) {
-            *count -= 1;
-            if *count == 0 {
-                self.unsent.remove(&to);
-            }
-        }
-    }
 }
 
 /// The unicast family at one rank.
@@ -114,8 +103,8 @@ impl Unicast {
             root,
             cut,
             owned: if is_root { Bitmap::full(count) } else { Bitmap::new(count) },
-            unsent: BTreeMap::new(),
-            undelivered: BTreeMap::new(),
+            unsent: SmallMap::default(),
+            undelivered: SmallMap::default(),
             is_complete: false,
             has_ended: false,
         });
@@ -140,7 +129,7 @@ impl Unicast {
         let Operation { algorithm, root, cut, .. } = *operation;
         for index in 0..cut.count() {
             for to in Route::new(algorithm, root, size, (index, cut.count())).children(me) {
-                *operation.unsent.entry(to).or_default() += 1;
+                *operation.unsent.get_or_insert(to, 0) += 1;
             }
         }
     }
@@ -218,15 +207,15 @@ impl Unicast {
         // A receiver gets all of an operation before anything of the next: it may wait for that.
         let is_first = |to: Rank, op: OpId| {
             let earlier = operations.iter().take(op.after(first) as usize);
-            !earlier.into_iter().any(|operation| operation.unsent.contains_key(&to))
+            !earlier.into_iter().any(|operation| operation.unsent.contains_key(to))
         };
         let may = |to, op| room.reliable_room(to) > 0 && credits.has_credit(to) && is_first(to, op);
         let (to, op, fragment) = self.outbox.take(may)?;
         self.credits.sent(to);
         let report = self.credits.along(to);
         let operation = self.operation(op)?;
-        operation.sends(to);
-        *operation.undelivered.entry(to).or_default() += 1;
+        operation.unsent.count_down(to);
+        *operation.undelivered.get_or_insert(to, 0) += 1;
         let range = operation.cut.range(fragment).unwrap_or_default();
         let message_len = operation.cut.message_len() as u64;
         let piece = Piece { kind: Kind::Fragment, op, fragment, message_len, report };
@@ -238,8 +227,8 @@ impl Unicast {
     fn release(&mut self, rank: Rank) {
         self.outbox.drop_for(rank);
         for operation in &mut self.operations {
-            operation.unsent.remove(&rank);
-            operation.undelivered.remove(&rank);
+            operation.unsent.remove(rank);
+            operation.undelivered.remove(rank);
         }
         self.credits.forget(rank);
         self.settle();
@@ -264,12 +253,7 @@ impl Core for Unicast {
 
     fn handle_delivered(&mut self, _now: Instant, to: Rank, token: Token) {
         let Some(operation) = self.operation(token.op) else { return };
-        if let Some(count) = operation.undelivered.get_mut(&to) {
-            *count -= 1;
-            if *count == 0 {
-                operation.undelivered.remove(&to);
-            }
-        }
+        operation.undelivered.count_down(to);
         self.settle();
     }
 

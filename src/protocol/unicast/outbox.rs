@@ -3,12 +3,16 @@
 use crate::rank::{Fragment, OpId, Rank};
 use std::collections::VecDeque;
 
+type Queue = VecDeque<(OpId, Fragment)>;
+
 /// Queues of fragments, one for each receiver that something waits for, in the order of the operations.
 /// Receivers take turns, in the order in which they came, and one that cannot be sent to holds back no
 /// other.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Outbox {
-    queues: Vec<(Rank, VecDeque<(OpId, Fragment)>)>,
+    queues: Vec<(Rank, Queue)>,
+    /// Queues of those for whom nothing waits any more, to be used again.
+    spare: Vec<Queue>,
     turn: usize,
 }
 
@@ -20,7 +24,11 @@ impl Outbox {
                 let at = queue.len() - later.count();
                 queue.insert(at, (op, fragment));
             }
-            None => self.queues.push((to, VecDeque::from([(op, fragment)]))),
+            None => {
+                let mut queue = self.spare.pop().unwrap_or_default();
+                queue.push_back((op, fragment));
+                self.queues.push((to, queue));
+            }
         }
     }
 
@@ -36,7 +44,8 @@ impl Outbox {
         let to = *to;
         let (op, fragment) = queue.pop_front()?;
         if queue.is_empty() {
-            self.queues.remove(at);
+            let (_, queue) = self.queues.remove(at);
+            self.spare.push(queue);
             self.turn = at;
         } else {
             self.turn = at + 1;

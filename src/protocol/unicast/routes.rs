@@ -3,6 +3,13 @@
 //! Ranks are counted from the root.
 
 use crate::rank::Rank;
+use smallvec::SmallVec;
+
+/// Ranks that one rank sends to whose list needs no memory of its own.
+const INLINE: usize = 8;
+
+/// The ranks that one rank sends a fragment to.
+pub(super) type Children = SmallVec<[Rank; INLINE]>;
 
 /// How messages are spread by reliable sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -36,9 +43,9 @@ impl Route {
     }
 
     /// The ranks that `me` sends the fragment to, in this order.
-    pub fn children(&self, me: Rank) -> Vec<Rank> {
+    pub fn children(&self, me: Rank) -> Children {
         let me = (me.0 + self.size - self.root.0) % self.size;
-        let children: Vec<_> = match self.algorithm {
+        let children: SmallVec<[u32; INLINE]> = match self.algorithm {
             Algorithm::Binomial => self.below(me).collect(),
             Algorithm::Chain => (me + 1..self.size).take(1).collect(),
             Algorithm::ScatterAllgather => {
@@ -134,6 +141,6 @@ mod tests {
             assert_eq!(walk(&route).into_values().max(), Some(depth));
         }
         let route = Route::new(Algorithm::Binomial, Rank(2), 8, (0, 1));
-        assert_eq!(route.children(Rank(2)), [Rank(6), Rank(4), Rank(3)]);
+        assert_eq!(route.children(Rank(2))[..], [Rank(6), Rank(4), Rank(3)]);
     }
 }

@@ -3,6 +3,7 @@
 use super::*;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
+use std::collections::BTreeMap;
 
 const NOW: Instant = Instant::ZERO;
 const FRAGMENT: u64 = 10;

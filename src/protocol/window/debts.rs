@@ -3,6 +3,7 @@
 use super::groups::Groups;
 use super::report::Report;
 use super::seq::Seq;
+use crate::protocol::SmallMap;
 use crate::rank::Rank;
 use crate::time::Instant;
 use std::collections::{BTreeMap, BTreeSet};
@@ -30,7 +31,7 @@ struct Debt {
 pub(super) struct Debts {
     me: Rank,
     first: Seq,
-    owed: BTreeMap<Rank, Debt>,
+    owed: SmallMap<Rank, Debt>,
     /// What was reported last.
     told: BTreeMap<Rank, Report>,
     /// What was reported last to everybody, by datagrams that may have been lost.
@@ -46,7 +47,7 @@ impl Debts {
         Debts {
             me,
             first,
-            owed: BTreeMap::new(),
+            owed: SmallMap::default(),
             told: BTreeMap::new(),
             said: Report::initial(first),
             under_way: Vec::new(),
@@ -70,7 +71,7 @@ impl Debts {
             return;
         }
         let new = Debt { by, is_due: false, context, is_awaited: false };
-        let debt = self.owed.entry(to).or_insert(new);
+        let debt = self.owed.get_or_insert(to, new);
         let (root, groups) = context;
         debt.context = context;
         debt.is_awaited |= groups.repairer(self.me, root) == Some(to);
@@ -100,8 +101,8 @@ impl Debts {
     /// A rank that is to be told now, for whom there is room, and of which broadcast.
     pub fn next_due(&self, room: impl Fn(Rank) -> usize) -> Option<(Rank, (Rank, Groups))> {
         let mut due = self.owed.iter().filter(|(_, debt)| debt.is_due);
-        due.find(|(to, _)| self.under_way_to(**to) < MOST_UNDER_WAY && room(**to) > 0)
-            .map(|(to, debt)| (*to, debt.context))
+        due.find(|(to, _)| self.under_way_to(*to) < MOST_UNDER_WAY && room(*to) > 0)
+            .map(|(to, debt)| (to, debt.context))
     }
 
     fn under_way_to(&self, to: Rank) -> usize {
@@ -110,7 +111,7 @@ impl Debts {
 
     /// A rank is being told.
     pub fn pay(&mut self, to: Rank, report: Report) {
-        let is_awaited = self.owed.remove(&to).is_some_and(|debt| debt.is_awaited);
+        let is_awaited = self.owed.remove(to).is_some_and(|debt| debt.is_awaited);
         self.told.insert(to, report);
         self.under_way.push((to, is_awaited));
     }
@@ -125,7 +126,7 @@ impl Debts {
     /// Nothing more can be told to a rank, nor need it be.
     pub fn forget(&mut self, rank: Rank) {
         self.gone.insert(rank);
-        self.owed.remove(&rank);
+        self.owed.remove(rank);
         self.under_way.retain(|(to, _)| *to != rank);
     }
 

@@ -7,12 +7,12 @@ impl Window {
     /// Emits the events that the operations' states call for, and lets complete ones go.
     pub(super) fn settle(&mut self) {
         while let Some(op) = self.ring.take_freed() {
-            if let Some(slots) = self.holding.get_mut(&op.0) {
+            if let Some(slots) = self.holding.get_mut(op.0) {
                 *slots -= 1;
             }
             let is_complete = self.operation(op).is_none_or(|operation| operation.is_complete);
-            if is_complete && self.holding.get(&op.0) == Some(&0) {
-                self.holding.remove(&op.0);
+            if is_complete && self.holding.get(op.0) == Some(&0) {
+                self.holding.remove(op.0);
                 self.events.push_back(Event::Quiescent(op));
             }
         }
@@ -28,10 +28,10 @@ impl Window {
 
     fn complete(&mut self, index: usize) {
         let op = self.first.plus(index as u32);
-        let slots = self.holding.get(&op.0).copied().unwrap_or(0);
+        let slots = self.holding.get(op.0).copied().unwrap_or(0);
         let operation = &mut self.operations[index];
         let waits = self.config.blocking && operation.root == self.me && slots > 0;
-        let expected: u64 = self.expected.values().sum();
+        let expected: u64 = self.expected.values().map(|count| u64::from(*count)).sum();
         let absorbs = expected <= u64::from(self.config.absorbed);
         let done = operation.has_all() && operation.keeps_all() && absorbs && !waits;
         let sent = self.to_multicast.is_none() && !self.ring.has_queued(op);
@@ -41,7 +41,7 @@ impl Window {
         operation.is_complete = true;
         self.events.push_back(Event::Complete { op, lost: operation.lost() });
         if slots == 0 {
-            self.holding.remove(&op.0);
+            self.holding.remove(op.0);
             self.events.push_back(Event::Quiescent(op));
         }
     }

@@ -47,7 +47,7 @@ impl Window {
         let range = operation.cut.range(fragment).unwrap_or_default();
         let message_len = operation.cut.message_len() as u64;
         let report = self.report(context);
-        *self.holding.entry(op.0).or_default() += 1;
+        *self.holding.get_or_insert(op.0, 0) += 1;
         let slot = self.ring.slot(seq);
         let kind = Kind::Fragment;
         let piece = Piece { kind, op, fragment, message_len, report: report.emit() };

@@ -59,8 +59,8 @@ pub use report::Report;
 pub use seq::Seq;
 
 use super::{
-    ConfigError, Core, Counter, Departure, Disposition, Event, Incoming, Room, StartError, Timer,
-    Token, Transmit, Via, ring_peers,
+    ConfigError, Core, Counter, Departure, Disposition, Event, Incoming, Room, SmallMap,
+    StartError, Timer, Token, Transmit, Via, ring_peers,
 };
 use crate::rank::{OpId, Rank};
 use crate::time::Instant;
@@ -71,7 +71,7 @@ use operation::Operation;
 use patience::Patience;
 use pull::Pull;
 use ring::Ring;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeSet, VecDeque};
 
 /// Fragments of a message at most, so that their numbers keep an order where they wrap.
 pub(super) const MOST_FRAGMENTS: u32 = 1 << 30;
@@ -100,13 +100,13 @@ pub struct Window {
     seen: Seq,
     ring: Ring,
     /// Slots that an operation holds, by its number.
-    holding: BTreeMap<u32, u32>,
+    holding: SmallMap<u32, u32>,
     /// Roots and groups whose broadcasts this rank took part in.
     introduced: BTreeSet<(Rank, Groups)>,
     /// Ranks to be connected with: repairers and those whom this rank repairs.
     partners: Vec<Rank>,
     /// Reliable copies that this rank will get as a co-root, for operations begun here.
-    expected: BTreeMap<u32, u64>,
+    expected: SmallMap<u32, u32>,
     /// The slot that the next fragment to keep needs and does not get.
     wanted: Option<u32>,
     /// The fragment that was kept last, to be multicast.
@@ -143,10 +143,10 @@ impl Window {
             have: begin,
             seen: begin,
             ring: Ring::new(me, config.window, begin, patience, forbearance),
-            holding: BTreeMap::new(),
+            holding: SmallMap::default(),
             introduced: BTreeSet::new(),
             partners: Vec::new(),
-            expected: BTreeMap::new(),
+            expected: SmallMap::default(),
             wanted: None,
             to_multicast: None,
             credits: Credits::new(me, config.credits, begin, Groups::new(config.repairers, size)),

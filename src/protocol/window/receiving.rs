@@ -51,12 +51,10 @@ impl Window {
 
     /// Counts a reliable copy, which may come when the operation is over here.
     fn count_expected(&mut self, op: OpId) {
-        let Some(expected) = self.expected.get_mut(&op.0) else { return };
-        *expected -= 1;
-        if *expected == 0 {
-            self.expected.remove(&op.0);
+        if self.expected.contains_key(op.0) {
+            self.expected.count_down(op.0);
+            self.settle();
         }
-        self.settle();
     }
 
     fn disagree(&mut self, op: OpId, rank: Rank, what: String) -> Disposition {

@@ -27,7 +27,7 @@ impl Window {
         let operation = Operation::new(self.me, root, groups, cut, self.next_seq);
         let is_repaired = operation.repairer(self.me).is_some();
         if !is_repaired && root != self.me {
-            self.expected.insert(op.0, u64::from(cut.count()));
+            self.expected.insert(op.0, cut.count());
         }
         self.introduce(&operation);
         self.next_seq = operation.end();

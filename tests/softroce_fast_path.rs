@@ -1,0 +1,57 @@
+//! What a broadcast costs besides its packets, on a device: memory that is allocated.
+
+#![cfg(feature = "verbs")]
+
+mod ranks;
+mod variants;
+
+use allocation_counter::measure;
+use variants::{FRAGMENT, Variant, config};
+use verbcast::broadcast::Broadcaster;
+use verbcast::rank::Rank;
+
+const SIZE: u32 = 4;
+/// Broadcasts before anything is counted: queues grow to the lengths that they need.
+const WARM_UP: usize = 100;
+/// Broadcasts that are counted together.
+const COUNTED: usize = 25;
+/// The best of so many counts: a wait that grows long asks whether others live, which allocates, and
+/// a rank that was never so far behind before keeps more than ever.
+const COUNTS: usize = 4;
+
+/// Allocations of each rank in broadcasts of `len` bytes, whose roots rotate.
+fn allocations(variant: Variant, len: usize) -> Option<Vec<u64>> {
+    let devices = ranks::devices()?;
+    let config = config(&devices, variant, None);
+    Some(ranks::run(SIZE, |bootstrap| {
+        let mut broadcaster = Broadcaster::new(bootstrap, &config).unwrap();
+        let mut buffer = vec![7_u8; len];
+        let mut broadcast = |count: usize| {
+            let info = measure(|| {
+                for op in 0..count {
+                    broadcaster.broadcast_into(Rank(op as u32 % SIZE), &mut buffer).unwrap();
+                }
+                broadcaster.flush().unwrap();
+            });
+            info.count_total
+        };
+        broadcast(WARM_UP);
+        let least = (0..COUNTS).map(|_| broadcast(COUNTED)).min();
+        broadcaster.close().unwrap();
+        least.unwrap_or_default()
+    }))
+}
+
+#[test]
+fn a_broadcast_allocates_nothing() {
+    for variant in variants::SOME.iter().chain([&ON_DEMAND, &AGGREGATE]) {
+        for len in [8, 3 * FRAGMENT] {
+            let Some(allocations) = allocations(variant, len) else { return };
+            println!("{variant:?}, {len} bytes: {allocations:?}");
+            assert_eq!(allocations, [0; SIZE as usize], "{variant:?}, {len} bytes");
+        }
+    }
+}
+
+const ON_DEMAND: Variant = &[("algorithm", "two-stage-on-demand")];
+const AGGREGATE: Variant = &[("algorithm", "aggregate")];
