@@ -1,15 +1,19 @@
-//! `verbcast bench` over real verbs: that everything is measured, not how long it takes. Needs RDMA
-//! devices, named in `VERBCAST_TEST_DEVICES`.
+//! `verbcast bench` and `verbcast tune` over real verbs: that everything is measured, not how long it
+//! takes. Needs RDMA devices, named in `VERBCAST_TEST_DEVICES`.
 
 #![cfg(feature = "cli")]
 
 mod command_support;
 mod ranks;
 
-use command_support::{Folder, run, text, verbcast};
+use command_support::{
+    Folder, Running, check_death, children, has_ended, run, signal, spawn, text, until, verbcast,
+};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;
+use std::process::Command;
+use verbcast::protocol::choice::Table;
 
 const ALGORITHMS: [&str; 10] = [
     "raw",
@@ -34,13 +38,19 @@ struct Outcome {
     folder: Folder,
 }
 
+/// Has three ranks measure something, in a folder.
+fn among_three(folder: &Folder, devices: &str, args: &str) -> Command {
+    let mut command = verbcast();
+    command.current_dir(folder.path("")).args(args.split(' '));
+    command.args(["--ranks", "3", "--device", devices, "--iterations", "3", "--warmup", "1"]);
+    command
+}
+
 /// Runs a benchmark among three ranks; none if there is no device.
 fn bench(args: &str) -> Option<Outcome> {
     let devices = ranks::devices()?.join(",");
     let folder = Folder::new();
-    let mut command = verbcast();
-    command.current_dir(folder.path("")).args(["bench"]).args(args.split(' '));
-    command.args(["--ranks", "3", "--device", &devices, "--iterations", "3", "--warmup", "1"]);
+    let mut command = among_three(&folder, &devices, &format!("bench {args}"));
     let output = run(command.args(["--json", "results.json"]));
     assert!(output.status.success(), "{args}: {}", text(&output.stderr));
     let file = fs::read_to_string(folder.path("results.json")).unwrap();
@@ -162,4 +172,78 @@ fn what_raw_loses_is_counted_and_never_waited_for() {
     assert_eq!(of("window")["lost_messages"], 0);
     assert_eq!(of("window")["counters"]["repaired"], 2 * 3);
     assert_eq!(outcome.json["configuration"]["faults"]["loss"], 1.0);
+}
+
+#[test]
+fn tune_writes_a_table_that_broadcasts_go_by() {
+    let Some(devices) = ranks::devices() else { return };
+    let (devices, folder) = (devices.join(","), Folder::new());
+    let args = "tune --sizes 8:64 --output table --json results.json";
+    let output = run(&mut among_three(&folder, &devices, args));
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert!(output.stderr.is_empty(), "{}", text(&output.stderr));
+    let file = fs::read_to_string(folder.path("table")).unwrap();
+    let table: Table = file.parse().unwrap();
+    let head: Vec<&str> = file.lines().take_while(|line| line.starts_with('#')).collect();
+    assert!(head[0].starts_with("# Measured by verbcast tune on 2"), "{file}");
+    assert!(head[0].ends_with(", among 2, 3 ranks") && head[2].starts_with("# Linux "), "{file}");
+    assert!(head[1].starts_with(&format!("# verbcast {}", env!("CARGO_PKG_VERSION"))), "{file}");
+    let shown = text(&output.stdout);
+    assert!(shown.starts_with(&file) && shown.contains("VERBCAST_CHOICE=table"), "{shown}");
+    for ranks in [2, 3] {
+        assert!(shown.contains(&format!("# {ranks} ranks, medians in microseconds")), "{shown}");
+    }
+    let results = fs::read_to_string(folder.path("results.json")).unwrap();
+    let results: Value = serde_json::from_str(&results).unwrap();
+    assert_eq!(results["points"].as_array().unwrap().len(), 6 * 4 * 2);
+
+    let args = "bench latency --methods osu --sizes 8:8 --algorithms auto --json auto.json";
+    let mut command = among_three(&folder, &devices, args);
+    let output = run(command.env("VERBCAST_CHOICE", "table"));
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let results = fs::read_to_string(folder.path("auto.json")).unwrap();
+    let results: Value = serde_json::from_str(&results).unwrap();
+    let multicasts = results["points"][0]["counters"]["multicast_sent"].as_u64() > Some(0);
+    assert_eq!(multicasts, !table.choose(8, 3).is_unicast(), "{file}");
+}
+
+/// How long a process has kept a CPU busy, in the kernel's ticks.
+fn ticks(id: u32) -> u64 {
+    let stat = fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
+    let after_name = stat.rsplit(") ").next().unwrap_or_default().split(' ');
+    after_name.skip(11).take(2).filter_map(|field| field.parse::<u64>().ok()).sum()
+}
+
+/// Waits until all four ranks are at work; their processes.
+fn at_work(launcher: &Running) -> Vec<u32> {
+    until("the ranks to work", || {
+        let ranks = children(launcher);
+        ranks.len() == 4 && ranks.iter().all(|id| ticks(*id) > 100)
+    });
+    children(launcher)
+}
+
+#[test]
+fn a_rank_that_is_killed_is_named_by_all() {
+    let Some(devices) = ranks::devices() else { return };
+    for algorithm in ["raw", "window", "two-stage", "binomial"] {
+        let folder = Folder::new();
+        let mut command = verbcast();
+        command.current_dir(folder.path("")).env("TMPDIR", folder.path(""));
+        command.args(["bench", "latency", "--methods", "osu", "--sizes", "8:8", "--ranks", "4"]);
+        command.args([
+            "--device",
+            &devices.join(","),
+            "--algorithms",
+            algorithm,
+            "--timeout",
+            "10",
+        ]);
+        let launcher = spawn(command.args(["--iterations", "10000000", "--json", "results.json"]));
+        let ranks = at_work(&launcher);
+        signal(ranks[2], "KILL");
+        check_death(&launcher.output(), 2);
+        assert!(ranks.into_iter().all(has_ended));
+        assert!(!folder.path("results.json").exists());
+    }
 }

@@ -4,14 +4,14 @@
 
 mod command_support;
 
-use command_support::{Folder, HANG, Running, names, run, signal, spawn, text, verbcast};
+use command_support::{
+    Folder, check_death, children, has_ended, names, run, signal, spawn, text, until, verbcast,
+};
 use serde_json::Value;
 use std::fs::{self, File};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::thread;
-use std::time::{Duration, Instant};
 
 const LARGE: u64 = 4 << 30;
 
@@ -56,14 +56,6 @@ fn large_source(folder: &Folder) {
     File::create(folder.path("src")).unwrap().set_len(LARGE).unwrap();
 }
 
-fn until(what: &str, mut condition: impl FnMut() -> bool) {
-    let started = Instant::now();
-    while !condition() {
-        assert!(started.elapsed() < HANG, "waited in vain for {what}");
-        thread::sleep(Duration::from_millis(10));
-    }
-}
-
 /// Waits until data has arrived in every partial file.
 fn until_data_flows(folder: &Folder, files: usize) {
     until("data", || {
@@ -73,30 +65,6 @@ fn until_data_flows(folder: &Folder, files: usize) {
         let partial = |name: &String| name.ends_with(".part");
         names(folder).iter().filter(|name| partial(name) && has_data(name)).count() == files
     });
-}
-
-/// The processes that a launcher has started, by rank.
-fn children(launcher: &Running) -> Vec<u32> {
-    let parent = format!("\nPPid:\t{}\n", launcher.id());
-    let mut found = Vec::new();
-    for entry in fs::read_dir("/proc").unwrap() {
-        let path = entry.unwrap().path();
-        let Some(id) = path.file_name().and_then(|id| id.to_str()?.parse().ok()) else { continue };
-        if !fs::read_to_string(path.join("status")).is_ok_and(|status| status.contains(&parent)) {
-            continue;
-        }
-        let variables = fs::read(path.join("environ")).unwrap_or_default();
-        let rank = variables.split(|&byte| byte == 0).find_map(|variable| {
-            text(variable).strip_prefix("VERBCAST_RANK=")?.parse::<u32>().ok()
-        });
-        found.extend(rank.map(|rank| (rank, id)));
-    }
-    found.sort_unstable();
-    found.into_iter().map(|(_, id)| id).collect()
-}
-
-fn has_ended(id: u32) -> bool {
-    fs::read_to_string(format!("/proc/{id}/status")).map_or(true, |s| s.contains("State:\tZ"))
 }
 
 #[test]
@@ -177,14 +145,7 @@ fn kill_a_rank(devices: &str, algorithm: &str) {
     let ranks = children(&launcher);
     assert_eq!(ranks.len(), 4);
     signal(ranks[2], "KILL");
-    let output = launcher.output();
-    let stderr = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(1), "{stderr}");
-    assert!(stderr.contains("rank 2 was killed by signal 9 (SIGKILL)"), "{stderr}");
-    // The others' own words, whoever says them.
-    let others: Vec<&str> = stderr.lines().filter(|line| !line.contains("signal 9")).collect();
-    assert!(!others.is_empty() && others.iter().all(|line| line.contains("rank 2")), "{stderr}");
-    assert!(!stderr.contains("did not end"), "{stderr}");
+    check_death(&launcher.output(), 2);
     assert_eq!(names(&folder), ["src"]);
     assert!(ranks.into_iter().all(has_ended));
 }

@@ -1,7 +1,7 @@
 //! What `verbcast bench` can be told.
 
 use super::contender::Algorithm;
-use super::plan::Series;
+use super::plan::{Plan, Series, Wanted};
 use super::sizes::Sizes;
 use crate::results::Test;
 use crate::root::Root;
@@ -11,7 +11,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
 const SMALL: Sizes = Sizes::new(8, 8);
-const ALL: Sizes = Sizes::new(1, 1 << 20);
+pub const ALL: Sizes = Sizes::new(1, 1 << 20);
 /// Mean delays, in microseconds.
 const SKEWS: &str = "0,100,200,300,400";
 
@@ -28,10 +28,14 @@ enum What {
         #[command(flatten)]
         methods: Methods,
         #[command(flatten)]
+        compared: Compared,
+        #[command(flatten)]
         common: CommonArgs,
     },
     /// How many broadcasts and bytes per second go through, back to back (Liu 2004, section 6.3)
     Throughput {
+        #[command(flatten)]
+        compared: Compared,
         #[command(flatten)]
         common: CommonArgs,
     },
@@ -40,6 +44,8 @@ enum What {
     Skew {
         #[command(flatten)]
         skews: Skews,
+        #[command(flatten)]
+        compared: Compared,
         #[command(flatten)]
         common: CommonArgs,
     },
@@ -56,6 +62,8 @@ enum What {
         methods: Methods,
         #[command(flatten)]
         skews: Skews,
+        #[command(flatten)]
+        compared: Compared,
         #[command(flatten)]
         common: CommonArgs,
     },
@@ -87,18 +95,23 @@ struct Skews {
 }
 
 #[derive(Args)]
-pub struct CommonArgs {
-    #[command(flatten)]
-    pub transport: TransportArgs,
+struct Compared {
     /// What is compared: raw (the multicast alone, without repair), auto, two-stage,
     /// two-stage-on-demand, window, co-root, aggregate, basic, binomial, chain, scatter-allgather
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     #[arg(default_value = "raw,two-stage,window,co-root,aggregate,basic,binomial,chain")]
-    pub algorithms: Vec<Algorithm>,
+    algorithms: Vec<Algorithm>,
+}
+
+/// The options of all commands that measure.
+#[derive(Args)]
+pub struct CommonArgs {
+    #[command(flatten)]
+    pub transport: TransportArgs,
     /// Bytes of the messages, doubled from MIN to MAX, with K, M or G for 1024, 1024² or 1024³ bytes
     /// [default: 1:1M; for skew and scale 8:8]
     #[arg(long, value_name = "MIN:MAX")]
-    sizes: Option<Sizes>,
+    pub sizes: Option<Sizes>,
     /// Broadcasts before those that count, of each algorithm at each size
     /// [default: 200; beyond 8 KiB 10]
     #[arg(long, value_name = "N")]
@@ -136,13 +149,34 @@ impl BenchArgs {
     pub fn common(&self) -> &CommonArgs {
         match &self.what {
             What::Latency { common, .. }
-            | What::Throughput { common }
+            | What::Throughput { common, .. }
             | What::Skew { common, .. }
             | What::Scale { common, .. } => common,
         }
     }
 
-    pub fn series(&self) -> Vec<Series> {
+    /// What is measured in a job of `size` ranks.
+    pub fn plan(&self, size: u32) -> Result<Plan, String> {
+        let wanted = Wanted {
+            algorithms: self.algorithms().to_vec(),
+            series: self.series(),
+            sizes: self.sizes(),
+            counts: self.counts(size),
+            leaves_out: false,
+        };
+        Plan::new(self.common(), size, wanted)
+    }
+
+    fn algorithms(&self) -> &[Algorithm] {
+        match &self.what {
+            What::Latency { compared, .. }
+            | What::Throughput { compared, .. }
+            | What::Skew { compared, .. }
+            | What::Scale { compared, .. } => &compared.algorithms,
+        }
+    }
+
+    fn series(&self) -> Vec<Series> {
         match &self.what {
             What::Latency { methods, .. } | What::Scale { test: Scaled::Latency, methods, .. } => {
                 methods.methods.iter().map(|test| (*test, None)).collect()
@@ -156,7 +190,7 @@ impl BenchArgs {
         }
     }
 
-    pub fn sizes(&self) -> Sizes {
+    fn sizes(&self) -> Sizes {
         let usual = match &self.what {
             What::Latency { .. } | What::Throughput { .. } => ALL,
             What::Skew { .. } | What::Scale { .. } => SMALL,
@@ -165,12 +199,19 @@ impl BenchArgs {
     }
 
     /// The numbers of ranks in a job of `size`.
-    pub fn counts(&self, size: u32) -> Vec<u32> {
-        let What::Scale { counts, .. } = &self.what else { return vec![size] };
-        match counts.is_empty() {
-            true => doubling(size),
-            false => counts.clone(),
+    fn counts(&self, size: u32) -> Vec<u32> {
+        match &self.what {
+            What::Scale { counts, .. } => counts_or_doubling(counts, size),
+            _ => vec![size],
         }
+    }
+}
+
+/// The numbers of ranks that are asked for, or where none are, the usual ones in a job of `size`.
+pub fn counts_or_doubling(counts: &[u32], size: u32) -> Vec<u32> {
+    match counts.is_empty() {
+        true => doubling(size),
+        false => counts.to_vec(),
     }
 }
 
@@ -180,7 +221,7 @@ fn doubling(size: u32) -> Vec<u32> {
     powers.take_while(|count| *count < size).chain([size]).collect()
 }
 
-fn parse_method(text: &str) -> Result<Test, String> {
+pub fn parse_method(text: &str) -> Result<Test, String> {
     let found = Test::LATENCY.into_iter().find(|test| test.name() == text);
     found.ok_or_else(|| "expected acknowledge, osu or clock".to_owned())
 }

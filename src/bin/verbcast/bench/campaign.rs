@@ -21,6 +21,15 @@ struct Entry {
     contender: Box<dyn Contender>,
 }
 
+/// What came of all measurements.
+#[derive(Default)]
+pub struct Findings {
+    /// At rank 0.
+    pub points: Vec<Point>,
+    /// Algorithms that could not be used, each with the number of ranks and why.
+    pub left_out: Vec<String>,
+}
+
 /// All measurements of a benchmark, as one rank takes part in them.
 pub struct Campaign<'a> {
     pub plan: &'a Plan,
@@ -32,21 +41,21 @@ pub struct Campaign<'a> {
 }
 
 impl Campaign<'_> {
-    /// Measures everything; rank 0 gets the points. `star` joins all ranks. Collective.
-    pub fn run(&mut self, star: &mut Star) -> Result<Vec<Point>, String> {
+    /// Measures everything. `star` joins all ranks. Collective.
+    pub fn run(&mut self, star: &mut Star) -> Result<Findings, String> {
         let size = star.size();
-        let mut points = Vec::new();
+        let mut findings = Findings::default();
         for &ranks in &self.plan.counts {
             if star.rank().0 < ranks {
-                points.extend(match ranks == size {
-                    true => self.measure_among(star)?,
-                    false => self.measure_among(&mut self.join_first(ranks)?)?,
-                });
+                match ranks == size {
+                    true => self.measure_among(star, &mut findings)?,
+                    false => self.measure_among(&mut self.join_first(ranks)?, &mut findings)?,
+                }
             }
             // The others wait here, for as long as it takes.
             self.control.barrier(size, &mut || Ok(()))?;
         }
-        Ok(points)
+        Ok(findings)
     }
 
     /// Brings the first ranks of the job together.
@@ -56,11 +65,19 @@ impl Campaign<'_> {
         Star::join(&environment, self.config.settings.timeout).map_err(|error| error.to_string())
     }
 
-    fn measure_among(&mut self, star: &mut Star) -> Result<Vec<Point>, String> {
+    fn measure_among(&mut self, star: &mut Star, findings: &mut Findings) -> Result<(), String> {
         let mut entries = Vec::new();
         for algorithm in &self.plan.algorithms {
-            let contender = algorithm.open(star, self.endpoint, self.config)?;
-            entries.push(Entry { name: algorithm.name().to_owned(), contender });
+            // Whether it can be used, all ranks have voted on.
+            match algorithm.open(star, self.endpoint, self.config) {
+                Ok(contender) => {
+                    entries.push(Entry { name: algorithm.name().to_owned(), contender });
+                }
+                Err(what) if self.plan.leaves_out => {
+                    findings.left_out.push(format!("{} ranks: {what}", star.size()));
+                }
+                Err(what) => return Err(what),
+            }
         }
         let outcome = self.measure(star, &mut entries);
         for Entry { mut contender, .. } in entries {
@@ -69,7 +86,8 @@ impl Campaign<'_> {
                 Err(what) => contender.abort(what),
             }
         }
-        outcome
+        findings.points.extend(outcome?);
+        Ok(())
     }
 
     fn measure(&mut self, star: &mut Star, entries: &mut [Entry]) -> Result<Vec<Point>, String> {

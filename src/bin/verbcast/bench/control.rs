@@ -6,7 +6,7 @@
 //! there when the wait grows long: there is no time limit for a rank that lives.
 
 use super::transport::open_transport;
-use crate::launch::decide::blame;
+use crate::launch::decide::{blame, blamed};
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 use verbcast::bootstrap::Bootstrap;
@@ -39,7 +39,7 @@ pub enum Word {
     Estimate,
     /// When a broadcast began.
     Began,
-    /// The sender has failed.
+    /// The sender gives up, because of the rank with this number.
     Abort,
 }
 
@@ -178,12 +178,13 @@ impl Control {
         Ok(())
     }
 
-    /// Lets all other ranks fail, wherever they wait for a word.
-    pub fn abort(&mut self) {
+    /// Lets all other ranks fail, wherever they wait for a word: they blame whom `what` blames.
+    pub fn abort(&mut self, what: &str) {
         let me = self.me;
+        let origin = blamed(what).unwrap_or(me);
         for rank in (0..self.size).map(Rank).filter(|rank| *rank != me) {
             // Who cannot be told will find out from its own wait.
-            let _ = self.tell(rank, Word::Abort, 0);
+            let _ = self.tell(rank, Word::Abort, origin.0.into());
         }
     }
 
@@ -217,7 +218,12 @@ impl Control {
 
     fn note(&mut self, from: Rank, word: Word, value: u64) {
         if word == Word::Abort {
-            self.failure.get_or_insert(blame(from, "gave up"));
+            let origin = u32::try_from(value).ok().filter(|origin| *origin < self.size).map(Rank);
+            let failure = match origin {
+                Some(origin) if origin != from => blame(origin, format!("failed, as {from} says")),
+                _ => blame(from, "gave up"),
+            };
+            self.failure.get_or_insert(failure);
         } else {
             self.heard.entry((from, word)).or_default().push_back(value);
         }

@@ -3,82 +3,89 @@
 pub mod args;
 mod campaign;
 mod clock;
-mod contender;
+pub mod contender;
 mod control;
 mod lab;
 mod log;
 mod measure;
-mod plan;
+pub mod plan;
 mod sizes;
 mod system;
-mod text;
+pub mod text;
 mod transport;
 mod validate;
 
 use crate::failure::Failure;
-use crate::files::write_whole;
+use crate::files::{check_file, write_whole};
 use crate::launch::Job;
 use crate::launch::decide::{blame, decide};
 use crate::progress::Progress;
 use crate::results::{Device, FORMAT, Results};
-use args::BenchArgs;
-use campaign::Campaign;
+use args::{BenchArgs, CommonArgs};
+use campaign::{Campaign, Findings};
 use control::Control;
 use plan::Plan;
-use std::path::Path;
 use verbcast::bootstrap::{Bootstrap, Environment, Star};
 use verbcast::broadcast::{Config, Endpoint};
 use verbcast::rank::Rank;
 
 pub fn run(args: &BenchArgs) -> Result<(), Failure> {
     let common = args.common();
+    let Some(results) = measure(common, |size| args.plan(size))? else { return Ok(()) };
+    crate::print(&text::tables(&results))?;
+    save(common, &results)
+}
+
+/// Measures what `plan` says for a number of ranks. Returns the results in the process that tells the
+/// user.
+pub fn measure(
+    common: &CommonArgs,
+    plan: impl Fn(u32) -> Result<Plan, String>,
+) -> Result<Option<Results>, Failure> {
     let config = common.transport.configure().map_err(Failure::usage)?;
     if let Some(ranks) = common.transport.ranks {
-        Plan::new(args, ranks).map_err(Failure::usage)?;
+        plan(ranks).map_err(Failure::usage)?;
     }
     if let Some(path) = &common.json {
-        check(path).map_err(Failure::usage)?;
+        check_file("--json", path).map_err(Failure::usage)?;
     }
     let job = Job {
         ranks: common.transport.ranks,
         timeout: config.settings.timeout,
         interrupted: "interrupted",
     };
-    let outcome = job.run(|_| (), |environment, _| run_rank(args, &config, environment))?;
-    let Some(results) = outcome else { return Ok(()) };
-    crate::print(&text::tables(&results))?;
-    let Some(path) = &common.json else { return Ok(()) };
-    let text = serde_json::to_string(&results).map_err(Failure::new)?;
-    write_whole(path, &(text + "\n")).map_err(Failure::new)
+    job.run(
+        |_| (),
+        |environment, _| {
+            let plan = plan(environment.size).map_err(|what| blame(environment.rank, what))?;
+            run_rank(&plan, &config, environment)
+        },
+    )
 }
 
-/// Finds out early that a file cannot be written.
-fn check(path: &Path) -> Result<(), String> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let folder = folder.unwrap_or(Path::new("."));
-    match path.is_dir() || !folder.is_dir() {
-        true => Err(format!("--json {}: not a file in a folder that exists", path.display())),
-        false => Ok(()),
-    }
+/// Writes the file that is asked for, if one is.
+pub fn save(common: &CommonArgs, results: &Results) -> Result<(), Failure> {
+    let Some(path) = &common.json else { return Ok(()) };
+    let text = serde_json::to_string(results).map_err(Failure::new)?;
+    write_whole(path, &(text + "\n"))
 }
 
 /// This process as one rank. Rank 0 gets the results.
 fn run_rank(
-    args: &BenchArgs,
+    plan: &Plan,
     config: &Config,
     environment: &Environment,
 ) -> Result<Option<Results>, String> {
-    let plan = Plan::new(args, environment.size).map_err(|what| blame(environment.rank, what))?;
     let mut star =
         Star::join(environment, config.settings.timeout).map_err(|error| error.to_string())?;
     let rank = star.rank();
-    agree(&mut star, &plan)?;
+    agree(&mut star, plan)?;
     let endpoint = Endpoint::new(&config.settings);
     let mut control = Control::open(&mut star, &endpoint, config)?;
     let devices = devices(&mut star, &control)?;
     let progress = Progress::of_rank(rank, plan.total(), "slices");
-    let points = Campaign {
-        plan: &plan,
+    let findings = Campaign {
+        plan,
         config,
         environment,
         endpoint: &endpoint,
@@ -87,13 +94,14 @@ fn run_rank(
     }
     .run(&mut star);
     drop(progress);
-    if points.is_err() {
-        control.abort();
+    if let Err(what) = &findings {
+        control.abort(what);
     }
-    decide(&mut star, points.as_ref().map(|_| Vec::new()).map_err(Clone::clone))?;
+    decide(&mut star, findings.as_ref().map(|_| Vec::new()).map_err(Clone::clone))?;
+    let Findings { points, left_out } = findings?;
     let system = system::system(&config.settings, control.fragment_len(), devices);
-    let configuration = system::configuration(&plan, config, &star);
-    let results = Results { format: FORMAT.to_owned(), system, configuration, points: points? };
+    let configuration = system::configuration(plan, config, &star);
+    let results = Results { format: FORMAT.to_owned(), system, configuration, points, left_out };
     Ok((rank == Rank(0)).then_some(results))
 }
 

@@ -1,7 +1,8 @@
 //! What is measured, which every rank must know alike.
 
-use super::args::BenchArgs;
+use super::args::CommonArgs;
 use super::contender::Algorithm;
+use super::sizes::Sizes;
 use crate::results::Test;
 use crate::root::Root;
 use std::ops::Range;
@@ -17,6 +18,17 @@ const WARM_UP: [u64; 2] = [200, 10];
 /// One series of measurements, and the mean delay of the receivers, in nanoseconds.
 pub type Series = (Test, Option<u64>);
 
+/// What a command measures, beside what all that measure are told.
+pub struct Wanted {
+    pub algorithms: Vec<Algorithm>,
+    pub series: Vec<Series>,
+    pub sizes: Sizes,
+    /// The numbers of ranks.
+    pub counts: Vec<u32>,
+    /// Whether algorithms that cannot be used here are left out; else they are an error.
+    pub leaves_out: bool,
+}
+
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
     pub algorithms: Vec<Algorithm>,
@@ -29,31 +41,32 @@ pub struct Plan {
     pub validate: bool,
     pub root: Root,
     pub seed: u64,
+    pub leaves_out: bool,
 }
 
 impl Plan {
     /// The plan for a job of `size` ranks.
-    pub fn new(args: &BenchArgs, size: u32) -> Result<Plan, String> {
+    pub fn new(common: &CommonArgs, size: u32, wanted: Wanted) -> Result<Plan, String> {
         if size < 2 {
             return Err("there is only one rank, and nobody to broadcast to".to_owned());
         }
-        let common = args.common();
-        let counts = args.counts(size);
+        let Wanted { algorithms, series, sizes, counts, leaves_out } = wanted;
         if let Some(count) = counts.iter().find(|count| !(2..=size).contains(count)) {
             return Err(format!("--counts {count}: not between 2 and the number of ranks, {size}"));
         }
         let least = counts.iter().copied().min().unwrap_or(size);
         common.root.check(least)?;
         Ok(Plan {
-            algorithms: common.algorithms.clone(),
-            series: args.series(),
-            sizes: args.sizes().all(),
+            algorithms,
+            series,
+            sizes: sizes.all(),
             counts,
             warm_up: common.warmup,
             iterations: common.iterations,
             validate: common.validate.is_on(),
             root: common.root,
             seed: common.seed,
+            leaves_out,
         })
     }
 
@@ -97,6 +110,7 @@ mod tests {
             validate: true,
             root: Root::Rotate,
             seed: 1,
+            leaves_out: false,
         }
     }
 

@@ -29,7 +29,8 @@ pub fn tables(results: &Results) -> String {
     text
 }
 
-fn head(results: &Results) -> String {
+/// Where it was measured, as comments.
+pub fn head(results: &Results) -> String {
     let System { kernel, processor, cpus, verbcast, devices, mtu, fragment, .. } = &results.system;
     let mut names: Vec<&str> = devices.iter().map(|device| device.device.as_str()).collect();
     names.dedup();
@@ -149,6 +150,7 @@ mod tests {
             system: System::default(),
             configuration: Configuration::default(),
             points,
+            left_out: Vec::new(),
         };
         let text = tables(&results);
         let lines: Vec<&str> = text.lines().collect();

@@ -25,6 +25,12 @@ pub fn blame(rank: Rank, what: impl std::fmt::Display) -> String {
     format!("{rank}: {what}")
 }
 
+/// The rank whose name is in front of `what`.
+pub fn blamed(what: &str) -> Option<Rank> {
+    let (number, _) = what.strip_prefix("rank ")?.split_once(": ")?;
+    number.parse().ok().map(Rank)
+}
+
 fn origin(refusals: &[(Rank, String)]) -> String {
     let own: Vec<&str> = refusals
         .iter()
@@ -56,5 +62,12 @@ mod tests {
         assert_eq!(refusals(&two), "rank 1: a; rank 2: b");
         let three = [(1, "rank 1: a"), (2, "rank 2: b"), (3, "rank 3: c")];
         assert_eq!(refusals(&three), "rank 1: a; and 2 more ranks failed");
+    }
+    #[test]
+    fn who_is_blamed_is_read_back() {
+        assert_eq!(blamed(&blame(Rank(12), "rank 3: gone")), Some(Rank(12)));
+        for what in ["", "rank 3", "rank x: gone", "ranks 1: gone", "no memory: rank 1: gone"] {
+            assert_eq!(blamed(what), None, "{what}");
+        }
     }
 }

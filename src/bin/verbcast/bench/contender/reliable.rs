@@ -1,12 +1,16 @@
 //! The library's own broadcasts.
 
-use super::{Contender, UNICAST};
+use super::Contender;
 use std::ops::DerefMut;
 use verbcast::bootstrap::Bootstrap;
 use verbcast::broadcast::{Broadcaster, Config, Endpoint, Error};
 use verbcast::driver::Statistics;
+use verbcast::protocol::choice::Algorithm;
 use verbcast::rank::Rank;
 use verbcast::rdma::Multicast;
+
+/// The name of what a program gets with the settings that there are.
+const AUTO: &str = "auto";
 
 pub struct Reliable(Broadcaster);
 
@@ -18,9 +22,12 @@ impl Reliable {
         config: &Config,
     ) -> Result<Reliable, String> {
         let mut config = config.clone();
-        config.options.set("algorithm", name).map_err(|error| error.to_string())?;
-        if UNICAST.contains(&name) {
-            config.settings.multicast = Multicast::Off;
+        if name != AUTO {
+            config.options.set("algorithm", name).map_err(|error| error.to_string())?;
+            // What is measured under a name is nothing else.
+            let is_unicast = name.parse().is_ok_and(Algorithm::is_unicast);
+            config.settings.multicast =
+                if is_unicast { Multicast::Off } else { Multicast::Require };
         }
         let made = Broadcaster::new_on(endpoint, bootstrap, &config);
         made.map(Reliable).map_err(|error| format!("{name}: {error}"))
