@@ -18,8 +18,8 @@
 //! 11. `mpi`, with the feature of that name: the same for programs with MPI.
 //!
 //! Dependencies point one way: `rank, time <- wire <- protocol <- transport <- driver <- broadcast`;
-//! `verbs <- rdma <- broadcast <- mpi`; `bootstrap <- rdma`; `driver <- sim`; `fabric <- umad`, which stand alone. Without the feature
-//! `verbs` the crate is portable Rust: cores, driver, fabric and bootstrap.
+//! `verbs <- rdma <- broadcast <- mpi`; `bootstrap <- rdma`; `driver, fabric <- sim`; `fabric <- umad`. Without
+//! the feature `verbs` the crate is portable Rust: cores, driver, simulator, fabric and bootstrap.
 //!
 //! # Features
 //! - `verbs` (default): [`verbs`], [`rdma`] and [`broadcast`], which need libibverbs and librdmacm.
