@@ -7,10 +7,6 @@ here=$(dirname "$(realpath "${BASH_SOURCE[0]}")")
 shared=$1
 configured=
 
-# A pause without a new process, which is slow to start under emulation.
-exec 8<> <(:)
-pause() { read -r -t "$1" -u 8 || true; }
-
 prepare_guest() {
     ulimit -l unlimited
     ulimit -c 0
@@ -35,7 +31,7 @@ configure_nics() {
 }
 
 run_job() {
-    local job=$1 pid
+    local job=$1 pid watcher status=0
     rm -f "$job/ready"
     if ! configure_nics "$job"; then
         echo "error: the NICs could not be set up" >>"$job/err"
@@ -43,14 +39,21 @@ run_job() {
         return
     fi
     VERBCAST_TEST_DEVICES=$("$here/nics.sh" --names "$job/nics") \
-        setsid bash "$job/command" </dev/null >>"$job/out" 2>>"$job/err" 8>&- &
+        setsid bash "$job/command" </dev/null >>"$job/out" 2>>"$job/err" &
     pid=$!
-    while kill -0 "$pid" 2>/dev/null; do
-        [[ -e $job/cancel ]] && end_session "$pid"
-        pause 0.1
-    done
-    wait "$pid"
-    give_status "$job" "$(cancelled_or "$job" $?)"
+    end_when_cancelled "$job" "$pid" &
+    watcher=$!
+    wait "$pid" || status=$?
+    [[ -e $job/cancel ]] || kill "$watcher"
+    wait "$watcher" 2>/dev/null
+    give_status "$job" "$(cancelled_or "$job" "$status")"
+}
+
+# A new process is slow to start under emulation, so this one sleeps long. (`read -t` needs none, but bash 5.2
+# returns from it with an undefined signal mask when the time is up before it waits, and then misses SIGCHLD.)
+end_when_cancelled() {
+    until [[ -e $1/cancel ]]; do sleep 0.5; done
+    end_session "$2"
 }
 
 cancelled_or() {
@@ -59,7 +62,7 @@ cancelled_or() {
 
 end_session() {
     kill -TERM -- "-$1" 2>/dev/null
-    pause 2
+    sleep 2
     kill -KILL -- "-$1" 2>/dev/null
 }
 
@@ -69,5 +72,5 @@ while [[ -d $shared/jobs ]]; do
     for ready in "$shared"/jobs/*/ready; do
         [[ -e $ready ]] && run_job "${ready%/ready}"
     done
-    pause 0.1
+    sleep 0.1
 done
