@@ -138,6 +138,21 @@ fn jobs_make_one_another_slower_where_they_share_links() {
 }
 
 #[test]
+fn what_switches_throw_away_is_reported_and_repaired() {
+    let args =
+        "--ranks 4 --fabric fat-tree:4,3 --jobs 4 --placement spread --scheme opensm --size 64K";
+    let links = |more: &str| SIM.json(&format!("{args} {more}"))["links"].clone();
+    let lossless = links("");
+    assert_eq!((&lossless["dropped"], &lossless["resent"]), (&0.into(), &0.into()));
+    assert!(lossless["lifetime_ns"].is_null() && lossless["retry_ns"].is_null());
+    let lossy = links("--lifetime 10000");
+    assert!(lossy["dropped"].as_u64() > Some(0), "{lossy}");
+    assert_eq!((&lossy["lifetime_ns"], &lossy["retry_ns"]), (&10_000.into(), &67_108_864.into()));
+    let table = SIM.printed(&format!("{args} --lifetime 10000"));
+    assert!(table.contains("  dropped "), "{table}");
+}
+
+#[test]
 fn fabrics_that_do_not_fit_are_refused() {
     for (args, says) in [
         ("--ranks 17 --fabric fat-tree:4,3", "--jobs 1 of --ranks 17 need 17 hosts"),
@@ -145,6 +160,9 @@ fn fabrics_that_do_not_fit_are_refused() {
         ("--ranks 8 --jobs 2", "--fabric"),
         ("--ranks 8 --scheme opensm", "--fabric"),
         ("--ranks 8 --input-buffers 2", "--fabric"),
+        ("--ranks 8 --lifetime 2", "--fabric"),
+        ("--ranks 8 --fabric fat-tree:4,3 --retry 2", "--lifetime"),
+        ("--ranks 8 --fabric fat-tree:4,3 --lifetime 0", "0 is not in"),
         ("--ranks 4 --fabric mesh:2,2 --scheme cyclic", "has not the shape for it"),
         ("--ranks 4 --fabric mesh:2,2 --routing d-mod-k", "only fat trees have it"),
         ("--ranks 4 --fabric torus:2,2", "expected fat-tree:M,N"),

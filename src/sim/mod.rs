@@ -37,6 +37,7 @@ mod outcome;
 mod plan;
 mod port;
 mod queue;
+mod streams;
 pub mod swarm;
 mod transport;
 mod wire;

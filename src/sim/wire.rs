@@ -2,11 +2,12 @@
 
 use super::event::{Bytes, Event};
 use super::outcome::Violation;
+use super::streams::{Single, Stream, Streams};
 use crate::fabric::links::{Group, Happening, Links, Packet, Parameters, To};
 use crate::fabric::{Entries, Port, Topology, UnicastTables};
 use crate::rank::Rank;
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -45,8 +46,11 @@ pub struct Fabric {
     pub routing: Rc<dyn Routing>,
     /// The unicast tables of its switches.
     pub tables: Arc<UnicastTables>,
-    /// What links and switches take. Links must lose nothing: there must be no lifetime.
+    /// What links and switches take.
     pub parameters: Parameters,
+    /// Nanoseconds after which an adapter sends a reliable packet again that was thrown away; see
+    /// [`Parameters::lifetime`].
+    pub retry: u64,
     /// By job and rank, the endpoint; each at most once.
     pub hosts: Vec<Vec<u32>>,
 }
@@ -58,16 +62,19 @@ pub struct Traffic {
     pub carried: Vec<(Port, u64)>,
     /// Events on links and switches.
     pub events: u64,
+    /// Multicasts, or copies of them, that were thrown away; one before a switch makes copies is one.
+    pub dropped: u64,
+    /// Reliable packets that were thrown away, and sent again.
+    pub resent: u64,
 }
 
 /// What a packet on the links is.
 #[derive(Debug)]
 enum Cargo {
-    /// A datagram, which slot it leaves, and how many do not have it yet; its sender is one of them until
-    /// it has left.
-    Multicast { bytes: Bytes, slot: Option<u32>, left: u32 },
-    /// Something that happens at another rank.
-    Single(Event),
+    /// A datagram, and which slot it leaves.
+    Multicast { bytes: Bytes, slot: Option<u32> },
+    /// Something that happens at another rank, and who sends it.
+    Single(Single, u32),
 }
 
 /// The links that all jobs share.
@@ -80,14 +87,17 @@ pub(super) struct Wire {
     trees: HashMap<(usize, u32), Group>,
     cargo: HashMap<u64, Cargo>,
     next: u64,
+    streams: Streams,
+    retry: u64,
+    /// What has happened, by job, and is not told yet.
+    happened: VecDeque<(usize, Event)>,
+    dropped: u64,
+    resent: u64,
 }
 
 impl Wire {
     pub fn new(fabric: Fabric) -> Result<Wire, Violation> {
-        let Fabric { routing, tables, parameters, hosts } = fabric;
-        if parameters.lifetime.is_some() {
-            return Err(Violation("the links of protocols lose nothing: no lifetime".to_owned()));
-        }
+        let Fabric { routing, tables, parameters, retry, hosts } = fabric;
         let topology = routing.topology();
         let links = Links::new(topology, tables, parameters);
         let links = links.map_err(|error| Violation(error.to_string()))?;
@@ -101,13 +111,31 @@ impl Wire {
                 }
             }
         }
-        let (trees, cargo) = (HashMap::new(), HashMap::new());
-        Ok(Wire { links, routing, hosts, ranks, trees, cargo, next: 0 })
+        Ok(Wire {
+            links,
+            routing,
+            hosts,
+            ranks,
+            trees: HashMap::new(),
+            cargo: HashMap::new(),
+            next: 0,
+            streams: Streams::default(),
+            retry,
+            happened: VecDeque::new(),
+            dropped: 0,
+            resent: 0,
+        })
     }
 
-    fn put(&mut self, cargo: Cargo) -> u64 {
+    /// Sends a packet with what it carries.
+    fn send(&mut self, at: u64, source: u32, packet: Packet, cargo: Cargo) {
+        self.cargo.insert(packet.tag, cargo);
+        self.links.send(at, source, packet);
+    }
+
+    /// A tag for the next packet.
+    fn tag(&mut self) -> u64 {
         self.next += 1;
-        self.cargo.insert(self.next, cargo);
         self.next
     }
 
@@ -121,56 +149,73 @@ impl Wire {
     /// Lets the links' next event happen.
     pub fn step(&mut self) -> Result<(), Violation> {
         let fault = |fault: crate::fabric::links::Fault| fault.describe(self.routing.topology());
-        self.links.step().map(drop).map_err(|error| Violation(fault(error)))
+        self.links.step().map_err(|error| Violation(fault(error)))?;
+        while let Some(happening) = self.links.happened() {
+            match happening {
+                Happening::Left { endpoint, tag } => self.left(endpoint, tag),
+                Happening::Delivered { endpoint, tag } => self.delivered(endpoint, tag),
+                Happening::Dropped { tag } => self.dropped(tag)?,
+                Happening::Ended { tag } => self.ended(tag),
+            }
+        }
+        Ok(())
     }
 
     /// What has come of it for a job; several times, if it was several things.
     pub fn happened(&mut self) -> Option<(usize, Event)> {
-        loop {
-            let happened = match self.links.happened()? {
-                Happening::Left { endpoint, tag } => self.left(endpoint, tag),
-                Happening::Delivered { endpoint, tag } => self.delivered(endpoint, tag),
-                Happening::Dropped { .. } => None,
-            };
-            if happened.is_some() {
-                return happened;
-            }
+        self.happened.pop_front()
+    }
+
+    fn left(&mut self, endpoint: u32, tag: u64) {
+        if let Some((job, from)) = self.ranks[endpoint as usize]
+            && let Some(Cargo::Multicast { slot, .. }) = self.cargo.get(&tag)
+        {
+            self.happened.push_back((job, Event::Left(from, *slot)));
         }
     }
 
-    fn left(&mut self, endpoint: u32, tag: u64) -> Option<(usize, Event)> {
-        let (job, from) = self.ranks[endpoint as usize]?;
-        let Some(Cargo::Multicast { slot, .. }) = self.cargo.get(&tag) else { return None };
-        let slot = *slot;
-        self.counted(tag);
-        Some((job, Event::Left(from, slot)))
-    }
-
-    fn delivered(&mut self, endpoint: u32, tag: u64) -> Option<(usize, Event)> {
-        let (job, to) = self.ranks[endpoint as usize]?;
+    fn delivered(&mut self, endpoint: u32, tag: u64) {
+        let Some((job, to)) = self.ranks[endpoint as usize] else { return };
         if let Some(Cargo::Multicast { bytes, .. }) = self.cargo.get(&tag) {
             let bytes = Rc::clone(bytes);
-            self.counted(tag);
-            return Some((job, Event::Copy { to, bytes }));
-        }
-        match self.cargo.remove(&tag)? {
-            Cargo::Single(event) => Some((job, event)),
-            Cargo::Multicast { .. } => None,
+            self.happened.push_back((job, Event::Copy { to, bytes }));
+        } else if let Some(Cargo::Single(single, _)) = self.cargo.remove(&tag) {
+            let (job, happened) = (single.job(), &mut self.happened);
+            self.streams.take(single, |event| happened.push_back((job, event)));
         }
     }
 
-    /// One less does not have a datagram.
-    fn counted(&mut self, tag: u64) {
-        if let Some(Cargo::Multicast { left, .. }) = self.cargo.get_mut(&tag) {
-            *left -= 1;
-            if *left == 0 {
-                self.cargo.remove(&tag);
+    fn dropped(&mut self, tag: u64) -> Result<(), Violation> {
+        match self.cargo.remove(&tag) {
+            Some(Cargo::Single(mut single, source)) => {
+                self.resent += 1;
+                single.dropped()?;
+                // It has another tag, since nothing of the one thrown away is on its way any more.
+                single.packet.tag = self.tag();
+                let (at, packet) = (self.links.now() + self.retry, single.packet);
+                self.send(at, source, packet, Cargo::Single(single, source));
             }
+            Some(datagram) => {
+                self.dropped += 1;
+                self.cargo.insert(tag, datagram);
+            }
+            None => {}
         }
+        Ok(())
+    }
+
+    /// Nobody will have a packet any more.
+    fn ended(&mut self, tag: u64) {
+        self.cargo.remove(&tag);
     }
 
     pub fn traffic(&self) -> Traffic {
-        Traffic { carried: self.links.carried().collect(), events: self.links.events() }
+        Traffic {
+            carried: self.links.carried().collect(),
+            events: self.links.events(),
+            dropped: self.dropped,
+            resent: self.resent,
+        }
     }
 }
 
@@ -190,12 +235,10 @@ impl std::fmt::Debug for OnLinks {
 impl OnLinks {
     pub fn multicast(&self, at: u64, from: Rank, bytes: Bytes, slot: Option<u32>) {
         let mut wire = self.wire.borrow_mut();
-        let (source, left) =
-            (wire.hosts[self.job][from.index()], wire.hosts[self.job].len() as u32);
+        let source = wire.hosts[self.job][from.index()];
         let to = To::Group(wire.tree(self.job, source));
-        let len = DATAGRAM + bytes.len();
-        let tag = wire.put(Cargo::Multicast { bytes, slot, left });
-        wire.links.send(at, source, self.packet(to, len, tag));
+        let packet = self.packet(to, DATAGRAM + bytes.len(), wire.tag());
+        wire.send(at, source, packet, Cargo::Multicast { bytes, slot });
     }
 
     /// Sends a packet of `len` bytes, which makes something happen at its end.
@@ -203,9 +246,12 @@ impl OnLinks {
         let mut wire = self.wire.borrow_mut();
         let hosts = &wire.hosts[self.job];
         let (source, target) = (hosts[from.index()], hosts[to.index()]);
-        let to = To::Lid(wire.routing.lid(source, target));
-        let tag = wire.put(Cargo::Single(event));
-        wire.links.send(at, source, self.packet(to, len, tag));
+        let way = To::Lid(wire.routing.lid(source, target));
+        let packet = self.packet(way, len, wire.tag());
+        let is_answer = matches!(event, Event::Complete(..));
+        let stream = Stream { job: self.job, from, to, is_answer };
+        let single = wire.streams.next(stream, packet, event);
+        wire.send(at, source, packet, Cargo::Single(single, source));
     }
 
     /// Each job has a service level of its own.

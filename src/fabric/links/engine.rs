@@ -16,8 +16,9 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub(super) struct Transit {
     pub packet: Packet,
-    /// Copies that are anywhere, and links that all copies have crossed.
+    /// Copies that are anywhere, and ports that they have not left to their last byte.
     pub copies: u32,
+    /// Links that all copies have crossed.
     pub crossed: u32,
 }
 
@@ -259,6 +260,8 @@ impl Links {
             }
             let Some((packet, _)) = state.ready.pop_front() else { continue };
             state.credits -= 1;
+            // Until its last byte has left, it is here, even if its head is thrown away elsewhere.
+            self.transits.get_mut(packet).copies += 1;
             let (now, passing) = (self.now, self.passing(packet));
             let sender = &mut self.senders[port as usize];
             sender.is_busy = true;
@@ -284,6 +287,7 @@ impl Links {
                 self.free(port, lane);
             }
         }
+        self.forget(packet);
         self.leave(port);
     }
 
@@ -304,7 +308,8 @@ impl Links {
         let transit = self.transits.get_mut(packet);
         transit.copies -= 1;
         if transit.copies == 0 {
-            self.transits.remove(packet);
+            let tag = self.transits.remove(packet).packet.tag;
+            self.happened.push_back(Happening::Ended { tag });
         }
     }
 

@@ -48,4 +48,9 @@ pub enum Happening {
         /// The packet's tag.
         tag: u64,
     },
+    /// Nothing of a packet is on its way any more.
+    Ended {
+        /// The packet's tag.
+        tag: u64,
+    },
 }

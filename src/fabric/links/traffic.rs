@@ -62,7 +62,7 @@ pub fn carry(links: &mut Links, messages: &[Message], mtu: u32) -> Result<Load, 
     let mut received: Vec<u64> = Vec::new();
     while let Some((now, happening)) = links.advance()? {
         match happening {
-            Happening::Left { .. } => {}
+            Happening::Left { .. } | Happening::Ended { .. } => {}
             Happening::Dropped { .. } => load.dropped += 1,
             Happening::Delivered { endpoint, tag } => {
                 load.delivered += 1;

@@ -14,6 +14,9 @@ use verbcast::fabric::links::{LaneRule, Parameters};
 use verbcast::fabric::{Entries, Lids, Numbering, Port, Topology, UnicastTables};
 use verbcast::sim::{Costs, Fabric, Routing, Traffic};
 
+/// InfiniBand's local ACK timeout with the exponent 14, in nanoseconds.
+const RETRY: u64 = 4096 << 14;
+
 #[derive(Args)]
 #[command(mut_group("SchemeArgs", |scheme| scheme.requires("fabric")))]
 #[command(mut_group("LinkArgs", |links| links.requires("fabric")))]
@@ -38,6 +41,16 @@ pub struct OnFabricArgs {
     #[arg(long, value_name = "N", requires = "fabric", help_heading = "Fabric")]
     #[arg(value_parser = clap::value_parser!(u8).range(1..=15))]
     pub lanes: Option<u8>,
+    /// Nanoseconds that a packet waits at a switch's output before it is thrown away (the head-of-queue
+    /// lifetime limit) [default: for ever]
+    #[arg(long, value_name = "NS", requires = "fabric", help_heading = "Links")]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..))]
+    pub lifetime: Option<u64>,
+    /// Nanoseconds until an adapter sends a reliable packet again that was thrown away [default: 67108864,
+    /// which is 4.096 µs · 2¹⁴]
+    #[arg(long, value_name = "NS", requires = "lifetime", help_heading = "Links")]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..=3_600_000_000_000))]
+    pub retry: Option<u64>,
     #[command(flatten)]
     pub links: LinkArgs,
 }
@@ -59,6 +72,7 @@ pub enum Placement {
 pub struct OnFabric {
     ways: Rc<Ways>,
     parameters: Parameters,
+    retry: u64,
     hosts: Vec<Vec<u32>>,
     pub report: FabricReport,
 }
@@ -74,6 +88,9 @@ pub struct FabricReport {
     pub jobs: usize,
     pub placement: Placement,
     pub lanes: u8,
+    /// None: nothing is thrown away.
+    pub lifetime_ns: Option<u64>,
+    pub retry_ns: Option<u64>,
     #[serde(flatten)]
     pub links: LinkReport,
 }
@@ -90,6 +107,10 @@ pub struct LinksReport {
     /// For how long those to and from the first job's first root did, in all.
     pub into_root_ns: u64,
     pub out_of_root_ns: u64,
+    /// Multicasts, or copies of them, that waited for too long and were thrown away; and reliable packets,
+    /// which were sent again.
+    pub dropped: u64,
+    pub resent: u64,
     /// Events on links and switches; those of the ranks are the others.
     pub events: u64,
 }
@@ -154,6 +175,7 @@ impl OnFabricArgs {
         let hosts = place(placement, jobs, ranks, endpoints as u32, seed);
         scheme.entries(&loaded, &hosts[0][..1], hosts[0][0])?;
         let lanes = self.lanes.unwrap_or(1);
+        let retry = self.retry.unwrap_or(RETRY);
         let report = FabricReport {
             fabric: spec.to_string(),
             hosts: topology.hosts(),
@@ -163,11 +185,16 @@ impl OnFabricArgs {
             jobs: jobs as usize,
             placement,
             lanes,
+            lifetime_ns: self.lifetime,
+            retry_ns: self.lifetime.map(|_| retry),
             links: self.links.report(),
         };
-        let parameters = self.links.parameters(lanes, LaneRule::ServiceLevel);
+        let parameters = Parameters {
+            lifetime: self.lifetime,
+            ..self.links.parameters(lanes, LaneRule::ServiceLevel)
+        };
         let ways = Rc::new(Ways { loaded, scheme, tables: Arc::new(tables) });
-        Ok(Some(OnFabric { ways, parameters, hosts, report }))
+        Ok(Some(OnFabric { ways, parameters, retry, hosts, report }))
     }
 }
 
@@ -195,6 +222,7 @@ impl OnFabric {
             routing: Rc::clone(&self.ways) as Rc<dyn Routing>,
             tables: Arc::clone(&self.ways.tables),
             parameters: self.parameters,
+            retry: self.retry,
             hosts: self.hosts.clone(),
         }
     }
@@ -230,6 +258,8 @@ impl OnFabric {
             busiest_ns,
             into_root_ns: of(topology.peer(host)),
             out_of_root_ns: of(Some(host)),
+            dropped: traffic.dropped,
+            resent: traffic.resent,
             events: traffic.events,
         }
     }

@@ -28,6 +28,9 @@ Examples:
     verbcast sim --fabric fat-tree:16,3 --ranks 1024 --algorithm window
     verbcast sim --fabric fat-tree:8,3 --ranks 32 --jobs 4 --placement spread --size 64K
 
+  The same where switches throw away what waits for more than 50 microseconds:
+    verbcast sim --fabric fat-tree:8,3 --ranks 8 --jobs 16 --placement spread --size 64K --scheme opensm --lifetime 50000
+
   A thousand drawn simulations with all kinds of faults; and the one that failed, again:
     verbcast sim --swarm 1000 --seed 1
     verbcast sim --swarm 1 --seed 4711
@@ -39,8 +42,10 @@ messages of one packet, no losses and no skew. Penalty rounds are those of Hoefl
 
 With --fabric, packets take no plain latency but the links and switches of a fabric, with the headers of InfiniBand and the \
 acknowledgements of its adapters; ranks are on hosts in their order (--placement), one each. The model then has the latency \
-of the longest path where nothing is in the way, so that the ratio tells what meeting others costs. Links lose nothing: a \
-datagram is lost where it finds no receive. The options under Links count with --fabric only.
+of the longest path where nothing is in the way, so that the ratio tells what meeting others costs. Links lose nothing, \
+and a datagram is lost only where it finds no receive, unless there is a --lifetime: then congestion loses packets, the \
+protocols repair multicasts, and adapters send the others again (selective repeat), at most 7 times after --retry each. \
+The options under Links count with --fabric only.
 
 Fields of the JSON object; null where there is no such thing:
   simulated              ranks, algorithm, protocol (what the algorithm chose), groups (with co-roots), size_bytes,
@@ -54,9 +59,10 @@ Fields of the JSON object; null where there is no such thing:
   penalty_rounds         model, model_unbounded (a chain without end), simulated
   throughput             simulated_per_second (second half of the operations), model_per_second, ratio
   totals                 counters over all ranks
-  links                  with --fabric: fabric, hosts, switches, routing, scheme, jobs, placement, lanes, the parameters
-                         of the links, busiest_from, busiest_port, busiest_ns, into_root_ns, out_of_root_ns (time in
-                         which these links carried bytes, over all operations), events (on links and switches)
+  links                  with --fabric: fabric, hosts, switches, routing, scheme, jobs, placement, lanes, lifetime_ns,
+                         retry_ns, the parameters of the links, busiest_from, busiest_port, busiest_ns, into_root_ns,
+                         out_of_root_ns (time in which these links carried bytes, over all operations), dropped
+                         (multicasts, or copies of them), resent (reliable packets), events (on links and switches)
   run                    events, simulated_ns, wall_seconds, events_per_second, trace (differs where anything
                          happened otherwise), peak_memory_bytes
 With --swarm: first_seed, seeds, events, wall_seconds, seeds_per_second, events_per_second, drawn (with one seed),

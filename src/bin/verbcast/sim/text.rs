@@ -161,7 +161,11 @@ impl Display for LinksReport {
         let busiest = time(self.busiest_ns as f64);
         line(f, "  busiest link", format!("{busiest} from {busiest_from} port {busiest_port}"))?;
         let (into, out) = (time(self.into_root_ns as f64), time(self.out_of_root_ns as f64));
-        line(f, "  the root's", format!("{into} in, {out} out"))
+        line(f, "  the root's", format!("{into} in, {out} out"))?;
+        let Some(lifetime) = fabric.lifetime_ns else { return Ok(()) };
+        let (dropped, resent) = (self.dropped, self.resent);
+        let what = format!("{dropped} multicasts, and {resent} packets that were sent again");
+        line(f, "  dropped", format!("{what}, after {}", time(lifetime as f64)))
     }
 }
 

@@ -116,6 +116,8 @@ fn point(args: &FiguresArgs, algorithm: &str, ranks: u32, spec: &Spec) -> Result
         jobs: None,
         placement: None,
         lanes: None,
+        lifetime: None,
+        retry: None,
         links: args.links.clone(),
     };
     let on = on.load(ranks, args.seed)?.ok_or_else(|| Failure::new("there is no fabric"))?;
