@@ -5,6 +5,9 @@ use crate::rank::OpId;
 use crate::transport::{Buffer, Origin, Transport};
 use crate::wire::{HEADER_LEN, Key, Malformed, Packet};
 
+/// Copies whose memory is kept at most.
+const MOST_SPARE: usize = 64;
+
 /// A received packet: in the transport's buffer, or copied out of it.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Parcel {
@@ -60,9 +63,6 @@ pub(super) struct Held {
     /// Memory of copies, to be used again.
     spare: Vec<Vec<u8>>,
 }
-
-/// Copies whose memory is kept at most.
-const MOST_SPARE: usize = 64;
 
 impl Held {
     pub fn new(most_datagrams: usize, most_copies: usize, copies_datagrams: bool) -> Self {

@@ -1,7 +1,9 @@
 //! The parameters of all protocols under the names that users give them.
 
+mod text;
+
 use super::ConfigError;
-use super::choice::{Algorithm, Table};
+use super::choice::Table;
 use super::suite::{Parts, Suite};
 use super::two_stage::{self, TwoStage};
 use super::unicast::{self, Unicast};
@@ -9,7 +11,6 @@ use super::window::{self, Acknowledge, Bounds, By, Repair, Repairers, Window};
 use crate::model;
 use crate::rank::{OpId, Rank};
 use std::fmt;
-use std::str::FromStr;
 use std::time::Duration;
 
 /// How the root is kept from multicasting before anybody listens (Hoefler 2007, section 2.1).
@@ -137,155 +138,10 @@ pub struct Place {
     pub ring_depth: u32,
 }
 
-/// The longest delay of an adaptive root, unless it is given.
-const MOST_DELAY: Duration = Duration::from_millis(10);
 /// Receives that are left to announcements, aborts and farewells.
 const NOTICES: u32 = 8;
 
 impl Options {
-    /// The names that [`set`](Self::set) knows, and what they take.
-    pub const NAMES: [(&'static str, &'static str); 13] = [
-        (
-            "algorithm",
-            "auto, two-stage, two-stage-on-demand, window, co-root, aggregate, basic, binomial, chain \
-             or scatter-allgather",
-        ),
-        ("in-flight", "a number of broadcasts"),
-        ("sync", "none, random, delay:MICROSECONDS, adaptive or adaptive:MOST_MICROSECONDS"),
-        ("run-ahead", "a number of fragments"),
-        ("window", "a number of fragments, a power of two"),
-        ("co-roots", "none, optimal or a number of groups"),
-        ("acknowledge", "each, every:M or skewed:M"),
-        ("piggyback", "on or off"),
-        ("acknowledge-by", "write or message"),
-        ("acknowledge-after", "a time in microseconds"),
-        ("repair", "push or pull"),
-        ("credits", "on or off"),
-        ("repair-after", "a time in microseconds"),
-    ];
-
-    /// Sets one option from text.
-    ///
-    /// # Errors
-    /// If there is no such option, or its value cannot be read; the error says what is expected.
-    pub fn set(&mut self, name: &str, value: &str) -> Result<(), OptionsError> {
-        let known = Options::NAMES.iter().find(|(known, _)| *known == name);
-        let Some((_, expected)) = known else {
-            return Err(OptionsError(format!("there is no option {name:?}")));
-        };
-        self.take(name, value)
-            .ok_or_else(|| OptionsError(format!("{name}={value}: expected {expected}")))
-    }
-
-    fn take(&mut self, name: &str, value: &str) -> Option<()> {
-        match name {
-            "algorithm" => self.take_algorithm(value)?,
-            "in-flight" => self.in_flight = value.parse().ok()?,
-            "sync" => {
-                self.synchronisation = match value.split_once(':') {
-                    None if value == "none" => Synchronisation::None,
-                    None if value == "random" => Synchronisation::RandomRank,
-                    None if value == "adaptive" => Synchronisation::Adaptive(MOST_DELAY),
-                    Some(("adaptive", micros)) => Synchronisation::Adaptive(micros_of(micros)?),
-                    Some(("delay", micros)) => Synchronisation::Delay(micros_of(micros)?),
-                    _ => return None,
-                }
-            }
-            "run-ahead" => self.run_ahead = Some(value.parse().ok()?),
-            "window" => self.window = Some(value.parse().ok()?),
-            "co-roots" => {
-                self.co_roots = match value {
-                    "none" => CoRoots::None,
-                    "optimal" => CoRoots::Optimal,
-                    groups => CoRoots::Groups(groups.parse().ok().filter(|groups| *groups > 0)?),
-                }
-            }
-            "acknowledge" => {
-                self.acknowledge = match value.split_once(':') {
-                    None if value == "each" => Acknowledge::Each,
-                    Some(("every", m)) => Acknowledge::Every(m.parse().ok().filter(|m| *m > 0)?),
-                    Some(("skewed", m)) => Acknowledge::Skewed(m.parse().ok().filter(|m| *m > 0)?),
-                    _ => return None,
-                }
-            }
-            "piggyback" => self.piggyback = switch(value)?,
-            "acknowledge-by" => {
-                self.by = match value {
-                    "write" => By::Counter,
-                    "message" => By::Message,
-                    _ => return None,
-                }
-            }
-            "acknowledge-after" => self.acknowledge_after = micros_of(value)?,
-            "repair" => {
-                self.repair = match value {
-                    "push" => Repair::Push,
-                    "pull" => Repair::Pull,
-                    _ => return None,
-                }
-            }
-            "credits" => self.credits = switch(value)?,
-            "repair-after" => {
-                let initial = micros_of(value)?;
-                let Bounds { least, most, .. } = self.patience;
-                let (least, most) = (least.min(initial), most.max(initial));
-                self.patience = Bounds { initial, least, most };
-            }
-            _ => return None,
-        }
-        Some(())
-    }
-
-    /// An algorithm's name, or one of the papers' names for the window family with certain options
-    /// (Liu 2004, section 6: Basic, Window, Co-root and Aggregate10).
-    fn take_algorithm(&mut self, name: &str) -> Option<()> {
-        let algorithm = match name {
-            "auto" => {
-                self.table = Table::default();
-                return Some(());
-            }
-            "basic" => {
-                self.blocking = true;
-                self.repair = Repair::Push;
-                Algorithm::Window
-            }
-            "co-root" => {
-                self.co_roots = CoRoots::Optimal;
-                Algorithm::Window
-            }
-            "aggregate" => {
-                self.acknowledge = Acknowledge::Every(10);
-                Algorithm::Window
-            }
-            name => Algorithm::from_str(name).ok()?,
-        };
-        self.table = Table::uniform(algorithm);
-        Some(())
-    }
-
-    /// All options, each with its value in a line, for ranks to compare.
-    pub fn describe(&self, receive_depth: u32) -> String {
-        let Options { table, in_flight, synchronisation, window, blocking, co_roots, .. } = self;
-        let Options { acknowledge, piggyback, by, acknowledge_after, repair, credits, .. } = self;
-        let lines = [
-            ("choice", table.to_string().trim_end().replace('\n', ", ")),
-            ("in-flight", in_flight.to_string()),
-            ("sync", format!("{synchronisation:?}")),
-            ("run-ahead", self.run_ahead(receive_depth).to_string()),
-            ("window", window.map_or("all slots".to_owned(), |window| window.to_string())),
-            ("basic", blocking.to_string()),
-            ("co-roots", format!("{co_roots:?}")),
-            ("acknowledge", format!("{acknowledge:?}")),
-            ("piggyback", piggyback.to_string()),
-            ("acknowledge-by", format!("{by:?}")),
-            ("acknowledge-after", format!("{acknowledge_after:?}")),
-            ("repair", format!("{repair:?}")),
-            ("credits", credits.to_string()),
-            ("repair-after", format!("{:?}", self.patience)),
-        ];
-        lines.map(|(name, value)| format!("{name}: {value}\n")).concat()
-    }
-
     /// Most fragments that the root of a two-stage broadcast multicasts ahead.
     pub fn run_ahead(&self, receive_depth: u32) -> u32 {
         self.run_ahead.unwrap_or(receive_depth / 2)
@@ -408,45 +264,15 @@ impl Options {
     }
 }
 
-fn switch(value: &str) -> Option<bool> {
-    match value {
-        "on" => Some(true),
-        "off" => Some(false),
-        _ => None,
-    }
-}
-
-fn micros_of(value: &str) -> Option<Duration> {
-    value.parse().ok().map(Duration::from_micros)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn read(pairs: &[(&str, &str)]) -> Result<Options, OptionsError> {
+    /// Options with those that are given by name and value.
+    pub(super) fn read(pairs: &[(&str, &str)]) -> Result<Options, OptionsError> {
         let mut options = Options::default();
         pairs.iter().try_for_each(|(name, value)| options.set(name, value))?;
         Ok(options)
-    }
-
-    #[test]
-    fn options_are_read() {
-        let options = read(&[
-            ("algorithm", "aggregate"),
-            ("co-roots", "4"),
-            ("sync", "delay:50"),
-            ("repair", "push"),
-            ("credits", "off"),
-            ("repair-after", "20"),
-        ])
-        .unwrap();
-        assert_eq!(options.acknowledge, Acknowledge::Every(10));
-        assert_eq!(options.co_roots, CoRoots::Groups(4));
-        assert_eq!(options.synchronisation, Synchronisation::Delay(Duration::from_micros(50)));
-        assert_eq!((options.repair, options.credits), (Repair::Push, false));
-        assert_eq!(options.patience.least, Duration::from_micros(20));
-        assert_eq!(read(&[]).unwrap(), Options::default());
     }
 
     #[test]
@@ -455,23 +281,6 @@ mod tests {
         assert!(ring(&[], 3) && ring(&[("sync", "delay:50")], 3));
         assert!(!ring(&[], 2), "two ranks take the tree");
         assert!(!ring(&[("sync", "random")], 3) && !ring(&[("algorithm", "window")], 3));
-    }
-
-    #[test]
-    fn a_bad_option_is_named_with_what_is_expected() {
-        for (name, value) in [
-            ("algorithm", "fast"),
-            ("sync", "delay:"),
-            ("acknowledge", "every:0"),
-            ("co-roots", "0"),
-            ("piggyback", "yes"),
-            ("in-flight", "many"),
-        ] {
-            let error = read(&[(name, value)]).unwrap_err().to_string();
-            assert!(error.contains(&format!("{name}={value}: expected ")), "{error}");
-        }
-        let error = read(&[("speed", "11")]).unwrap_err().to_string();
-        assert!(error.contains("no option \"speed\""), "{error}");
     }
 
     #[test]
