@@ -47,6 +47,9 @@ fn section(setup: &Setup<'_>) -> String {
             text += "</details>\n";
         }
     }
+    for what in &setup.left_out {
+        let _ = writeln!(text, "<p>Left out: {}</p>", escape(what));
+    }
     text += "<h3>Where and how</h3>\n";
     text += &tables::system(setup);
     text + "</section>\n"
@@ -79,4 +82,24 @@ fn capital(text: &str) -> String {
     let mut letters = text.chars();
     let first = letters.next().map(|letter| letter.to_uppercase().to_string()).unwrap_or_default();
     escape(&(first + letters.as_str()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::setup::setups;
+    use crate::results::{Configuration, Results, System};
+
+    #[test]
+    fn what_was_left_out_is_told() {
+        let results = Results {
+            format: String::new(),
+            system: System::default(),
+            configuration: Configuration::default(),
+            points: Vec::new(),
+            left_out: vec!["3 ranks: window: <no memory>".to_owned()],
+        };
+        let page = page(&setups(&[results]));
+        assert!(page.contains("<p>Left out: 3 ranks: window: &lt;no memory&gt;</p>"), "{page}");
+    }
 }

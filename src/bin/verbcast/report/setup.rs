@@ -8,6 +8,8 @@ pub struct Setup<'a> {
     /// Of each run.
     pub configurations: Vec<&'a Configuration>,
     pub points: Vec<Point>,
+    /// Algorithms that could not be used, with why.
+    pub left_out: Vec<&'a str>,
 }
 
 impl<'a> Setup<'a> {
@@ -23,6 +25,7 @@ impl<'a> Setup<'a> {
 
     fn add(&mut self, run: &'a Results) {
         self.configurations.push(&run.configuration);
+        self.left_out.extend(run.left_out.iter().map(String::as_str));
         for point in &run.points {
             let is_same =
                 |known: &Point| known.is_beside(point) && known.algorithm == point.algorithm;
@@ -66,7 +69,8 @@ pub fn setups(results: &[Results]) -> Vec<Setup<'_>> {
         let at = setups.iter().position(|setup| setup.holds(run)).unwrap_or(setups.len());
         if at == setups.len() {
             let system = &run.system;
-            setups.push(Setup { system, configurations: Vec::new(), points: Vec::new() });
+            let (configurations, points, left_out) = (Vec::new(), Vec::new(), Vec::new());
+            setups.push(Setup { system, configurations, points, left_out });
         }
         setups[at].add(run);
     }
