@@ -138,7 +138,8 @@ fn run(
         };
         let me = bootstrap.rank();
         let (transport, agreed, _) = rdma::establish(bootstrap, &settings, &[], None).unwrap();
-        let mut member = Member { bootstrap, transport, key: agreed.key, clock: Clock::start() };
+        let mut member =
+            Member { bootstrap, transport, key: agreed.key, clock: Clock::of_process() };
         let message = member.message();
         member.barrier();
         match me {

@@ -108,7 +108,7 @@ fn run(devices: &[String], size: u32, connected: bool, body: impl Fn(&mut Member
         let me = bootstrap.rank();
         let peers: Vec<_> = (0..size).map(Rank).filter(|rank| *rank != me && connected).collect();
         let (transport, agreed, _) = rdma::establish(bootstrap, &settings, &peers, None).unwrap();
-        let mut member = Member { bootstrap, transport, agreed, clock: Clock::start() };
+        let mut member = Member { bootstrap, transport, agreed, clock: Clock::of_process() };
         body(&mut member);
         member.barrier();
     });
@@ -413,7 +413,7 @@ fn a_broken_connection_frees_what_it_held() {
             return;
         }
         bootstrap.all_gather(&[]).unwrap();
-        let mut member = Member { bootstrap, transport, agreed, clock: Clock::start() };
+        let mut member = Member { bootstrap, transport, agreed, clock: Clock::of_process() };
         let gone = Rank(1);
         let fetches = member.transport.fetch_room(gone);
         let reports = member.transport.report_room(gone);

@@ -175,7 +175,7 @@ impl Broadcaster {
         let transport = Faulty::new(transport, config.faults.unwrap_or_default(), rank);
         Ok(Broadcaster {
             driver: Driver::new(core, transport, identity),
-            clock: Clock::start(),
+            clock: Clock::of_process(),
             rank,
             size,
             fragment_len,

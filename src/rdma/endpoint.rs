@@ -27,8 +27,8 @@ use std::time::Duration;
 
 /// Longest sleep of a thread while others use the endpoint too.
 const SLEEP_AMONG_OTHERS: Duration = Duration::from_millis(4);
-/// Polls between two looks at the device's events, where nobody sleeps on them.
-const POLLS_PER_EVENT_CHECK: u32 = 4096;
+/// Between two looks at the device's events, each a system call, where nobody sleeps on them.
+const EVENT_CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The port and address that an endpoint uses.
 #[derive(Clone, Debug)]
@@ -74,7 +74,8 @@ pub(super) struct Endpoint {
     pub(super) batch: Vec<Completion>,
     /// Connections that the completion queue has room for.
     room_for: usize,
-    polls: u32,
+    /// When the device's events were looked at by who polls.
+    checked: Instant,
 }
 
 /// What an endpoint is made from.
@@ -119,7 +120,7 @@ impl Endpoint {
             most_groups,
             batch: Vec::new(),
             room_for,
-            polls: 0,
+            checked: Instant::ZERO,
         }
     }
 
@@ -180,8 +181,8 @@ impl Endpoint {
     /// Does what is due, and takes completions for all communicators, on behalf of one; whether there were
     /// any.
     pub fn pump(&mut self, by: ChannelId, now: Instant) -> Result<bool, TransportError> {
-        self.polls = self.polls.wrapping_add(1);
-        if self.polls.is_multiple_of(POLLS_PER_EVENT_CHECK) {
+        if now - self.checked >= EVENT_CHECK_INTERVAL {
+            self.checked = now;
             self.check_device()?;
         }
         if self.is_poisoned {

@@ -15,7 +15,7 @@ use super::shared::SharedEndpoint;
 use super::transport::{Peer, RdmaTransport, Seat};
 use crate::bootstrap::{Bootstrap, VoteError, vote};
 use crate::rank::Rank;
-use crate::time::{Clock, Instant};
+use crate::time::Clock;
 use crate::transport::{Arrival, Park, Transport, TransportError};
 use crate::verbs::Context;
 use crate::wire::Key;
@@ -280,8 +280,9 @@ fn try_connect(
     peers: &[Rank],
     patience: Duration,
 ) -> Result<(), TransportError> {
-    let clock = Clock::start();
-    let until = Instant::ZERO + patience;
+    let clock = Clock::of_process();
+    let begun = clock.now();
+    let until = begun + patience;
     for peer in peers {
         transport.open(clock.now(), *peer)?;
     }
@@ -309,7 +310,7 @@ fn try_connect(
                     let what = format!("no connection with {peer} within {patience:?}");
                     return Err(TransportError { what });
                 }
-                Some(_) => transport.park(now - Instant::ZERO, until - now)?,
+                Some(_) => transport.park(now - begun, until - now)?,
             },
         }
     }

@@ -9,8 +9,9 @@
 //!
 //! # The fast path
 //! A broadcast whose ranks are in step allocates nothing at any of them (`tests/softroce_fast_path.rs` counts),
-//! and takes no lock but that of an endpoint which communicators share. Completions are taken sixteen at a
-//! time.
+//! takes no lock but that of an endpoint which communicators share, and makes no system call while it polls
+//! (`tests/softroce_system_calls.rs` counts) but what the provider needs to ring a doorbell: a write, with rxe;
+//! nothing, with an adapter. Completions are taken sixteen at a time.
 //!
 //! # Messages without a copy
 //! The memory of a message of at least [`Settings::zero_copy`] bytes is [lent](lend) to the transport

@@ -63,14 +63,15 @@ pub(super) fn prove(
     settings: &Settings,
     with_strangers: bool,
 ) -> Result<Proof, VoteError> {
-    let clock = Clock::start();
+    let clock = Clock::of_process();
+    let begun = clock.now();
     transport.heard = Heard::new(bootstrap.size() as usize);
     transport.heard.insert(bootstrap.rank());
     let mut patience = FIRST_ROUND;
     let mut strangers = false;
     for round in 1..=ROUNDS {
         let outcome = listen(transport, &clock, clock.now() + patience, &mut strangers);
-        let last = round == ROUNDS || clock.now() - Instant::ZERO > settings.timeout;
+        let last = round == ROUNDS || clock.now() - begun > settings.timeout;
         let missing = transport.heard.missing().count();
         let ballot = match &outcome {
             Ok(()) if last && missing > 0 => Err(format!(

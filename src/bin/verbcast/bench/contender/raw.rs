@@ -62,7 +62,7 @@ impl Raw {
             key,
             me,
             payload_crc: config.payload_crc,
-            clock: Clock::start(),
+            clock: Clock::of_process(),
             next: OpId(0),
             early: VecDeque::new(),
             counters: Statistics::default(),
