@@ -7,6 +7,9 @@ use mpi::ffi::{self, MPI_Comm};
 use std::ffi::{c_int, c_void};
 use std::ptr;
 
+/// Of the messages by which [`Link::of_first`] makes a communicator.
+const TAG: c_int = 0;
+
 /// A communicator with the ranks of another, freed when it is dropped, which is collective.
 ///
 /// Its calls wait for ranks that have not come yet as MPI does: for ever, unless MPI or its launcher
@@ -43,16 +46,52 @@ impl Link {
             let created = ffi::PMPI_Comm_create(comm, group, &mut own);
             ffi::PMPI_Group_free(&mut group);
             MpiError::check("MPI_Comm_create", created)?;
-            let mut link = Link { comm: own, rank: 0, size: 0 };
-            let code = ffi::PMPI_Comm_set_errhandler(own, ffi::RSMPI_ERRORS_RETURN);
-            MpiError::check("MPI_Comm_set_errhandler", code)?;
-            let (mut rank, mut size) = (0, 0);
-            MpiError::check("MPI_Comm_rank", ffi::PMPI_Comm_rank(own, &mut rank))?;
-            MpiError::check("MPI_Comm_size", ffi::PMPI_Comm_size(own, &mut size))?;
-            link.rank = rank as u32;
-            link.size = size as u32;
-            Ok(link)
+            Link::adopt(own)
         }
+    }
+
+    /// Makes one of the first `size` ranks of `comm`. Collective over these.
+    ///
+    /// # Errors
+    /// If MPI fails.
+    ///
+    /// # Safety
+    /// MPI is initialised, and `comm` is a communicator of at least as many ranks, of which this is one.
+    pub(super) unsafe fn of_first(size: u32, comm: MPI_Comm) -> Result<Self, MpiError> {
+        // SAFETY: promised by the caller; the groups are freed once.
+        unsafe {
+            let mut all = ffi::RSMPI_GROUP_NULL;
+            MpiError::check("MPI_Comm_group", ffi::PMPI_Comm_group(comm, &mut all))?;
+            let ranks: Vec<c_int> = (0..size as c_int).collect();
+            let mut first = ffi::RSMPI_GROUP_NULL;
+            let code = ffi::PMPI_Group_incl(all, size as c_int, ranks.as_ptr(), &mut first);
+            ffi::PMPI_Group_free(&mut all);
+            MpiError::check("MPI_Group_incl", code)?;
+            let mut own = ffi::RSMPI_COMM_NULL;
+            let code = ffi::PMPI_Comm_create_group(comm, first, TAG, &mut own);
+            ffi::PMPI_Group_free(&mut first);
+            MpiError::check("MPI_Comm_create_group", code)?;
+            Link::adopt(own)
+        }
+    }
+
+    /// Takes a communicator that was made for this.
+    ///
+    /// # Safety
+    /// MPI is initialised, and the communicator nobody else's.
+    unsafe fn adopt(comm: MPI_Comm) -> Result<Self, MpiError> {
+        let mut link = Link { comm, rank: 0, size: 0 };
+        let (mut rank, mut size) = (0, 0);
+        // SAFETY: promised by the caller.
+        unsafe {
+            let code = ffi::PMPI_Comm_set_errhandler(comm, ffi::RSMPI_ERRORS_RETURN);
+            MpiError::check("MPI_Comm_set_errhandler", code)?;
+            MpiError::check("MPI_Comm_rank", ffi::PMPI_Comm_rank(comm, &mut rank))?;
+            MpiError::check("MPI_Comm_size", ffi::PMPI_Comm_size(comm, &mut size))?;
+        }
+        link.rank = rank as u32;
+        link.size = size as u32;
+        Ok(link)
     }
 
     /// The communicator.

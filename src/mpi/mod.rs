@@ -6,11 +6,13 @@
 //! A [`Link`] is a communicator of verbcast's own with the same ranks: the ranks find one another over
 //! it, and it lets MPI make progress while a broadcast waits. A [`Layout`] says where the bytes
 //! of an MPI buffer are. A [`Member`] is a rank of a communicator: it broadcasts by multicast, or by MPI where
-//! the ranks have found that they cannot.
+//! the ranks have found that they cannot. A [`Library`] is MPI itself, for programs that compare its own broadcast
+//! with others.
 
 mod communicator;
 mod error;
 mod layout;
+mod library;
 mod link;
 mod member;
 #[cfg(feature = "pmpi")]
@@ -22,6 +24,7 @@ mod shared;
 pub use communicator::MulticastCommunicator;
 pub use error::{Error, MpiError};
 pub use layout::Layout;
+pub use library::{Library, OwnBroadcast};
 pub use link::Link;
 pub use member::{Member, Way};
 pub use process::Process;
