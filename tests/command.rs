@@ -51,6 +51,27 @@ fn a_wrong_command_line_is_explained() {
 }
 
 #[test]
+fn the_algorithm_mpi_says_what_it_needs() {
+    let has_mpi = cfg!(feature = "mpi");
+    let without_launcher = if has_mpi { "mpirun -n N" } else { "--features mpi" };
+    let with_ranks = if has_mpi { "without --ranks" } else { "built without MPI" };
+    for (args, expected) in [
+        (&["bench", "latency", "--algorithms", "raw,mpi"][..], without_launcher),
+        (&["bench", "skew", "--algorithms", "mpi", "--ranks", "2"], with_ranks),
+        (&["bench", "latency", "--algorithms", "mpy", "--ranks", "2"], "there are raw, mpi, auto,"),
+        (&["tune", "-o", "table", "--algorithms", "mpi", "--ranks", "2"], "mpi"),
+    ] {
+        let (folder, mut command) = prepare();
+        refused(&run(command.args(args)), 2, expected);
+        assert_eq!(names(&folder), ["src"]);
+    }
+    // A launcher that is not MPI's starts ranks, but no MPI.
+    let (_folder, mut command) = prepare();
+    command.args(["bench", "latency", "--algorithms", "mpi"]).env("VERBCAST_RANK", "0");
+    refused(&run(command.env("VERBCAST_SIZE", "2")), 2, without_launcher);
+}
+
+#[test]
 fn a_wrong_environment_is_named() {
     for (variable, value, expected) in [
         ("VERBCAST_RANK", "x", "VERBCAST_RANK is 'x'"),

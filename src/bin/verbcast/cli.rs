@@ -98,6 +98,9 @@ Examples:
   Latency over the number of ranks, up to 32 of them:
     verbcast bench scale --ranks 32 --test latency --methods clock
 
+  Beside the MPI library's own broadcast, in a build with the feature mpi:
+    mpirun -n 8 verbcast bench latency --algorithms raw,window,mpi
+
 The algorithms take turns in slices of a run. Tables begin with the columns of OSU's benchmarks; times are in
 microseconds, MB are 10^6 bytes, and `x raw` and `x binomial` are ratios of medians, or of rates.
 

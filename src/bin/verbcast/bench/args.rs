@@ -97,7 +97,8 @@ struct Skews {
 #[derive(Args)]
 struct Compared {
     /// What is compared: raw (the multicast alone, without repair), auto, two-stage,
-    /// two-stage-on-demand, window, co-root, aggregate, basic, binomial, chain, scatter-allgather
+    /// two-stage-on-demand, window, co-root, aggregate, basic, binomial, chain, scatter-allgather, mpi
+    /// (the MPI library's own MPI_Bcast, if its launcher has started the ranks)
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     #[arg(default_value = "raw,two-stage,window,co-root,aggregate,basic,binomial,chain")]
     algorithms: Vec<Algorithm>,
@@ -167,7 +168,7 @@ impl BenchArgs {
         Plan::new(self.common(), size, wanted)
     }
 
-    fn algorithms(&self) -> &[Algorithm] {
+    pub fn algorithms(&self) -> &[Algorithm] {
         match &self.what {
             What::Latency { compared, .. }
             | What::Throughput { compared, .. }

@@ -6,6 +6,7 @@ use super::control::Control;
 use super::lab::Lab;
 use super::log::Log;
 use super::measure::Bench;
+use super::mpi::Mpi;
 use super::plan::{Plan, Series};
 use super::validate::validate;
 use crate::launch::decide::{blame, decide};
@@ -16,9 +17,9 @@ use verbcast::broadcast::{Config, Endpoint};
 use verbcast::rank::Rank;
 
 /// A contender and its name.
-struct Entry {
+struct Entry<'a> {
     name: String,
-    contender: Box<dyn Contender>,
+    contender: Box<dyn Contender + 'a>,
 }
 
 /// What came of all measurements.
@@ -36,6 +37,7 @@ pub struct Campaign<'a> {
     pub config: &'a Config,
     pub environment: &'a Environment,
     pub endpoint: &'a Endpoint,
+    pub mpi: &'a Mpi,
     pub control: &'a mut Control,
     pub progress: &'a Progress,
 }
@@ -69,7 +71,7 @@ impl Campaign<'_> {
         let mut entries = Vec::new();
         for algorithm in &self.plan.algorithms {
             // Whether it can be used, all ranks have voted on.
-            match algorithm.open(star, self.endpoint, self.config) {
+            match algorithm.open(star, self.endpoint, self.config, self.mpi) {
                 Ok(contender) => {
                     entries.push(Entry { name: algorithm.name().to_owned(), contender });
                 }
@@ -90,7 +92,11 @@ impl Campaign<'_> {
         Ok(())
     }
 
-    fn measure(&mut self, star: &mut Star, entries: &mut [Entry]) -> Result<Vec<Point>, String> {
+    fn measure(
+        &mut self,
+        star: &mut Star,
+        entries: &mut [Entry<'_>],
+    ) -> Result<Vec<Point>, String> {
         let plan = self.plan;
         let mut lab = Lab {
             control: &mut *self.control,
@@ -129,7 +135,7 @@ impl Run<'_> {
         &self,
         lab: &mut Lab<'_>,
         star: &mut Star,
-        entries: &mut [Entry],
+        entries: &mut [Entry<'_>],
     ) -> Result<Vec<Point>, String> {
         let len = usize::try_from(self.size).map_err(|_| "a message is too long".to_owned())?;
         let mut logs: Vec<Log> = entries.iter().map(|_| Log::default()).collect();

@@ -8,6 +8,7 @@ mod control;
 mod lab;
 mod log;
 mod measure;
+mod mpi;
 pub mod plan;
 mod sizes;
 mod system;
@@ -23,7 +24,9 @@ use crate::progress::Progress;
 use crate::results::{Device, FORMAT, Results};
 use args::{BenchArgs, CommonArgs};
 use campaign::{Campaign, Findings};
+use contender::{Algorithm, MPI};
 use control::Control;
+use mpi::{Mpi, check_launcher};
 use plan::Plan;
 use verbcast::bootstrap::{Bootstrap, Environment, Star};
 use verbcast::broadcast::{Config, Endpoint};
@@ -31,18 +34,26 @@ use verbcast::rank::Rank;
 
 pub fn run(args: &BenchArgs) -> Result<(), Failure> {
     let common = args.common();
-    let Some(results) = measure(common, |size| args.plan(size))? else { return Ok(()) };
+    let Some(results) = measure(common, args.algorithms(), |size| args.plan(size))? else {
+        return Ok(());
+    };
     crate::print(&text::tables(&results))?;
     save(common, &results)
 }
 
-/// Measures what `plan` says for a number of ranks. Returns the results in the process that tells the
-/// user.
+/// Measures `algorithms`, as `plan` says for a number of ranks. Returns the results in the process that tells
+/// the user.
 pub fn measure(
     common: &CommonArgs,
+    algorithms: &[Algorithm],
     plan: impl Fn(u32) -> Result<Plan, String>,
 ) -> Result<Option<Results>, Failure> {
     let config = common.transport.configure().map_err(Failure::usage)?;
+    let needs_mpi = algorithms.iter().any(|algorithm| algorithm.name() == MPI);
+    if needs_mpi {
+        let is_set = |name: &str| std::env::var_os(name).is_some();
+        check_launcher(common.transport.ranks, is_set).map_err(Failure::usage)?;
+    }
     if let Some(ranks) = common.transport.ranks {
         plan(ranks).map_err(Failure::usage)?;
     }
@@ -53,6 +64,7 @@ pub fn measure(
         ranks: common.transport.ranks,
         timeout: config.settings.timeout,
         interrupted: "interrupted",
+        finds_rendezvous: needs_mpi,
     };
     job.run(
         |_| (),
@@ -76,6 +88,8 @@ fn run_rank(
     config: &Config,
     environment: &Environment,
 ) -> Result<Option<Results>, String> {
+    let (mpi, environment) = Mpi::start(plan, environment)?;
+    let environment = &environment;
     let mut star =
         Star::join(environment, config.settings.timeout).map_err(|error| error.to_string())?;
     let rank = star.rank();
@@ -89,6 +103,7 @@ fn run_rank(
         config,
         environment,
         endpoint: &endpoint,
+        mpi: &mpi,
         control: &mut control,
         progress: &progress,
     }
@@ -99,8 +114,10 @@ fn run_rank(
     }
     decide(&mut star, findings.as_ref().map(|_| Vec::new()).map_err(Clone::clone))?;
     let Findings { points, left_out } = findings?;
-    let system = system::system(&config.settings, control.fragment_len(), devices);
-    let configuration = system::configuration(plan, config, &star);
+    let mut system = system::system(&config.settings, control.fragment_len(), devices);
+    system.mpi = mpi.version();
+    let configuration = system::configuration(plan, config, &star, system.mpi.is_some());
+    mpi.finish();
     let results = Results { format: FORMAT.to_owned(), system, configuration, points, left_out };
     Ok((rank == Rank(0)).then_some(results))
 }

@@ -1,5 +1,6 @@
 //! Where the benchmark runs.
 
+use super::mpi::is_setting;
 use super::plan::Plan;
 use crate::results::{Configuration, Device, System};
 use std::collections::BTreeMap;
@@ -38,10 +39,18 @@ pub fn system(settings: &Settings, fragment: usize, devices: Vec<Device>) -> Sys
     }
 }
 
-pub fn configuration(plan: &Plan, config: &Config, bootstrap: &dyn Bootstrap) -> Configuration {
+/// What was asked for, with MPI's settings at this rank if MPI is measured.
+pub fn configuration(
+    plan: &Plan,
+    config: &Config,
+    bootstrap: &dyn Bootstrap,
+    with_mpi: bool,
+) -> Configuration {
     let variables: BTreeMap<_, _> = std::env::vars_os()
         .map(|(name, value)| [name, value].map(|text| text.to_string_lossy().into_owned()))
-        .filter(|[name, _]| name.starts_with("VERBCAST_") && !is_of_the_job(name))
+        .filter(|[name, _]| {
+            name.starts_with("VERBCAST_") && !is_of_the_job(name) || with_mpi && is_setting(name)
+        })
         .map(|[name, value]| (name, value))
         .collect();
     Configuration {

@@ -35,11 +35,12 @@ pub fn head(results: &Results) -> String {
     let mut names: Vec<&str> = devices.iter().map(|device| device.device.as_str()).collect();
     names.dedup();
     let mtu = mtu.map_or("unknown".to_owned(), |mtu| mtu.to_string());
+    let mpi = results.system.mpi.as_ref().map_or(String::new(), |mpi| format!("# mpi is {mpi}\n"));
     let slow = if results.system.is_optimised { "" } else { ", not built for speed" };
     format!(
         "# verbcast {verbcast}{slow}, {}, MTU {mtu}, {fragment} bytes of a message in a packet\n\
          # Linux {kernel}, {cpus} × {processor}\n\
-         # root {}, seed {}, {}\n",
+         {mpi}# root {}, seed {}, {}\n",
         names.join(" "),
         results.configuration.root,
         results.configuration.seed,

@@ -27,6 +27,7 @@ pub fn run(args: &CopyArgs) -> Result<(), Failure> {
         ranks,
         timeout: config.settings.timeout,
         interrupted: "interrupted; the partial files were removed",
+        finds_rendezvous: false,
     };
     let started = ranks.filter(|_| job.is_launcher()).unwrap_or(0);
     if started > 2 && !destination.is_numbered() {

@@ -54,6 +54,8 @@ pub struct Job<'a> {
     pub timeout: Duration,
     /// What is said where a signal ends the job.
     pub interrupted: &'a str,
+    /// Whether ranks that somebody else has started find out where to meet if nobody says so.
+    pub finds_rendezvous: bool,
 }
 
 impl Job<'_> {
@@ -72,7 +74,7 @@ impl Job<'_> {
     ) -> Result<Option<T>, Failure> {
         match self.ranks {
             Some(ranks) if !is_child() => self.start(ranks, forget).map(Some),
-            _ => rank::run(work),
+            _ => rank::run(self.finds_rendezvous, work),
         }
     }
 

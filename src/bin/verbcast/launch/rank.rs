@@ -7,9 +7,10 @@ use serde::Serialize;
 use verbcast::bootstrap::{Address, Environment};
 
 pub fn run<T: Serialize>(
+    finds_rendezvous: bool,
     work: impl FnOnce(&Environment, &Cleanup) -> Result<Option<T>, String>,
 ) -> Result<Option<T>, Failure> {
-    let environment = environment()?;
+    let environment = environment(finds_rendezvous)?;
     let is_launched = super::is_child();
     let cleanup = Cleanup::default();
     cleanup.on_signals().map_err(|error| Failure::new(format!("cannot watch signals: {error}")))?;
@@ -32,7 +33,7 @@ pub fn run<T: Serialize>(
     ending
 }
 
-fn environment() -> Result<Environment, Failure> {
+fn environment(finds_rendezvous: bool) -> Result<Environment, Failure> {
     let environment = Environment::from_env().map_err(Failure::usage)?;
     let environment = environment.ok_or_else(|| {
         Failure::usage(
@@ -40,7 +41,7 @@ fn environment() -> Result<Environment, Failure> {
              ranks of a job, with srun, mpirun or VERBCAST_RANK",
         )
     })?;
-    if environment.size > 1 && environment.rendezvous.is_none() {
+    if environment.size > 1 && environment.rendezvous.is_none() && !finds_rendezvous {
         return Err(Failure::usage(
             "VERBCAST_RENDEZVOUS is not set; it says where rank 0 waits for the others, as HOST:PORT \
              with a host that all can reach",

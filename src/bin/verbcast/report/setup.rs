@@ -1,4 +1,4 @@
-//! Runs on the same system with the same faults, put together.
+//! Runs on the same system with the same faults and MPI library, put together.
 
 use crate::results::{Configuration, Point, Results, System};
 
@@ -15,10 +15,11 @@ pub struct Setup<'a> {
 impl<'a> Setup<'a> {
     /// Whether a run was in this place.
     fn holds(&self, run: &Results) -> bool {
-        let System { kernel, processor, mtu, .. } = self.system;
+        let System { kernel, processor, mtu, mpi, .. } = self.system;
         let other = &run.system;
         let faults = self.configurations.first().and_then(|one| one.faults);
         (kernel, processor, mtu) == (&other.kernel, &other.processor, &other.mtu)
+            && *mpi == other.mpi
             && devices(self.system) == devices(other)
             && faults == run.configuration.faults
     }
@@ -50,7 +51,8 @@ impl<'a> Setup<'a> {
                 percent(faults.reorder)
             )
         });
-        format!("{ranks} ranks on {}{faults}", devices.join(", "))
+        let mpi = self.system.mpi.as_ref().map_or(String::new(), |mpi| format!(", beside {mpi}"));
+        format!("{ranks} ranks on {}{mpi}{faults}", devices.join(", "))
     }
 }
 
@@ -115,5 +117,24 @@ mod tests {
             ]
         );
         assert_eq!(setups[0].points[0], runs[2].points[0]);
+    }
+
+    #[test]
+    fn each_mpi_library_has_its_own_place() {
+        let beside = |mpi: Option<&str>, micros| {
+            let mut run = run("a", None, micros);
+            run.system.mpi = mpi.map(str::to_owned);
+            run
+        };
+        let runs = [
+            beside(Some("One 1.0"), 5),
+            beside(Some("Other 2"), 6),
+            beside(None, 7),
+            beside(Some("One 1.0"), 8),
+        ];
+        let titles: Vec<_> = setups(&runs).iter().map(Setup::title).collect();
+        let expected =
+            ["2 ranks on a, beside One 1.0", "2 ranks on a, beside Other 2", "2 ranks on a"];
+        assert_eq!(titles, expected);
     }
 }

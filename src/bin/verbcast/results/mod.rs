@@ -72,7 +72,7 @@ pub struct Configuration {
     pub faults: Option<Faults>,
     /// The transport's settings, in words.
     pub settings: String,
-    /// `VERBCAST_*` variables that were set.
+    /// `VERBCAST_*` variables that were set, and those of MPI at rank 0 where it was measured too.
     pub variables: BTreeMap<String, String>,
 }
 

@@ -14,7 +14,7 @@ use verbcast::protocol::choice::Table;
 
 pub fn run(args: &TuneArgs) -> Result<(), Failure> {
     check_file("--output", &args.output).map_err(Failure::usage)?;
-    let Some(results) = measure(&args.common, |size| args.plan(size))? else { return Ok(()) };
+    let Some(results) = measure(&args.common, &[], |size| args.plan(size))? else { return Ok(()) };
     for what in &results.left_out {
         // Standard error may be closed.
         let _ = writeln!(std::io::stderr(), "warning: left out: {what}");

@@ -3,6 +3,7 @@
 mod raw;
 mod reliable;
 
+use super::mpi::{Mpi, check_feature};
 use raw::Raw;
 use reliable::Reliable;
 use std::fmt;
@@ -18,8 +19,14 @@ use verbcast::rank::Rank;
 pub const RAW: &str = "raw";
 /// The name of the tree of reliable sends.
 pub const BINOMIAL: &str = "binomial";
+/// The name of what the MPI library does.
+pub const MPI: &str = "mpi";
 
 /// A way to broadcast among the ranks of a job. Errors start with the name of a rank.
+///
+/// Where ranks outnumber cores, how they wait decides how long a small message takes. All contenders but one wait
+/// by one policy, that of `VERBCAST_WAIT`; the MPI library waits by its own: Open MPI polls, and yields in
+/// between where `mpi_yield_when_idle` is set, as `VERBCAST_WAIT=yield` does; MPICH polls without yielding.
 pub trait Contender {
     /// Memory for messages of `len` bytes, as a program that broadcasts again and again would have it.
     fn buffer(&mut self, len: usize) -> Box<dyn DerefMut<Target = [u8]>>;
@@ -50,7 +57,9 @@ impl FromStr for Algorithm {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Algorithm, String> {
-        if text != RAW {
+        if text == MPI {
+            check_feature()?;
+        } else if text != RAW {
             let expected = |_| format!("there is no algorithm {text:?}; there are {}", names());
             Options::default().set("algorithm", text).map_err(expected)?;
         }
@@ -67,7 +76,7 @@ impl fmt::Display for Algorithm {
 /// All names, in words.
 fn names() -> String {
     let known = Options::NAMES.iter().find(|(name, _)| *name == "algorithm");
-    format!("{RAW}, {}", known.map_or("", |(_, names)| names))
+    format!("{RAW}, {MPI}, {}", known.map_or("", |(_, names)| names))
 }
 
 impl Algorithm {
@@ -76,13 +85,15 @@ impl Algorithm {
     }
 
     /// Makes the contender. Collective.
-    pub fn open(
+    pub fn open<'a>(
         &self,
         bootstrap: &mut dyn Bootstrap,
         endpoint: &Endpoint,
         config: &Config,
-    ) -> Result<Box<dyn Contender>, String> {
+        mpi: &'a Mpi,
+    ) -> Result<Box<dyn Contender + 'a>, String> {
         match self.name() {
+            MPI => mpi.open(bootstrap),
             RAW => Ok(Box::new(Raw::open(bootstrap, endpoint, config)?)),
             name => Ok(Box::new(Reliable::open(name, bootstrap, endpoint, config)?)),
         }
@@ -100,6 +111,15 @@ mod tests {
             assert_eq!(name.parse::<Algorithm>().unwrap().name(), name);
         }
         let error = "flood".parse::<Algorithm>().unwrap_err();
-        assert!(error.contains("\"flood\"; there are raw, auto, two-stage,"), "{error}");
+        assert!(error.contains("\"flood\"; there are raw, mpi, auto, two-stage,"), "{error}");
+    }
+
+    #[test]
+    fn mpi_needs_a_build_with_it() {
+        let algorithm = MPI.parse::<Algorithm>();
+        assert_eq!(algorithm.is_ok(), cfg!(feature = "mpi"));
+        if let Err(error) = algorithm {
+            assert!(error.contains("--features mpi"), "{error}");
+        }
     }
 }
