@@ -4,6 +4,7 @@
 #
 # target/NAME/release/libverbcast.so   for NAME openmpi and mpich
 # target/NAME/release/examples/        the rsmpi programs of tests/examples and tests/mpi
+# target/NAME/release/verbcast         the command, whose benchmarks measure MPI too
 # target/mpi-tests/NAME/PROGRAM        tests/mpi/PROGRAM.c or .f90
 
 MPI_PACKAGES=(libopenmpi-dev openmpi-bin libmpich-dev mpich libclang-14-dev gfortran python3-mpi4py)
@@ -26,7 +27,12 @@ mpi_build() {
         step "building with $name"
         mpi_with "$name" cargo rustc --release --lib --no-default-features --features pmpi --crate-type cdylib || return
         mpi_with "$name" cargo build --release --examples --no-default-features --features mpi || return
+        mpi_build_command "$name" || return
     done
+}
+
+mpi_build_command() {
+    mpi_with "$1" cargo build --release --bin verbcast --features mpi
 }
 
 mpi_build_programs() {
@@ -51,12 +57,14 @@ mpi_lint() {
     local how=(--release --no-default-features)
     mpi_with openmpi cargo clippy "${how[@]}" --features mpi --lib --examples -- -D warnings || return
     mpi_with openmpi cargo clippy "${how[@]}" --features pmpi --lib -- -D warnings || return
+    mpi_with openmpi cargo clippy --release --features mpi --bin verbcast -- -D warnings || return
     RUSTDOCFLAGS='-D warnings' mpi_with openmpi cargo doc --release --no-deps --features pmpi --lib
 }
 
-# The part of the library that is preloaded whose tests need no launcher.
+# The tests of what is preloaded, and of what measures MPI, that need no launcher.
 mpi_test_units() {
-    mpi_with openmpi cargo test --release --lib --no-default-features --features pmpi mpi:: -- --show-output
+    mpi_with openmpi cargo test --release --lib --no-default-features --features pmpi mpi:: -- --show-output || return
+    mpi_with openmpi cargo test --release --bin verbcast --features mpi bench:: -- --show-output
 }
 
 # What the programs say without verbcast: target/mpi-tests/NAME/PROGRAM.RANKS.expected.

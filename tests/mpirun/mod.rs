@@ -61,6 +61,11 @@ impl Mpi {
         Self::target().join(self.name()).join("release/examples").join(name)
     }
 
+    /// The command, with this library's broadcast among its algorithms.
+    pub fn command(self) -> PathBuf {
+        Self::target().join(self.name()).join("release/verbcast")
+    }
+
     /// Its launcher, within the time limit. MPI's own messages go through memory, so that what is seen on
     /// the device is verbcast's.
     pub fn launcher(self) -> Command {
