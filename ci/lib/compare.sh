@@ -1,0 +1,84 @@
+# shellcheck shell=bash
+# What ci/compare measures, and how the ranks are started. Needs say.sh and mpi.sh, and the variables REPO, COMPARE
+# (the folder of what comes of it), RANKS and QUICK.
+#
+# COMPARE/NICS-MPI-NAME.json   what verbcast bench has measured on so many NICs beside an MPI library
+#                      .txt    its tables
+# COMPARE/index.html           all of it on one page
+
+ALGORITHMS=raw,two-stage,two-stage-on-demand,window,co-root,aggregate,basic,binomial,chain,scatter-allgather,mpi
+
+# Each measurement's name and what verbcast bench is told; the algorithms are all if none are named, but 64 MiB for
+# each of them at every rank are more than the machine has. In an emulated machine a broadcast among more ranks than
+# cores takes milliseconds, so that there are fewer of them than verbcast bench does by default, and delays are
+# as much longer than the paper's.
+measurements() {
+    if [[ -n $QUICK ]]; then
+        cat <<'END'
+latency     latency --sizes 8:8 --methods osu --iterations 100 --warmup 20
+throughput  throughput --sizes 8:8 --iterations 300 --warmup 20
+stream      throughput --sizes 64K:64K --iterations 30 --warmup 3
+large       latency --sizes 1M:1M --methods osu --iterations 5 --warmup 1
+skew        skew --sizes 8:8 --skews 0,20000 --iterations 20 --warmup 5
+END
+    else
+        cat <<'END'
+latency     latency --sizes 1:4K --iterations 200 --warmup 20
+large       latency --sizes 8K:1M --methods osu --iterations 20 --warmup 2
+throughput  throughput --sizes 1:4K --iterations 1000 --warmup 100
+stream      throughput --sizes 8K:1M --iterations 50 --warmup 5
+huge        throughput --sizes 64M:64M --iterations 2 --warmup 1 --algorithms raw,window,chain,mpi
+skew        skew --sizes 8:8 --skews 0,10000,20000,30000,40000 --iterations 50 --warmup 5
+scale       scale --counts 2,3,4,6,8 --sizes 8:8 --iterations 200 --warmup 20
+END
+    fi
+}
+
+# Seconds for one of them.
+compare_limit() { if [[ -n $QUICK ]]; then echo 1200; else echo 7200; fi; }
+
+# Prints the launcher of an MPI library with what it needs to broadcast over verbs, word by word in lines. All
+# contenders wait in the same way: they poll, and yield when there was nothing to do. verbcast is told so by
+# VERBCAST_WAIT, Open MPI by mpi_yield_when_idle, and MPICH, which has no setting for it, by a library.
+# Usage: compare_launcher NAME
+compare_launcher() {
+    case $1 in
+    openmpi)
+        printf '%s\n' env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 mpirun.openmpi \
+            --oversubscribe --bind-to none --mca mpi_yield_when_idle 1 --mca pml ucx --mca osc ucx \
+            --mca coll ^hcoll --mca btl ^openib,vader
+        ;;
+    mpich)
+        printf '%s\n' env MPIR_CVAR_NOLOCAL=1 mpiexec.mpich -env LD_PRELOAD "$COMPARE/yield.so"
+        ;;
+    *) die "there is no MPI library '$1': openmpi, mpich" ;;
+    esac
+    printf '%s\n' -n "$RANKS" "$REPO/ci/guest/mpi_rank.sh"
+}
+
+# Usage: compare_prepare NAME…. Builds what is run.
+compare_prepare() {
+    local name
+    for name in "$@"; do
+        step "building with $name"
+        mpi_build_command "$name" || die "the build with $name failed"
+    done
+    mkdir -p "$COMPARE"
+    cc -O2 -Wall -Wextra -Werror -shared -fPIC -o "$COMPARE/yield.so" "$REPO/ci/guest/yield.c" ||
+        die "what is preloaded under MPICH does not build"
+}
+
+# Usage: compare_one NICS MPI NAME ARGUMENT…. Leaves a file only if all was measured.
+compare_one() {
+    local nics=$1 mpi=$2 to=$COMPARE/$1-$2-$3 launcher devices=rxe0 i
+    shift 3
+    [[ " $* " == *' --algorithms '* ]] || set -- "$@" --algorithms "$ALGORITHMS"
+    if ((nics > 1)); then
+        devices=rxeV1
+        for ((i = 2; i <= nics; i++)); do devices+=,rxeV$i; done
+    fi
+    mapfile -t launcher < <(compare_launcher "$mpi")
+    VERBCAST_WAIT=yield ci/softroce exec --nics "$nics" --timeout "$(compare_limit)" -- "${launcher[@]}" \
+        "$REPO/target/$mpi/release/verbcast" bench "$@" --device "$devices" \
+        --json "$to.json" >"$to.txt" </dev/null
+}
