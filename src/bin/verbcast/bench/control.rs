@@ -3,7 +3,8 @@
 //!
 //! Each word goes from one rank to another and carries a number; words of one kind between two ranks come
 //! in order. Who waits for one lets the contender make progress, and asks the other's adapter whether it is
-//! there when the wait grows long: there is no time limit for a rank that lives.
+//! there when the wait grows long: there is no time limit for a rank that lives. A word that was told is the
+//! adapter's: it needs this process no more, which may go on to a contender that knows nothing of this.
 
 use super::transport::open_transport;
 use crate::launch::decide::{blame, blamed};
@@ -102,9 +103,33 @@ impl Control {
         self.clock.now().as_nanos()
     }
 
-    /// Sends a word, when there is room for one.
-    pub fn tell(&mut self, to: Rank, word: Word, value: u64) -> Result<(), String> {
-        self.wait_for(to, &mut || Ok(()), |control| {
+    /// Sends a word, when there is a connection and room for one, having `meanwhile` called before.
+    pub fn tell(
+        &mut self,
+        to: Rank,
+        word: Word,
+        value: u64,
+        meanwhile: &mut dyn FnMut() -> Result<(), String>,
+    ) -> Result<(), String> {
+        if !self.transport.is_connected(to) {
+            // A word would wait in this process, and its receiver for it while this one is busy elsewhere.
+            self.transport.connect(to).map_err(|error| blame(self.me, error))?;
+            self.wait_for(to, meanwhile, |control| {
+                control.transport.is_connected(to).then_some(())
+            })?;
+        }
+        self.send(to, word, value, meanwhile)
+    }
+
+    /// The same without a connection: then the word goes when there is one.
+    fn send(
+        &mut self,
+        to: Rank,
+        word: Word,
+        value: u64,
+        meanwhile: &mut dyn FnMut() -> Result<(), String>,
+    ) -> Result<(), String> {
+        self.wait_for(to, meanwhile, |control| {
             (control.transport.reliable_room(to) > 0).then_some(())
         })?;
         let (kind, op, fragment) = (Kind::Acknowledge, OpId(0), Fragment(word as u32));
@@ -172,7 +197,7 @@ impl Control {
         while distance < ranks {
             let at = |distance| Rank((self.me.0 + distance) % ranks);
             let (to, from) = (at(distance), at(ranks - distance));
-            self.tell(to, Word::Barrier, 0)?;
+            self.tell(to, Word::Barrier, 0, meanwhile)?;
             self.hear(from, Word::Barrier, meanwhile)?;
             distance *= 2;
         }
@@ -185,7 +210,7 @@ impl Control {
         let origin = blamed(what).unwrap_or(me);
         for rank in (0..self.size).map(Rank).filter(|rank| *rank != me) {
             // Who cannot be told will find out from its own wait.
-            let _ = self.tell(rank, Word::Abort, origin.0.into());
+            let _ = self.send(rank, Word::Abort, origin.0.into(), &mut || Ok(()));
         }
     }
 

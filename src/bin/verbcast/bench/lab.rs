@@ -33,6 +33,16 @@ impl Lab<'_> {
         self.control.barrier(self.ranks, &mut || contender.progress())
     }
 
+    pub fn tell(
+        &mut self,
+        to: Rank,
+        word: Word,
+        value: u64,
+        contender: &mut dyn Contender,
+    ) -> Result<(), String> {
+        self.control.tell(to, word, value, &mut || contender.progress())
+    }
+
     pub fn hear(
         &mut self,
         from: Rank,
@@ -56,7 +66,7 @@ impl Lab<'_> {
             for _ in 0..EXCHANGES {
                 control.hear(Rank(0), Word::Ping, nothing)?;
                 let now = control.now();
-                control.tell(Rank(0), Word::Pong, now)?;
+                control.tell(Rank(0), Word::Pong, now, nothing)?;
             }
             let mut next = || control.hear(Rank(0), Word::Estimate, nothing);
             self.clock =
@@ -68,7 +78,7 @@ impl Lab<'_> {
             let mut exchanges = Vec::with_capacity(EXCHANGES);
             for _ in 0..EXCHANGES {
                 let sent = control.now();
-                control.tell(rank, Word::Ping, 0)?;
+                control.tell(rank, Word::Ping, 0, nothing)?;
                 let answered = control.hear(rank, Word::Pong, nothing)?;
                 exchanges.push(Exchange { sent, answered, received: control.now() });
             }
@@ -78,7 +88,7 @@ impl Lab<'_> {
         for (rank, estimate) in (1..).map(Rank).zip(estimates) {
             let Estimate { error, latency, .. } = self.clock;
             for value in [estimate.offset.cast_unsigned(), error, latency] {
-                control.tell(rank, Word::Estimate, value)?;
+                control.tell(rank, Word::Estimate, value, nothing)?;
             }
         }
         Ok(())

@@ -54,7 +54,7 @@ impl Bench<'_, '_> {
                     self.log.histogram.record(taken.saturating_sub(self.lab.clock.latency));
                 }
             } else if self.lab.me() == receiver {
-                self.lab.control.tell(root, Word::Acknowledge, u64::from(is_here))?;
+                self.lab.tell(root, Word::Acknowledge, u64::from(is_here), self.contender)?;
             }
         }
         Ok(())
@@ -80,7 +80,7 @@ impl Bench<'_, '_> {
             let ended = self.lab.now();
             if self.lab.me() == root {
                 for other in (0..self.lab.ranks).map(Rank).filter(|rank| *rank != root) {
-                    self.lab.control.tell(other, Word::Began, began)?;
+                    self.lab.tell(other, Word::Began, began, self.contender)?;
                 }
             } else {
                 began = self.lab.hear(root, Word::Began, self.contender)?;
