@@ -15,7 +15,7 @@ ALGORITHMS=raw,two-stage,two-stage-on-demand,window,co-root,aggregate,basic,bino
 measurements() {
     if [[ -n $QUICK ]]; then
         cat <<'END'
-latency     latency --sizes 8:8 --methods osu --iterations 100 --warmup 20
+latency     latency --sizes 8:8 --iterations 60 --warmup 10
 throughput  throughput --sizes 8:8 --iterations 300 --warmup 20
 stream      throughput --sizes 64K:64K --iterations 30 --warmup 3
 large       latency --sizes 1M:1M --methods osu --iterations 5 --warmup 1
