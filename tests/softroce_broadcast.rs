@@ -222,6 +222,9 @@ fn a_rank_that_leaves_early_is_named() {
     let errors = ranks::run(4, |bootstrap| {
         let mut broadcaster = Broadcaster::new(bootstrap, &config(&devices)).unwrap();
         broadcaster.broadcast_into(Rank(0), &mut [1_u8; 10]).unwrap();
+        // Who is still in it would be told there.
+        broadcaster.flush().unwrap();
+        verbcast::bootstrap::Bootstrap::barrier(bootstrap).unwrap();
         if broadcaster.rank() == Rank(2) {
             return broadcaster.close().err().map(|error| error.to_string());
         }
