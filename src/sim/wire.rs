@@ -192,7 +192,7 @@ impl Wire {
                 single.dropped()?;
                 // It has another tag, since nothing of the one thrown away is on its way any more.
                 single.packet.tag = self.tag();
-                let (at, packet) = (self.links.now() + self.retry, single.packet);
+                let (at, packet) = (self.links.now().saturating_add(self.retry), single.packet);
                 self.send(at, source, packet, Cargo::Single(single, source));
             }
             Some(datagram) => {

@@ -4,6 +4,8 @@ use crate::fabric::topology::Invalid;
 
 /// More lanes than InfiniBand has for data.
 const MAX_LANES: u8 = 15;
+/// Far above what is simulated, and far below what a time can be, in nanoseconds: an hour.
+const MAX_LIFETIME: u64 = 3_600_000_000_000;
 
 /// Which virtual lane a packet takes over a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,7 +94,7 @@ impl Parameters {
     /// Whether these can be simulated.
     ///
     /// # Errors
-    /// If there are no lanes or more than 15, or a buffer holds nothing.
+    /// If there are no lanes or more than 15, a buffer holds nothing, or a lifetime is longer than an hour.
     pub fn check(&self) -> Result<(), Invalid> {
         if self.lanes == 0 || self.lanes > MAX_LANES {
             let lanes = self.lanes;
@@ -100,6 +102,11 @@ impl Parameters {
         }
         if self.input == 0 || self.output == 0 {
             return Err(Invalid("a buffer holds at least one packet".to_owned()));
+        }
+        if let Some(lifetime) = self.lifetime.filter(|lifetime| *lifetime > MAX_LIFETIME) {
+            return Err(Invalid(format!(
+                "a packet lives for {MAX_LIFETIME} ns at most, not {lifetime}"
+            )));
         }
         Ok(())
     }

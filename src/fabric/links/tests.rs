@@ -305,6 +305,8 @@ fn what_cannot_be_simulated_is_refused() {
     assert!(refused(Parameters { lanes: 16, ..defaults }).contains("not 16"));
     assert!(refused(Parameters { input: 0, ..defaults }).contains("at least one packet"));
     assert!(refused(Parameters { output: 0, ..defaults }).contains("at least one packet"));
+    let immortal = Parameters { lifetime: Some(u64::MAX), ..defaults };
+    assert!(refused(immortal).contains("a packet lives for"));
 }
 
 #[test]

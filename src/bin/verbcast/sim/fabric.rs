@@ -44,7 +44,7 @@ pub struct OnFabricArgs {
     /// Nanoseconds that a packet waits at a switch's output before it is thrown away (the head-of-queue
     /// lifetime limit) [default: for ever]
     #[arg(long, value_name = "NS", requires = "fabric", help_heading = "Links")]
-    #[arg(value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..=3_600_000_000_000))]
     pub lifetime: Option<u64>,
     /// Nanoseconds until an adapter sends a reliable packet again that was thrown away [default: 67108864,
     /// which is 4.096 µs · 2¹⁴]

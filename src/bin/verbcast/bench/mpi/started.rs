@@ -85,6 +85,12 @@ fn meet(library: &Library, environment: &Environment) -> Result<Environment, Str
         (_, Some(place)) => Ok(format!("{place}\n{}", environment.token)),
         (_, None) => Ok(String::new()),
     };
+    let place = place.and_then(|place| match place.len() {
+        ..=LONGEST_PLACE => Ok(place),
+        len => Err(format!(
+            "VERBCAST_RENDEZVOUS and VERBCAST_TOKEN have {len} bytes, of {LONGEST_PLACE} at most"
+        )),
+    });
     // Nobody shall wait for a rank 0 that has failed.
     let said = tell(&mut own, place.as_ref().map_or("", String::as_str))?;
     place?;
@@ -97,11 +103,10 @@ fn meet(library: &Library, environment: &Environment) -> Result<Environment, Str
     Ok(Environment { rendezvous, token, ..environment.clone() })
 }
 
-/// Rank 0's text. Collective.
+/// Rank 0's text, of at most [`LONGEST_PLACE`] bytes. Collective.
 fn tell(own: &mut OwnBroadcast<'_>, text: &str) -> Result<String, String> {
     let mut bytes = [0; LONGEST_PLACE];
-    let text = text.as_bytes().get(..LONGEST_PLACE).unwrap_or(text.as_bytes());
-    bytes[..text.len()].copy_from_slice(text);
+    bytes[..text.len()].copy_from_slice(text.as_bytes());
     own.broadcast(Rank(0), &mut bytes).map_err(|error| error.to_string())?;
     let text = String::from_utf8_lossy(&bytes);
     Ok(text.trim_end_matches('\0').to_owned())
