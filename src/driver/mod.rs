@@ -220,6 +220,7 @@ impl<C: Core, T: Transport> Driver<C, T> {
         self.connect()?;
         self.collect_events();
         self.watch(now)?;
+        self.transport.submit()?;
         Ok(worked)
     }
 

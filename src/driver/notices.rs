@@ -97,7 +97,7 @@ impl<C: Core, T: Transport> Driver<C, T> {
             self.transport.reliable(*to, header, payload, *token)?;
             owed.is_sent = true;
         }
-        Ok(())
+        self.transport.submit()
     }
 
     pub(super) fn paid(&mut self, to: Rank, kind: Kind) {

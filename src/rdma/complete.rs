@@ -1,7 +1,8 @@
 //! Turns completions into what communicators are told.
 
 use super::channel::ChannelId;
-use super::datagrams::Place;
+use super::connection::Request;
+use super::datagrams::{Datagram, Place};
 use super::endpoint::{Endpoint, fabric, failed};
 use super::event::{Body, Event};
 use super::fetches::Fetcher;
@@ -9,6 +10,7 @@ use super::handshake::Message;
 use super::inquiry::Inquiry;
 use super::loans::Source;
 use super::process::ProcessId;
+use super::send_slots::Sender;
 use super::settings::GRH_LEN;
 use super::work::Work;
 use crate::protocol::{Counter, Via};
@@ -19,12 +21,14 @@ use crate::verbs::{Outcome, Slot};
 use crate::wire::{HEADER_LEN, Header, Key, Kind, Packet, key_of, peek};
 
 impl Endpoint {
-    /// Takes completions on behalf of a channel; whether there were any. A failure of the device is
-    /// [kept](Self::broken), and requests that it still ends are taken note of.
+    /// Hands to the device what waits, and takes completions on behalf of a channel; whether there were any.
+    /// A failure of the device is [kept](Self::broken), and requests that it still ends are taken note of.
     pub fn pull(&mut self, by: ChannelId, now: Instant) -> bool {
+        let mut failure = self.submit().err();
         let mut batch = std::mem::take(&mut self.batch);
         let polled = self.cq.poll(|completion| batch.push(completion)).map_err(failed);
-        let (any, mut failure) = (matches!(polled, Ok(true)), polled.err());
+        let any = matches!(polled, Ok(true));
+        failure = failure.or(polled.err());
         for completion in batch.drain(..) {
             if let Some(work) = Work::of_id(completion.id) {
                 let outcome = self.complete(by, now, work, completion.outcome);
@@ -67,38 +71,27 @@ impl Endpoint {
                     Outcome::Flushed => {}
                 }
             }
-            Work::DatagramSend(slot) => {
+            Work::Datagram(number) => {
                 // SAFETY: as above.
-                unsafe { self.datagrams.sent(slot) };
-                return self.check_sent(outcome);
-            }
-            Work::RingMulticast(channel, slot) => {
-                self.datagrams.ring_sent();
-                self.channels.tell(channel, Event::RingSent { slot, delivered: None });
-                return self.check_sent(outcome);
-            }
-            Work::Send(process, slot) => {
-                // SAFETY: as above.
-                let sender = unsafe { self.connections.sent(slot) };
-                self.connections.ended(process);
-                if let (Some(sender), Outcome::Done(_)) = (sender, &outcome) {
-                    let (to, token) = (sender.to, sender.token);
-                    self.channels.tell(sender.channel, Event::Delivered { to, token });
+                while let Some((datagram, _)) = unsafe { self.datagrams.sent(number) } {
+                    if let Datagram::Ring(channel, slot) = datagram {
+                        self.channels.tell(channel, Event::RingSent { slot, delivered: None });
+                    }
                 }
-                self.check_connection(process, outcome);
+                return self.check_sent(outcome);
             }
-            Work::RingSend(channel, process, slot) => {
-                self.connections.ended(process);
-                let delivered = self.connections.ring_sent(process).map_err(failed)?;
-                let delivered = delivered.filter(|_| matches!(outcome, Outcome::Done(_)));
-                self.channels.tell(channel, Event::RingSent { slot, delivered });
-                self.check_connection(process, outcome);
-            }
-            Work::Report(channel, process, counter) => {
-                self.connections.ended(process);
-                self.connections.reported(process).map_err(failed)?;
-                let is_told = matches!(outcome, Outcome::Done(_));
-                self.tell_reported(channel, process, counter, is_told);
+            Work::Request(process, number) => {
+                while let Some((request, is_it)) = self.connections.ended(process, number) {
+                    let is_done = match outcome {
+                        Outcome::Done(_) => true,
+                        // What was before it has not failed.
+                        Outcome::Failed(_) => !is_it,
+                        Outcome::Flushed => false,
+                    };
+                    // SAFETY: as above; a later request of a queue completes after all before it.
+                    unsafe { self.ended(by, process, request, is_done) }?;
+                }
+                self.connections.start(process).map_err(failed)?;
                 self.check_connection(process, outcome);
             }
             Work::Probe(process) => {
@@ -110,13 +103,41 @@ impl Endpoint {
                 }
                 self.check_connection(process, outcome);
             }
-            Work::Fetch(process, buffer) => {
-                // SAFETY: as above.
+        }
+        Ok(())
+    }
+
+    /// A request over a connection has ended, well or not.
+    ///
+    /// # Safety
+    /// A completion of the request was polled, or of a later one on its queue, and this is the first time that
+    /// it is told.
+    unsafe fn ended(
+        &mut self,
+        by: ChannelId,
+        process: ProcessId,
+        request: Request,
+        is_done: bool,
+    ) -> Result<(), TransportError> {
+        match request {
+            Request::Message(slot) => {
+                // SAFETY: promised by the caller.
+                let sender = unsafe { self.connections.sent(slot) };
+                if let Some(Sender { channel, to, token }) = sender.filter(|_| is_done) {
+                    self.channels.tell(channel, Event::Delivered { to, token });
+                }
+            }
+            Request::Ring(channel, slot) => {
+                let delivered = self.connections.ring_sent(process).filter(|_| is_done);
+                self.channels.tell(channel, Event::RingSent { slot, delivered });
+            }
+            Request::Report(channel, counter) => {
+                self.tell_reported(channel, process, counter, is_done);
+            }
+            Request::Fetch(buffer) => {
+                // SAFETY: promised by the caller.
                 let (slot, fetcher) = unsafe { self.fetches.end(buffer) };
-                self.connections.ended(process);
-                let fetcher = fetcher.filter(|_| matches!(outcome, Outcome::Done(_)));
-                self.fetched(by, slot, fetcher)?;
-                self.check_connection(process, outcome);
+                self.fetched(by, slot, fetcher.filter(|_| is_done))?;
             }
         }
         Ok(())
@@ -136,7 +157,7 @@ impl Endpoint {
         }
     }
 
-    /// A request over a connection has ended, well or not.
+    /// A connection is of no more use if a request over it has failed.
     fn check_connection(&mut self, process: ProcessId, outcome: Outcome) {
         match outcome {
             Outcome::Failed(reason) => self.broke(process, &reason),

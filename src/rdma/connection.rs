@@ -8,6 +8,7 @@
 use super::channel::ChannelId;
 use super::datagrams::Tail;
 use super::handshake::{Ends, Handshake};
+use super::outstanding::Outstanding;
 use super::process::ProcessId;
 use super::work::Work;
 use crate::protocol::{Counter, Token};
@@ -34,6 +35,19 @@ pub(super) enum Pending {
     Fetch(Slot, usize, Remote),
 }
 
+/// A request on its way.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Request {
+    /// A send of a message from a slot.
+    Message(u32),
+    /// A send of the packet in a slot of a channel's ring.
+    Ring(ChannelId, u32),
+    /// A write of a channel's number.
+    Report(ChannelId, Counter),
+    /// A read into a buffer.
+    Fetch(u32),
+}
+
 /// Requests of some kind under way, and at most.
 #[derive(Debug)]
 struct Share {
@@ -58,8 +72,8 @@ pub(super) struct Connection {
     pub handshake: Handshake,
     /// What waits for the handshake, or behind what has no room.
     pub queue: VecDeque<Pending>,
-    /// Requests that are posted and have not ended, but for probes.
-    pub under_way: usize,
+    /// Requests over the messages' QP.
+    outstanding: Outstanding<Request>,
     ring_sends: Share,
     reports: Share,
     /// To whom in a channel, and what the sender wants to be told, in the order in which sends from rings
@@ -76,12 +90,12 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    /// With so many sends from rings and reports under way at most.
+    /// With so many requests of all kinds, sends from rings and reports under way at most.
     pub fn new(
         (messages, probes): (QueuePair, QueuePair),
         own: Ends,
         handshake: Handshake,
-        (most_ring_sends, most_reports): (usize, usize),
+        (most, most_ring_sends, most_reports): (u32, usize, usize),
     ) -> Self {
         Connection {
             messages,
@@ -89,7 +103,7 @@ impl Connection {
             own,
             handshake,
             queue: VecDeque::new(),
-            under_way: 0,
+            outstanding: Outstanding::new(most),
             ring_sends: Share { under_way: 0, most: most_ring_sends },
             reports: Share { under_way: 0, most: most_reports },
             ring_tokens: VecDeque::new(),
@@ -106,26 +120,29 @@ impl Connection {
         self.handshake.is_connected() && !self.owes_confirm
     }
 
-    /// A send from a ring has ended.
-    pub fn ring_sent(&mut self, process: ProcessId) -> Result<Option<(Rank, Token)>> {
-        self.ring_sends.under_way -= 1;
-        let token = self.ring_tokens.pop_front();
-        self.start(process)?;
-        Ok(token)
+    /// Whether nothing is under way, nor waits.
+    pub fn is_idle(&self) -> bool {
+        self.outstanding.len() == 0 && self.queue.is_empty()
     }
 
-    /// A report has ended.
-    pub fn reported(&mut self, process: ProcessId) -> Result<()> {
-        self.reports.under_way -= 1;
-        self.start(process)
+    /// The first request that has ended, up to the one of a number, and whether it is that one. What has
+    /// waited for it is to be [started](Self::start).
+    pub fn ended(&mut self, number: u32) -> Option<(Request, bool)> {
+        let ended = self.outstanding.pop_until(number)?;
+        match ended.0 {
+            Request::Ring(..) => self.ring_sends.under_way -= 1,
+            Request::Report(..) => self.reports.under_way -= 1,
+            Request::Message(_) | Request::Fetch(_) => {}
+        }
+        Some(ended)
     }
 
-    /// Posts what has waited, once the handshake is done, as far as there is room.
+    /// Queues what has waited, once the handshake is done, as far as there is room.
     pub fn start(&mut self, process: ProcessId) -> Result<()> {
         if !self.handshake.is_connected() || self.is_broken {
             return Ok(());
         }
-        let messages = &mut self.messages;
+        let Connection { messages, outstanding, .. } = self;
         while let Some(pending) = self.queue.pop_front() {
             let has_room = match &pending {
                 Pending::Ring(..) => self.ring_sends.take(),
@@ -136,14 +153,16 @@ impl Connection {
                 self.queue.push_front(pending);
                 break;
             }
-            self.under_way += 1;
+            let mut begin = |request| Work::Request(process, outstanding.push(request)).id();
             match pending {
                 Pending::Last(slot, len) => {
-                    let id = Work::Send(process, slot.index()).id();
+                    let id = begin(Request::Message(slot.index()));
                     messages.send_fenced(slot, len, id)?;
+                    // Nobody may poll for long.
+                    messages.submit()?;
                 }
                 Pending::Message(slot, len, tail) => {
-                    let id = Work::Send(process, slot.index()).id();
+                    let id = begin(Request::Message(slot.index()));
                     match tail {
                         Some(tail) => {
                             messages.send_with((slot, len), (&tail.lease, tail.range), id)?
@@ -152,14 +171,13 @@ impl Connection {
                     }
                 }
                 Pending::Ring(channel, slot, span) => {
-                    messages.send_from(&span, Work::RingSend(channel, process, slot).id())?;
+                    messages.send_from(&span, begin(Request::Ring(channel, slot)))?;
                 }
                 Pending::Report(channel, counter, span, to) => {
-                    let id = Work::Report(channel, process, counter).id();
-                    messages.write_from(&span, to, id)?;
+                    messages.write_from(&span, to, begin(Request::Report(channel, counter)))?;
                 }
                 Pending::Fetch(slot, len, from) => {
-                    let id = Work::Fetch(process, slot.index()).id();
+                    let id = begin(Request::Fetch(slot.index()));
                     messages.read(slot, len, from, id)?;
                 }
             }
@@ -167,6 +185,7 @@ impl Connection {
         if std::mem::take(&mut self.to_probe) {
             self.is_probing = true;
             self.probes.write_nothing(Work::Probe(process).id())?;
+            self.probes.submit()?;
         }
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! RC connections, made when a process is first sent to.
 
 use super::channel::ChannelId;
-use super::connection::{Askers, Connection, Pending};
+use super::connection::{Askers, Connection, Pending, Request};
 use super::handshake::{Ends, Handshake, Message, Reaction, Step};
 use super::loans::Source;
 use super::process::{ProcessId, Station};
@@ -60,6 +60,8 @@ pub(super) struct Connections {
     ring_sends: usize,
     requests: u32,
     patience: Patience,
+    /// Processes with requests that wait to be handed to the device.
+    waiting: Vec<ProcessId>,
 }
 
 impl Connections {
@@ -77,6 +79,7 @@ impl Connections {
             let id = Work::Receive(slot.index()).id();
             srq.post(slot, id)?;
         }
+        srq.submit()?;
         Ok(Connections {
             processes: Vec::new(),
             by_life: HashMap::new(),
@@ -89,6 +92,7 @@ impl Connections {
             ring_sends: settings.ring_sends(size) as usize,
             requests: settings.connection_requests(size),
             patience: Patience::at_least(settings.ack_timeout),
+            waiting: Vec::new(),
         })
     }
 
@@ -173,7 +177,7 @@ impl Connections {
         let (messages, messages_end) = make(self.requests)?;
         let (probes, probes_end) = make(1)?;
         let own = Ends { messages: messages_end, probes: probes_end };
-        let most = (self.ring_sends, AT_ONCE);
+        let most = (self.requests, self.ring_sends, AT_ONCE);
         let connection = Connection::new((messages, probes), own, Handshake::new(now), most);
         self.processes[process.0 as usize].connection = Some(connection);
         self.count += 1;
@@ -239,20 +243,36 @@ impl Connections {
             connection.messages.connect(path, mtu, messages.psn, other.messages, most, reads)?;
             connection.probes.connect(path, mtu, probes.psn, other.probes, patience, reads)?;
         }
-        connection.start(process)?;
+        let ends = connection.own;
+        self.start(process)?;
         let from = fabric.own.life;
-        Ok(answer.map(|step| Message { from, step, ends: connection.own }))
+        Ok(answer.map(|step| Message { from, step, ends }))
     }
 
     /// A message came over the connection with `process`.
     pub fn heard(&mut self, process: ProcessId) -> Result<()> {
-        match self.get_mut(process) {
-            Some(connection) => {
-                connection.handshake.heard();
-                connection.start(process)
-            }
-            None => Ok(()),
+        if let Some(connection) = self.get_mut(process) {
+            connection.handshake.heard();
         }
+        self.start(process)
+    }
+
+    /// Begins what waits for a connection, as far as there is room.
+    pub fn start(&mut self, process: ProcessId) -> Result<()> {
+        let Some(connection) = self.get_mut(process) else { return Ok(()) };
+        connection.start(process)?;
+        if connection.messages.has_waiting() && !self.waiting.contains(&process) {
+            self.waiting.push(process);
+        }
+        Ok(())
+    }
+
+    /// Hands to the device what waits to be sent, and the receives that wait to be posted.
+    pub fn submit(&mut self) -> Result<()> {
+        while let Some(process) = self.waiting.pop() {
+            self.get_mut(process).map_or(Ok(()), |connection| connection.messages.submit())?;
+        }
+        self.srq.submit()
     }
 
     /// Sends to a process whose connection was opened; false where there is no slot. Nobody is told of the
@@ -272,7 +292,7 @@ impl Connections {
         let message = self.sends.fill(process, header, payload, sender);
         let Some(message) = message else { return Ok(false) };
         connection.queue.push_back(message);
-        connection.start(process)?;
+        self.start(process)?;
         Ok(true)
     }
 
@@ -282,13 +302,13 @@ impl Connections {
     }
 
     /// Does something over the connection with a process, which was opened and is not broken.
-    pub fn submit(&mut self, process: ProcessId, pending: Pending) -> Result<()> {
+    pub fn add(&mut self, process: ProcessId, pending: Pending) -> Result<()> {
         let Some(connection) = self.get_mut(process) else { return Ok(()) };
         connection.queue.push_back(pending);
-        connection.start(process)
+        self.start(process)
     }
 
-    /// Sends from a channel's ring, as [`submit`](Self::submit).
+    /// Sends from a channel's ring, as [`add`](Self::add).
     pub fn send_from_ring(
         &mut self,
         process: ProcessId,
@@ -299,18 +319,17 @@ impl Connections {
         if let Some(connection) = self.get_mut(process) {
             connection.ring_tokens.push_back((to, token));
         }
-        self.submit(process, Pending::Ring(channel, slot, span))
+        self.add(process, Pending::Ring(channel, slot, span))
     }
 
-    /// The first send from a ring to a process has ended; to whom it was, and what its sender wanted to be
-    /// told.
-    pub fn ring_sent(&mut self, process: ProcessId) -> Result<Option<(Rank, Token)>> {
-        self.get_mut(process).map_or(Ok(None), |connection| connection.ring_sent(process))
+    /// The first request to a process that has ended, up to the one of a number, and whether it is that one.
+    pub fn ended(&mut self, process: ProcessId, number: u32) -> Option<(Request, bool)> {
+        self.get_mut(process)?.ended(number)
     }
 
-    /// A report to a process has ended.
-    pub fn reported(&mut self, process: ProcessId) -> Result<()> {
-        self.get_mut(process).map_or(Ok(()), |connection| connection.reported(process))
+    /// A send from a ring to a process has ended; to whom it was, and what its sender wanted to be told.
+    pub fn ring_sent(&mut self, process: ProcessId) -> Option<(Rank, Token)> {
+        self.get_mut(process)?.ring_tokens.pop_front()
     }
 
     /// Asks the adapter of a process whose connection was opened, for a channel or nobody.
@@ -325,19 +344,12 @@ impl Connections {
             connection.askers.push(asker);
         }
         connection.to_probe = !connection.is_probing;
-        connection.start(process)
-    }
-
-    /// A request over the connection with a process has ended, but for probes.
-    pub fn ended(&mut self, process: ProcessId) {
-        if let Some(connection) = self.get_mut(process) {
-            connection.under_way -= 1;
-        }
+        self.start(process)
     }
 
     /// Whether nothing is under way to a process, nor waits for its connection.
     pub fn is_idle(&self, process: ProcessId) -> bool {
-        self.get(process).is_none_or(|one| one.under_way == 0 && one.queue.is_empty())
+        self.get(process).is_none_or(Connection::is_idle)
     }
 
     /// Slots that a channel sends from.

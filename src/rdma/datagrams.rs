@@ -3,6 +3,7 @@
 use super::channel::ChannelId;
 use super::group::Group;
 use super::leaving::Leaving;
+use super::outstanding::Outstanding;
 use super::prediction::{Prediction, Stream};
 use super::process::ProcessId;
 use super::settings::{GRH_LEN, RESERVED_SLOTS, Settings};
@@ -34,8 +35,9 @@ pub(super) struct Datagrams {
     ring_room: usize,
     /// The places that posted receives are for, by slot.
     receives_into: Vec<Option<Place>>,
-    /// Memory of messages that posted sends use, by slot.
+    /// Memory of messages that sends use, by slot.
     sends_from: Vec<Option<Arc<Lease>>>,
+    outstanding: Outstanding<Datagram>,
     leaving: Leaving<Arc<Group>>,
     pub prediction: Prediction,
     /// Receives to be posted when the flush under way has ended.
@@ -43,6 +45,15 @@ pub(super) struct Datagrams {
     port: u8,
     send_depth: usize,
     ring_depth: usize,
+}
+
+/// A datagram on its way out.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Datagram {
+    /// From a slot.
+    Slot(u32),
+    /// From a slot of a channel's ring.
+    Ring(ChannelId, u32),
 }
 
 /// A part of a message's memory in a request.
@@ -88,6 +99,7 @@ impl Datagrams {
             ring_room: settings.ring_depth as usize,
             receives_into: (0..settings.receive_depth).map(|_| None).collect(),
             sends_from: vec![None; settings.send_depth as usize],
+            outstanding: Outstanding::new(settings.datagram_requests()),
             leaving: Leaving::default(),
             prediction: Prediction::new(settings.receive_depth),
             idle: None,
@@ -96,6 +108,7 @@ impl Datagrams {
             ring_depth: settings.ring_depth as usize,
         };
         to_post.into_iter().try_for_each(|slot| datagrams.post(slot, None))?;
+        datagrams.submit()?;
         Ok(datagrams)
     }
 
@@ -158,17 +171,15 @@ impl Datagrams {
         slot: u32,
         span: &Span,
     ) -> Result<()> {
-        let id = Work::RingMulticast(channel, slot).id();
-        self.qp.send_datagram_from(span, id, &group.handle, (MULTICAST_QPN, self.qkey))?;
-        self.leaving.post();
+        let id = self.begin(Datagram::Ring(channel, slot));
         self.ring_room -= 1;
-        Ok(())
+        self.qp.send_datagram_from(span, id, &group.handle, (MULTICAST_QPN, self.qkey))
     }
 
-    /// A send from a ring has ended.
-    pub fn ring_sent(&mut self) {
-        self.leaving.end();
-        self.ring_room += 1;
+    /// A send begins; the id of its request.
+    fn begin(&mut self, datagram: Datagram) -> u64 {
+        self.leaving.post();
+        Work::Datagram(self.outstanding.push(datagram)).id()
     }
 
     /// Sends to a group, with a payload out of a message's memory; false where there is no slot.
@@ -181,10 +192,9 @@ impl Datagrams {
         let Some(slot) = self.free.pop() else { return Ok(false) };
         let index = slot.index();
         let head = fill(&mut self.sends, slot, header, &[]);
-        let (id, to) = (Work::DatagramSend(index).id(), (MULTICAST_QPN, self.qkey));
+        let (id, to) = (self.begin(Datagram::Slot(index)), (MULTICAST_QPN, self.qkey));
         let Tail { lease, range } = tail;
         self.qp.send_datagram_with(head, (&lease, range), id, &group.handle, to)?;
-        self.leaving.post();
         self.sends_from[index as usize] = Some(lease);
         Ok(true)
     }
@@ -198,9 +208,8 @@ impl Datagrams {
     ) -> Result<bool> {
         let Some(slot) = self.free.pop() else { return Ok(false) };
         let (slot, len) = fill(&mut self.sends, slot, header, payload);
-        let id = Work::DatagramSend(slot.index()).id();
+        let id = self.begin(Datagram::Slot(slot.index()));
         self.qp.send_datagram(slot, len, id, &group.handle, (MULTICAST_QPN, self.qkey))?;
-        self.leaving.post();
         Ok(true)
     }
 
@@ -216,15 +225,13 @@ impl Datagrams {
             // It would be flushed.
             return Ok(true);
         }
-        let handle = match self.handles.entry(process) {
-            Entry::Occupied(entry) => entry.into_mut(),
-            Entry::Vacant(entry) => entry.insert(AddressHandle::new(domain, &path)?),
-        };
+        if let Entry::Vacant(entry) = self.handles.entry(process) {
+            entry.insert(AddressHandle::new(domain, &path)?);
+        }
         let Some(slot) = self.free.pop() else { return Ok(false) };
         let (slot, len) = fill(&mut self.sends, slot, header, payload);
-        let id = Work::DatagramSend(slot.index()).id();
-        self.qp.send_datagram(slot, len, id, handle, (qpn, self.qkey))?;
-        self.leaving.post();
+        let id = self.begin(Datagram::Slot(slot.index()));
+        self.qp.send_datagram(slot, len, id, &self.handles[&process], (qpn, self.qkey))?;
         Ok(true)
     }
 
@@ -233,19 +240,31 @@ impl Datagrams {
         self.leaving.add(group);
     }
 
-    /// A send has ended.
+    /// Hands to the device what waits to be sent, and the receives that wait to be posted.
+    pub fn submit(&mut self) -> Result<()> {
+        self.qp.submit()?;
+        self.qp.submit_receives()
+    }
+
+    /// The first send that has ended, up to the one of a number, and whether it is that one; its slot is free.
     ///
     /// # Safety
-    /// A completion of the slot's send was polled, and this is the first time that it is told.
-    pub unsafe fn sent(&mut self, slot: u32) {
+    /// A completion of that number was polled.
+    pub unsafe fn sent(&mut self, number: u32) -> Option<(Datagram, bool)> {
+        let ended = self.outstanding.pop_until(number)?;
         self.leaving.end();
-        if let Some(lease) = self.sends_from[slot as usize].take() {
-            // SAFETY: promised by the caller.
-            unsafe { lease.completed() };
+        match ended.0 {
+            Datagram::Ring(..) => self.ring_room += 1,
+            Datagram::Slot(slot) => {
+                if let Some(lease) = self.sends_from[slot as usize].take() {
+                    // SAFETY: promised by the caller; a request is outstanding only once.
+                    unsafe { lease.completed() };
+                }
+                // SAFETY: as above.
+                self.free.push(unsafe { self.sends.reclaim(slot) });
+            }
         }
-        // SAFETY: promised by the caller.
-        let slot = unsafe { self.sends.reclaim(slot) };
-        self.free.push(slot);
+        Some(ended)
     }
 
     /// A receive has ended; its slot, and the place that it was for. The place's lease is still to be told
@@ -295,6 +314,7 @@ impl Datagrams {
     /// Ends all requests, so that their memory can be had back. Once their completions were taken and
     /// it [is flushed](Self::is_flushed), the QP can be [restarted](Self::restart).
     pub fn flush(&mut self) -> Result<()> {
+        self.submit()?;
         self.idle.get_or_insert_default();
         self.qp.give_up()
     }
@@ -315,7 +335,8 @@ impl Datagrams {
         self.qp.reset()?;
         self.qp.ready_datagrams(self.port, self.qkey)?;
         let idle = self.idle.take().unwrap_or_default();
-        idle.into_iter().try_for_each(|slot| self.post(slot, None))
+        idle.into_iter().try_for_each(|slot| self.post(slot, None))?;
+        self.submit()
     }
 }
 

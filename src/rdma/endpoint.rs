@@ -210,6 +210,11 @@ impl Endpoint {
         }
     }
 
+    /// Hands to the device what waits to be sent, and the receives that wait to be posted.
+    pub fn submit(&mut self) -> Result<(), TransportError> {
+        self.datagrams.submit().and_then(|()| self.connections.submit()).map_err(failed)
+    }
+
     /// The header of a packet of a handshake with a process.
     pub fn handshake_header(&self, process: ProcessId, payload: &[u8]) -> [u8; HEADER_LEN] {
         let key = Key(self.connections.station(process).life);
@@ -313,7 +318,7 @@ impl Endpoint {
         inquirers.into_iter().for_each(|process| self.inquire(process, key, true));
         awaited.into_iter().for_each(|process| self.inquire(process, key, false));
         // Nobody may poll for long.
-        if let Err(error) = self.send_inquiries() {
+        if let Err(error) = self.send_inquiries().and_then(|()| self.submit()) {
             log::warn!("while closing a communicator: {error}");
         }
         for process in others {

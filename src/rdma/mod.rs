@@ -59,6 +59,7 @@ mod loans;
 mod memory;
 mod one_sided;
 mod opening;
+mod outstanding;
 mod places;
 mod prediction;
 mod process;

@@ -9,22 +9,30 @@ use super::transport::RdmaTransport;
 use crate::protocol::{Counter, Token};
 use crate::rank::Rank;
 use crate::transport::{Arrival, TransportError};
+use crate::verbs::MOST_INLINE;
 
 impl RdmaTransport {
     /// Sends the packet in a slot of the ring to the group.
     pub(super) fn multicast_slot(&mut self, slot: u32) -> Result<(), TransportError> {
         let mut endpoint = self.endpoint.hold();
         let Some(group) = &self.group else { return Err(no_room("a multicast from the ring")) };
-        if !endpoint.datagrams.has_ring_room() {
+        let (datagrams, ring) = (&mut endpoint.datagrams, &mut self.memory.ring);
+        let mut short = [0; MOST_INLINE];
+        let is_sent = match ring.copy_short(slot, &mut short) {
+            Some((header, payload)) => datagrams.multicast(group, header, payload),
+            None if datagrams.has_ring_room() => {
+                let span = ring.begin(slot);
+                let sent = datagrams.multicast_from(group, self.channel, slot, &span);
+                endpoint.channels.begin(self.channel);
+                sent.map(|()| true)
+            }
+            None => Ok(false),
+        };
+        match is_sent.map_err(failed)? {
             // Another thread may have taken the room; then it is as if the datagram were lost.
-            return match endpoint.is_shared {
-                true => Ok(()),
-                false => Err(no_room("a multicast from the ring")),
-            };
+            false if !endpoint.is_shared => Err(no_room("a multicast from the ring")),
+            _ => Ok(()),
         }
-        endpoint.channels.begin(self.channel);
-        let span = self.memory.ring.begin(slot);
-        endpoint.datagrams.multicast_from(group, self.channel, slot, &span).map_err(failed)
     }
 
     /// Sends the packet in a slot of the ring to a rank.
@@ -61,7 +69,7 @@ impl RdmaTransport {
         let pending = Pending::Report(self.channel, counter, span, cell);
         let mut endpoint = self.endpoint.hold();
         endpoint.channels.begin(self.channel);
-        endpoint.connections.submit(peer.process, pending).map_err(failed)
+        endpoint.connections.add(peer.process, pending).map_err(failed)
     }
 
     /// Reads a slot of the ring of a rank.
@@ -90,7 +98,7 @@ impl RdmaTransport {
             return Ok(());
         };
         let pending = Pending::Fetch(buffer, len, remote);
-        endpoint.connections.submit(peer.process, pending).map_err(failed)
+        endpoint.connections.add(peer.process, pending).map_err(failed)
     }
 
     /// Begins to connect with a rank where there is no connection; false where it is broken, or the rank

@@ -4,7 +4,7 @@
 //! when there are none. Another rank may read a slot just when it is replaced, and then finds a
 //! mixture that its CRC gives away.
 
-use crate::verbs::{Access, ProtectionDomain, Remote, Result, Shared, Span};
+use crate::verbs::{Access, MOST_INLINE, ProtectionDomain, Remote, Result, Shared, Span};
 use crate::wire::HEADER_LEN;
 
 /// The ring of this rank.
@@ -56,6 +56,22 @@ impl Ring {
         self.memory.write(start, header);
         self.memory.write(start + HEADER_LEN, payload);
         self.slots[slot as usize].len = len;
+    }
+
+    /// The packet of a slot in two parts, if it fits into the buffer: it is sent inline from there.
+    ///
+    /// # Panics
+    /// If nothing was retained there.
+    pub fn copy_short<'a>(
+        &self,
+        slot: u32,
+        buffer: &'a mut [u8; MOST_INLINE],
+    ) -> Option<(&'a [u8; HEADER_LEN], &'a [u8])> {
+        let len = self.slots[slot as usize].len;
+        assert!(len > 0, "nothing was retained in slot {slot}");
+        let packet = buffer.get_mut(..len)?;
+        self.memory.copy(slot as usize * self.stride, packet);
+        packet.split_first_chunk()
     }
 
     /// The packet of a slot, for one send that begins now.

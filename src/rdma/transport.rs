@@ -286,6 +286,10 @@ impl Transport for RdmaTransport {
         endpoint.connections.probe(process, Some(self.channel)).map_err(failed)
     }
 
+    fn submit(&mut self) -> Result<(), TransportError> {
+        self.endpoint.hold().submit()
+    }
+
     fn poll(&mut self, now: Instant) -> Result<Option<Arrival>, TransportError> {
         self.now = now;
         for _ in 0..LOOKS_PER_POLL {

@@ -119,7 +119,8 @@ impl fmt::Display for TransportError {
 
 impl std::error::Error for TransportError {}
 
-/// Carries packets between the ranks of one communicator.
+/// Carries packets between the ranks of one communicator. What is asked for may wait, so that more of it
+/// goes out together, until it is [submitted](Transport::submit) or the next [`poll`](Transport::poll).
 pub trait Transport: Room {
     /// Most bytes of a packet, header included, by multicast and over a connection alike.
     fn packet_len(&self) -> usize;
@@ -245,6 +246,14 @@ pub trait Transport: Room {
     /// # Errors
     /// If the device fails.
     fn probe(&mut self, peer: Rank) -> Result<(), TransportError>;
+
+    /// Lets everything that was asked for go out now. By default it has.
+    ///
+    /// # Errors
+    /// If the device fails.
+    fn submit(&mut self) -> Result<(), TransportError> {
+        Ok(())
+    }
 
     /// The next report, if there is one.
     ///

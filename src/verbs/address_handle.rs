@@ -55,7 +55,7 @@ impl Drop for Inner {
 /// The way to a destination of datagrams.
 #[derive(Debug)]
 pub struct AddressHandle {
-    pub(super) inner: Inner,
+    pub(super) inner: Arc<Inner>,
 }
 
 impl AddressHandle {
@@ -76,6 +76,6 @@ impl AddressHandle {
         // SAFETY: the domain is live and the attributes valid.
         let ptr = unsafe { sys::ibv_create_ah(pd.ptr.as_ptr(), &mut attr) };
         let ptr = NonNull::new(ptr).ok_or_else(|| Error::last("ibv_create_ah", object()))?;
-        Ok(AddressHandle { inner: Inner { ptr, pd } })
+        Ok(AddressHandle { inner: Arc::new(Inner { ptr, pd }) })
     }
 }

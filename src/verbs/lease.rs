@@ -149,11 +149,6 @@ impl Lease {
         self.requests.fetch_add(1, Ordering::AcqRel);
         Ok(sys::ibv_sge { addr, length, lkey: self.mr.lkey })
     }
-
-    /// A request that was to begin could not be posted.
-    pub(super) fn withdraw(&self) {
-        self.requests.fetch_sub(1, Ordering::AcqRel);
-    }
 }
 
 impl Drop for Lease {

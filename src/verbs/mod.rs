@@ -8,6 +8,7 @@
 //! Memory of messages is used under a [`Lease`].
 
 mod address_handle;
+mod batch;
 mod block;
 mod cm;
 mod completion;
@@ -28,6 +29,7 @@ mod shared;
 mod srq;
 
 pub use address_handle::{AddressHandle, PathTo};
+pub use batch::MOST_TOGETHER;
 pub use block::{Anchor, Block};
 pub use cm::{GroupPath, Membership, MulticastGroup, Source};
 pub use completion::{Completion, CompletionQueue, Outcome};
@@ -38,7 +40,7 @@ pub use lease::Lease;
 pub use multicast::Attachment;
 pub use pd::ProtectionDomain;
 pub use pool::{Pool, Slot};
-pub use qp::{End, Patience, QueuePair};
+pub use qp::{End, MOST_INLINE, Patience, QueuePair};
 pub use shared::{Access, Remote, Shared, Span};
 pub use srq::SharedReceiveQueue;
 

@@ -82,7 +82,8 @@ impl Pool {
     /// The slot that a completed work request gives back.
     ///
     /// # Safety
-    /// A slot of this index was posted, and a completion of its request was polled since.
+    /// A slot of this index was posted, and a completion was polled since of its request, or of a send that was
+    /// posted later on the same queue.
     ///
     /// # Panics
     /// If the pool has no such slot.

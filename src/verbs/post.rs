@@ -7,13 +7,14 @@ use super::pool::Slot;
 use super::qp::QueuePair;
 use super::shared::{Remote, Span};
 use std::ops::Range;
+use std::sync::Arc;
 use verbcast_sys as sys;
 
 impl QueuePair {
-    /// Posts a datagram of the first `len` bytes of a slot.
+    /// Queues a datagram of the first `len` bytes of a slot.
     ///
     /// # Errors
-    /// If the send queue is full.
+    /// As [`submit`](Self::submit).
     pub fn send_datagram(
         &mut self,
         slot: Slot,
@@ -22,14 +23,16 @@ impl QueuePair {
         to: &AddressHandle,
         (qpn, qkey): (u32, u32),
     ) -> Result<()> {
-        let mut sge = [self.inner.sends.sge(&slot, len)];
-        self.post(datagram(id, &mut sge, to, (qpn, qkey)))
+        let part = self.inner.sends.sge(&slot, len);
+        let mut request = datagram(id, to, (qpn, qkey));
+        request.send_flags |= self.inline(len);
+        self.queue(request, &[part], Some(to))
     }
 
-    /// Posts a datagram of the first `len` bytes of a slot and a part of leased memory behind them.
+    /// Queues a datagram of the first `len` bytes of a slot and a part of leased memory behind them.
     ///
     /// # Errors
-    /// If the send queue is full, or the lease has ended.
+    /// As [`submit`](Self::submit), or if the lease has ended.
     pub fn send_datagram_with(
         &mut self,
         (slot, len): (Slot, usize),
@@ -38,16 +41,15 @@ impl QueuePair {
         to: &AddressHandle,
         (qpn, qkey): (u32, u32),
     ) -> Result<()> {
-        let mut sge = [self.inner.sends.sge(&slot, len), lease.begin(range)?];
-        let posted = self.post(datagram(id, &mut sge, to, (qpn, qkey)));
-        posted.inspect_err(|_| lease.withdraw())
+        let parts = [self.inner.sends.sge(&slot, len), lease.begin(range)?];
+        self.queue(datagram(id, to, (qpn, qkey)), &parts, Some(to))
     }
 
-    /// Posts a datagram of a part of shared memory. Until it has completed, somebody keeps
+    /// Queues a datagram of a part of shared memory. Until it has completed, somebody keeps
     /// the memory, or the QP fails.
     ///
     /// # Errors
-    /// If the send queue is full, or the memory belongs to another domain.
+    /// As [`submit`](Self::submit), or if the memory belongs to another domain.
     pub fn send_datagram_from(
         &mut self,
         span: &Span,
@@ -55,105 +57,107 @@ impl QueuePair {
         to: &AddressHandle,
         (qpn, qkey): (u32, u32),
     ) -> Result<()> {
-        let mut sge = [self.shared(span)?];
-        self.post(datagram(id, &mut sge, to, (qpn, qkey)))
+        let part = self.shared(span)?;
+        self.queue(datagram(id, to, (qpn, qkey)), &[part], Some(to))
     }
 
-    /// Posts a reliable message of the first `len` bytes of a slot.
+    /// Queues a reliable message of the first `len` bytes of a slot.
     ///
     /// # Errors
-    /// If the send queue is full.
+    /// As [`submit`](Self::submit).
     pub fn send(&mut self, slot: Slot, len: usize, id: u64) -> Result<()> {
-        let mut sge = [self.inner.sends.sge(&slot, len)];
-        self.post(request(id, sys::IBV_WR_SEND, &mut sge))
+        let part = self.inner.sends.sge(&slot, len);
+        let mut request = request(id, sys::IBV_WR_SEND);
+        request.send_flags |= self.inline(len);
+        self.queue(request, &[part], None)
     }
 
-    /// As [`send`](Self::send), once all RDMA reads posted before have ended.
+    /// As [`send`](Self::send), once all RDMA reads queued before have ended.
     ///
     /// # Errors
     /// As [`send`](Self::send).
     pub fn send_fenced(&mut self, slot: Slot, len: usize, id: u64) -> Result<()> {
-        let mut sge = [self.inner.sends.sge(&slot, len)];
-        let mut request = request(id, sys::IBV_WR_SEND, &mut sge);
-        request.send_flags |= sys::IBV_SEND_FENCE;
-        self.post(request)
+        let part = self.inner.sends.sge(&slot, len);
+        let mut request = request(id, sys::IBV_WR_SEND);
+        request.send_flags |= self.inline(len) | sys::IBV_SEND_FENCE;
+        self.queue(request, &[part], None)
     }
 
-    /// Posts a reliable message of the first `len` bytes of a slot and a part of leased memory behind
+    /// Queues a reliable message of the first `len` bytes of a slot and a part of leased memory behind
     /// them.
     ///
     /// # Errors
-    /// If the send queue is full, or the lease has ended.
+    /// As [`submit`](Self::submit), or if the lease has ended.
     pub fn send_with(
         &mut self,
         (slot, len): (Slot, usize),
         (lease, range): (&Lease, Range<usize>),
         id: u64,
     ) -> Result<()> {
-        let mut sge = [self.inner.sends.sge(&slot, len), lease.begin(range)?];
-        let posted = self.post(request(id, sys::IBV_WR_SEND, &mut sge));
-        posted.inspect_err(|_| lease.withdraw())
+        let parts = [self.inner.sends.sge(&slot, len), lease.begin(range)?];
+        self.queue(request(id, sys::IBV_WR_SEND), &parts, None)
     }
 
-    /// Posts a reliable message of a part of shared memory. Until it has completed, somebody keeps
+    /// Queues a reliable message of a part of shared memory. Until it has completed, somebody keeps
     /// the memory, or the QP fails.
     ///
     /// # Errors
-    /// If the send queue is full, or the memory belongs to another domain.
+    /// As [`submit`](Self::submit), or if the memory belongs to another domain.
     pub fn send_from(&mut self, span: &Span, id: u64) -> Result<()> {
-        let mut sge = [self.shared(span)?];
-        self.post(request(id, sys::IBV_WR_SEND, &mut sge))
+        let part = self.shared(span)?;
+        self.queue(request(id, sys::IBV_WR_SEND), &[part], None)
     }
 
-    /// Posts an RDMA write of a part of shared memory. Until it has completed, somebody keeps
+    /// Queues an RDMA write of a part of shared memory. Until it has completed, somebody keeps
     /// the memory, or the QP fails.
     ///
     /// # Errors
-    /// If the send queue is full, or the memory belongs to another domain.
+    /// As [`submit`](Self::submit), or if the memory belongs to another domain.
     pub fn write_from(&mut self, span: &Span, to: Remote, id: u64) -> Result<()> {
-        let mut sge = [self.shared(span)?];
-        let mut request = request(id, sys::IBV_WR_RDMA_WRITE, &mut sge);
+        let part = self.shared(span)?;
+        let mut request = request(id, sys::IBV_WR_RDMA_WRITE);
         request.wr.rdma.remote_addr = to.address;
         request.wr.rdma.rkey = to.key;
-        self.post(request)
+        self.queue(request, &[part], None)
     }
 
-    /// Posts an RDMA read into the first `len` bytes of a slot.
+    /// Queues an RDMA read into the first `len` bytes of a slot.
     ///
     /// # Errors
-    /// If the send queue is full, or the QP is no connection.
+    /// As [`submit`](Self::submit), or if the QP is no connection.
     pub fn read(&mut self, slot: Slot, len: usize, from: Remote, id: u64) -> Result<()> {
         let Some(reads) = &self.inner.reads else { return Err(self.refused()) };
-        let mut sge = [reads.sge(&slot, len)];
-        let mut request = request(id, sys::IBV_WR_RDMA_READ, &mut sge);
+        let part = reads.sge(&slot, len);
+        let mut request = request(id, sys::IBV_WR_RDMA_READ);
         request.wr.rdma.remote_addr = from.address;
         request.wr.rdma.rkey = from.key;
-        self.post(request)
+        self.queue(request, &[part], None)
     }
 
-    /// Posts an RDMA write of nothing, which the other adapter acknowledges by itself.
+    /// Queues an RDMA write of nothing, which the other adapter acknowledges by itself.
     ///
     /// # Errors
-    /// If the send queue is full.
+    /// As [`submit`](Self::submit).
     pub fn write_nothing(&mut self, id: u64) -> Result<()> {
-        self.post(request(id, sys::IBV_WR_RDMA_WRITE, &mut []))
+        self.queue(request(id, sys::IBV_WR_RDMA_WRITE), &[], None)
     }
 
     /// Gives a UD QP a slot to receive into.
     ///
     /// # Errors
-    /// If the receive queue is full, or the QP receives through a shared queue.
+    /// As [`submit_receives`](Self::submit_receives), or if the QP receives through a shared queue.
     pub fn post_receive(&mut self, slot: Slot, id: u64) -> Result<()> {
         let Some(pool) = &self.inner.receives else { return Err(self.receives_nothing()) };
-        let mut sge = [pool.sge(&slot, pool.slot_len())];
-        self.receive(&mut sge, id)
+        let part = pool.sge(&slot, pool.slot_len());
+        self.queue_receive(id, &[part])
     }
 
     /// Gives a UD QP the first `len` bytes of a slot and a part of leased memory behind them to receive
     /// into.
     ///
     /// # Errors
-    /// If the receive queue is full, the QP receives through a shared queue, or the lease has ended.
+    /// As [`submit_receives`](Self::submit_receives), or if the QP receives through a shared queue or the
+    /// lease has ended.
     pub fn post_receive_with(
         &mut self,
         (slot, len): (Slot, usize),
@@ -161,22 +165,31 @@ impl QueuePair {
         id: u64,
     ) -> Result<()> {
         let Some(pool) = &self.inner.receives else { return Err(self.receives_nothing()) };
-        let mut sge = [pool.sge(&slot, len), lease.begin(range)?];
-        self.receive(&mut sge, id).inspect_err(|_| lease.withdraw())
+        let parts = [pool.sge(&slot, len), lease.begin(range)?];
+        self.queue_receive(id, &parts)
     }
 
-    fn receive(&mut self, sge: &mut [sys::ibv_sge], id: u64) -> Result<()> {
-        let mut request = sys::ibv_recv_wr {
-            wr_id: id,
-            next: std::ptr::null_mut(),
-            sg_list: sge.as_mut_ptr(),
-            num_sge: sge.len() as i32,
-        };
+    fn queue_receive(&mut self, id: u64, parts: &[sys::ibv_sge]) -> Result<()> {
+        self.receives.push(id, parts);
+        if self.receives.is_full() { self.submit_receives() } else { Ok(()) }
+    }
+
+    /// Hands the receives that wait to the device.
+    ///
+    /// # Errors
+    /// If the receive queue is full; the QP is of no more use.
+    pub fn submit_receives(&mut self) -> Result<()> {
+        if self.receives.is_empty() {
+            return Ok(());
+        }
         let mut bad = std::ptr::null_mut();
-        // SAFETY: a slot in the request was handed over, and its pool outlives the QP; leased memory
-        // counts the request, and is out of the device's reach when the lease has ended.
-        let answer =
-            unsafe { sys::inline::ibv_post_recv(self.inner.ptr.as_ptr(), &mut request, &mut bad) };
+        // SAFETY: slots in the requests were handed over, and their pool outlives the QP; leased memory
+        // counts its requests, and is out of the device's reach when the lease has ended.
+        let answer = unsafe {
+            let first = self.receives.link();
+            sys::inline::ibv_post_recv(self.inner.ptr.as_ptr(), first, &mut bad)
+        };
+        self.receives.clear();
         check("ibv_post_recv", &self.inner.pd.context.name, answer)
     }
 
@@ -196,37 +209,58 @@ impl QueuePair {
         Error::new("ibv_post_send", self.inner.name(), libc::EINVAL)
     }
 
-    fn post(&mut self, mut request: sys::ibv_send_wr) -> Result<()> {
+    /// The flag for so many bytes of a slot that are sent inline.
+    fn inline(&self, len: usize) -> sys::ibv_send_flags {
+        if len <= self.inner.inline { sys::IBV_SEND_INLINE } else { 0 }
+    }
+
+    fn queue(
+        &mut self,
+        request: sys::ibv_send_wr,
+        parts: &[sys::ibv_sge],
+        to: Option<&AddressHandle>,
+    ) -> Result<()> {
+        self.sends.push(request, parts, to.map(|to| Arc::clone(&to.inner)));
+        if self.sends.is_full() { self.submit() } else { Ok(()) }
+    }
+
+    /// Whether sends wait to be handed over.
+    pub fn has_waiting(&self) -> bool {
+        !self.sends.is_empty()
+    }
+
+    /// Hands the sends that wait to the device.
+    ///
+    /// # Errors
+    /// If the send queue is full; the QP is of no more use.
+    pub fn submit(&mut self) -> Result<()> {
+        if self.sends.is_empty() {
+            return Ok(());
+        }
         let mut bad = std::ptr::null_mut();
-        // SAFETY: a slot in the request was handed over, and its pool outlives the QP; shared memory is
-        // out of the device's reach before it is freed; leased memory counts the request, and is out of
-        // the device's reach when the lease has ended. The request itself is only read during the call.
-        let answer =
-            unsafe { sys::inline::ibv_post_send(self.inner.ptr.as_ptr(), &mut request, &mut bad) };
+        // SAFETY: slots in the requests were handed over, and their pool outlives the QP; shared memory is
+        // out of the device's reach before it is freed; leased memory counts its requests, and is out of
+        // the device's reach when the lease has ended. Address handles are held meanwhile, and the requests
+        // themselves are only read during the call, as are slots that are sent inline.
+        let answer = unsafe {
+            let first = self.sends.link();
+            sys::inline::ibv_post_send(self.inner.ptr.as_ptr(), first, &mut bad)
+        };
+        self.sends.clear();
         check("ibv_post_send", &self.inner.pd.context.name, answer)
     }
 }
 
-/// A signalled send request.
-fn request(id: u64, opcode: u32, sge: &mut [sys::ibv_sge]) -> sys::ibv_send_wr {
+fn request(id: u64, opcode: u32) -> sys::ibv_send_wr {
     // SAFETY: the request is plain data, for which zero is valid.
     let mut request: sys::ibv_send_wr = unsafe { std::mem::zeroed() };
     request.wr_id = id;
     request.opcode = opcode;
-    request.send_flags = sys::IBV_SEND_SIGNALED;
-    request.num_sge = sge.len() as i32;
-    request.sg_list = sge.as_mut_ptr();
     request
 }
 
-/// A signalled datagram.
-fn datagram(
-    id: u64,
-    sge: &mut [sys::ibv_sge],
-    to: &AddressHandle,
-    (qpn, qkey): (u32, u32),
-) -> sys::ibv_send_wr {
-    let mut request = request(id, sys::IBV_WR_SEND, sge);
+fn datagram(id: u64, to: &AddressHandle, (qpn, qkey): (u32, u32)) -> sys::ibv_send_wr {
+    let mut request = request(id, sys::IBV_WR_SEND);
     request.wr.ud.ah = to.inner.ptr.as_ptr();
     request.wr.ud.remote_qpn = qpn;
     request.wr.ud.remote_qkey = qkey;

@@ -1,6 +1,7 @@
 //! Queue pairs: unreliable datagrams (UD) and reliable connections (RC).
 
 use super::address_handle::PathTo;
+use super::batch::{MOST_PARTS, Receives, Sends};
 use super::completion::{self, CompletionQueue};
 use super::error::{Error, Result, check};
 use super::pd::{self, ProtectionDomain};
@@ -18,8 +19,9 @@ const MIN_RNR_TIMER: u8 = 14;
 const RNR_RETRY: u8 = 7;
 /// The most that the field holds. SoftRoCE (`rdma_rxe`) takes it for ever.
 const MOST_RETRIES: u8 = 7;
-/// Parts of a request: a slot, and leased memory.
-const MOST_PARTS: u32 = 2;
+/// Bytes that are sent inline at most, where the device can: taken with the request, so that the device need not
+/// fetch them.
+pub const MOST_INLINE: usize = 192;
 /// The most that ends everywhere.
 const LIMITED_RETRIES: u8 = 6;
 
@@ -31,6 +33,8 @@ pub(super) struct Inner {
     pub receives: Option<Arc<pool::Inner>>,
     /// Memory of RDMA reads.
     pub reads: Option<Arc<pool::Inner>>,
+    /// Bytes that are sent inline at most.
+    pub inline: usize,
     _cq: Arc<completion::Inner>,
     _srq: Option<Arc<srq::Inner>>,
 }
@@ -89,9 +93,16 @@ impl Patience {
 }
 
 /// A queue pair.
+///
+/// Work requests wait in it until they are handed to the device together, by [`submit`](Self::submit) or
+/// when there are [`MOST_TOGETHER`](super::MOST_TOGETHER). Of sends that are handed over together only the last
+/// one completes by itself, or one that fails: requests of one send queue end in their order, so that
+/// a completion tells of all before it.
 #[derive(Debug)]
 pub struct QueuePair {
     pub(super) inner: Arc<Inner>,
+    pub(super) sends: Box<Sends>,
+    pub(super) receives: Box<Receives>,
 }
 
 impl QueuePair {
@@ -111,7 +122,7 @@ impl QueuePair {
         init.qp_type = sys::IBV_QPT_UD;
         init.cap.max_send_wr = send_depth;
         init.cap.max_recv_wr = receive_depth;
-        init.cap.max_recv_sge = MOST_PARTS;
+        init.cap.max_recv_sge = MOST_PARTS as u32;
         Self::new(domain, cq, (sends, Some(receives), None), None, init)
     }
 
@@ -145,21 +156,26 @@ impl QueuePair {
         let pd = Arc::clone(&domain.inner);
         init.send_cq = cq.inner.ptr.as_ptr();
         init.recv_cq = cq.inner.ptr.as_ptr();
-        init.cap.max_send_sge = MOST_PARTS;
-        // SAFETY: the domain and all queues named in `init` are live.
-        let ptr = unsafe { sys::ibv_create_qp(pd.ptr.as_ptr(), &mut init) };
-        let ptr =
-            NonNull::new(ptr).ok_or_else(|| Error::last("ibv_create_qp", &*pd.context.name))?;
+        init.cap.max_send_sge = MOST_PARTS as u32;
+        let mut create = |inline| {
+            init.cap.max_inline_data = inline;
+            // SAFETY: the domain and all queues named in `init` are live.
+            NonNull::new(unsafe { sys::ibv_create_qp(pd.ptr.as_ptr(), &mut init) })
+        };
+        // A device that cannot send so much inline may refuse.
+        let ptr = create(MOST_INLINE as u32).or_else(|| create(0));
+        let ptr = ptr.ok_or_else(|| Error::last("ibv_create_qp", &*pd.context.name))?;
         let inner = Arc::new(Inner {
             ptr,
             pd,
             sends: Arc::clone(&sends.inner),
             receives: receives.map(|pool| Arc::clone(&pool.inner)),
             reads: reads.map(|pool| Arc::clone(&pool.inner)),
+            inline: MOST_INLINE.min(init.cap.max_inline_data as usize),
             _cq: Arc::clone(&cq.inner),
             _srq: srq.map(|srq| Arc::clone(&srq.inner)),
         });
-        Ok(QueuePair { inner })
+        Ok(QueuePair { inner, sends: Sends::new(), receives: Receives::new() })
     }
 
     /// The QP number.

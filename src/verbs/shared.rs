@@ -97,6 +97,17 @@ impl Shared {
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len()) };
     }
 
+    /// Copies bytes out of it, as they are now.
+    ///
+    /// # Panics
+    /// If that is beyond the end.
+    pub fn copy(&self, offset: usize, to: &mut [u8]) {
+        let from = self.memory.at(offset, to.len());
+        // SAFETY: the range was checked, and while `&self` is borrowed nobody but a device writes it; what a
+        // device writes meanwhile comes as a mixture, in bytes of which any are valid.
+        unsafe { std::ptr::copy_nonoverlapping(from, to.as_mut_ptr(), to.len()) };
+    }
+
     /// The eight bytes at `offset`, as they are now.
     ///
     /// # Panics

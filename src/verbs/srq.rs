@@ -1,5 +1,6 @@
 //! Receive queues that several queue pairs share.
 
+use super::batch::Receives;
 use super::error::{Error, Result, check};
 use super::pd::{self, ProtectionDomain};
 use super::pool::{self, Pool, Slot};
@@ -31,6 +32,7 @@ impl Drop for Inner {
 #[derive(Debug)]
 pub struct SharedReceiveQueue {
     pub(super) inner: Arc<Inner>,
+    waiting: Box<Receives>,
 }
 
 impl SharedReceiveQueue {
@@ -50,26 +52,36 @@ impl SharedReceiveQueue {
             Error::last("ibv_create_srq", format!("{} ({depth} entries)", pd.context.name))
         })?;
         let pool = Arc::clone(&pool.inner);
-        Ok(SharedReceiveQueue { inner: Arc::new(Inner { ptr, pool, pd }) })
+        let inner = Arc::new(Inner { ptr, pool, pd });
+        Ok(SharedReceiveQueue { inner, waiting: Receives::new() })
     }
 
-    /// Gives a slot to receive into.
+    /// Gives a slot to receive into, which the device gets by [`submit`](Self::submit), at the latest
+    /// with [`MOST_TOGETHER`](super::MOST_TOGETHER).
     ///
     /// # Errors
-    /// If the queue is full.
+    /// As [`submit`](Self::submit).
     pub fn post(&mut self, slot: Slot, id: u64) -> Result<()> {
-        let mut sge = self.inner.pool.sge(&slot, self.inner.pool.slot_len());
-        let mut request = sys::ibv_recv_wr {
-            wr_id: id,
-            next: std::ptr::null_mut(),
-            sg_list: &mut sge,
-            num_sge: 1,
-        };
+        let part = self.inner.pool.sge(&slot, self.inner.pool.slot_len());
+        self.waiting.push(id, &[part]);
+        if self.waiting.is_full() { self.submit() } else { Ok(()) }
+    }
+
+    /// Hands the receives that wait to the device.
+    ///
+    /// # Errors
+    /// If the queue is full; it is of no more use.
+    pub fn submit(&mut self) -> Result<()> {
+        if self.waiting.is_empty() {
+            return Ok(());
+        }
         let mut bad = std::ptr::null_mut();
-        // SAFETY: the slot was handed over, and its pool outlives the queue.
+        // SAFETY: the slots were handed over, and their pool outlives the queue.
         let answer = unsafe {
-            sys::inline::ibv_post_srq_recv(self.inner.ptr.as_ptr(), &mut request, &mut bad)
+            let first = self.waiting.link();
+            sys::inline::ibv_post_srq_recv(self.inner.ptr.as_ptr(), first, &mut bad)
         };
+        self.waiting.clear();
         check("ibv_post_srq_recv", &self.inner.pd.context.name, answer)
     }
 }

@@ -43,6 +43,7 @@ pub fn flood(group: &str, count: usize) -> usize {
         }
         let (len, id) = ((noise % 4096) as usize, u64::from(slot.index()));
         qp.send_datagram(slot, len, id, &handle, (0xff_ffff, path.qkey)).unwrap();
+        qp.submit().unwrap();
         sent += 1;
     }
     sent

@@ -188,6 +188,10 @@ impl<T: Transport> Transport for Faulty<T> {
         self.inner.fetch(from, slot, token)
     }
 
+    fn submit(&mut self) -> Result<(), TransportError> {
+        self.inner.submit()
+    }
+
     fn notice_room(&self) -> usize {
         self.inner.notice_room()
     }
