@@ -137,7 +137,8 @@ impl Control {
         let header = Header { kind, source, key, op, fragment, message_len: 0, report: value };
         let sent =
             self.transport.reliable(to, &header.emit(&[], true), &[], Token { kind, op, fragment });
-        sent.map_err(|error| blame(self.me, error))
+        // Nobody may poll for long.
+        sent.and_then(|()| self.transport.submit()).map_err(|error| blame(self.me, error))
     }
 
     /// Waits for a word, having `meanwhile` called in between.

@@ -90,6 +90,7 @@ impl Raw {
             self.transport.multicast(&header.emit(payload, self.payload_crc), payload)?;
             self.counters.multicast_sent += 1;
         }
+        self.transport.submit()?;
         // Multicast comes back to its sender.
         while self.drop_one()? {}
         Ok(())
