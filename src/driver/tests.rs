@@ -21,6 +21,8 @@ struct Notes {
     fetched: Vec<(Rank, Token)>,
     told: Vec<Rank>,
     recycled: usize,
+    /// What was asked for and may still wait.
+    waiting: usize,
     /// Connections take until a test ends them.
     is_slow: bool,
     connecting: Vec<Rank>,
@@ -63,11 +65,18 @@ impl Transport for Notes {
     }
 
     fn multicast(&mut self, _: &[u8; HEADER_LEN], _: &[u8]) -> Done {
+        self.waiting += 1;
         Ok(())
     }
 
     fn reliable(&mut self, to: Rank, _: &[u8; HEADER_LEN], _: &[u8], _: Token) -> Done {
         self.told.push(to);
+        self.waiting += 1;
+        Ok(())
+    }
+
+    fn submit(&mut self) -> Done {
+        self.waiting = 0;
         Ok(())
     }
 
@@ -80,6 +89,7 @@ impl Transport for Notes {
     }
 
     fn multicast_retained(&mut self, _: u32) -> Done {
+        self.waiting += 1;
         Ok(())
     }
 
@@ -158,6 +168,17 @@ fn breaks(driver: &mut Driver<Window, Notes>, peer: u32) -> Result<bool, Failure
     let (peer, reason) = (Rank(peer), "no answer".to_owned());
     driver.transport.arrivals.push_back(Arrival::Broken { peer, reason });
     driver.turn(Instant::ZERO, None)
+}
+
+#[test]
+fn what_is_sent_goes_out_by_the_end_of_a_turn_and_of_a_failure() {
+    let core = Window::new(Rank(1), 3, OpId(0), Config::new(10, 4)).unwrap();
+    let mut driver = Driver::new(core, Notes::default(), identity(1));
+    driver.start_owned(Instant::ZERO, Rank(1), vec![0; 10]).unwrap();
+    driver.turn(Instant::ZERO, None).unwrap();
+    assert_eq!((driver.statistics().multicast_sent, driver.transport.waiting), (1, 0));
+    driver.abort("enough");
+    assert_eq!((driver.transport.told.len(), driver.transport.waiting), (2, 0));
 }
 
 #[test]

@@ -11,7 +11,14 @@
 //! A broadcast whose ranks are in step allocates nothing at any of them (`tests/softroce_fast_path.rs` counts),
 //! takes no lock but that of an endpoint which communicators share, and makes no system call while it polls
 //! (`tests/softroce_system_calls.rs` counts) but what the provider needs to ring a doorbell: a write, with rxe;
-//! nothing, with an adapter. Completions are taken sixteen at a time.
+//! nothing, with an adapter.
+//!
+//! Work requests wait in their queue until the driver's turn ends, or until there are
+//! [eight](crate::verbs::MOST_TOGETHER), and are posted together: sends of datagrams and of reliable messages, and
+//! the receives that take the place of those that were used. Of sends posted together only the last is
+//! signalled; its completion tells of all before it. Last words and probes do not wait. Packets
+//! of up to [192 bytes](crate::verbs::MOST_INLINE) go inline: from a slot, into which a multicast of a retained
+//! packet copies it first. Completions are taken sixteen at a time.
 //!
 //! # Messages without a copy
 //! The memory of a message of at least [`Settings::zero_copy`] bytes is [lent](lend) to the transport
