@@ -12,9 +12,8 @@ SUITE_PACKAGES=(gfortran perl xz-utils)
 # Folders of the suite whose tests count: those of dynamic processes, of failed processes and of files use broadcasts
 # to tell a name or an error, or need what a library was not built with.
 SUITE_FOLDERS=(coll comm errors/coll f77/coll f90/coll f08/coll threads/comm topo)
-# Where ranks outnumber cores, more ranks of MPICH, which wait without yielding, and as many repetitions take hours.
+# On few cores, as many repetitions take hours.
 SUITE_SCALE=${VERBCAST_SUITE:-small}
-SUITE_RANKS=4
 SUITE_TESTSIZE=16
 SUITE_LONG_TESTSIZE=1
 SUITE_NONBLOCKING=1000
@@ -85,21 +84,19 @@ suite_tests() {
     done | sed -nE "s#^($programs)( .*)?\$#$folder/&#p"
 }
 
-# Makes the tests smaller, unless VERBCAST_SUITE is full, and leaves out those that are then alike. Time limits are
-# suite_run's, and memory is not short.
+# Has the tests repeat less, unless VERBCAST_SUITE is full. Time limits are suite_run's, and memory is not short.
 # Usage: suite_scale <LIST
 suite_scale() {
-    awk -v scale="$SUITE_SCALE" -v ranks=$SUITE_RANKS -v size=$SUITE_TESTSIZE -v long_size=$SUITE_LONG_TESTSIZE \
+    awk -v scale="$SUITE_SCALE" -v size=$SUITE_TESTSIZE -v long_size=$SUITE_LONG_TESTSIZE \
         -v iterations=$SUITE_NONBLOCKING '
         {
             gsub(/ (timeLimit|mem)=[^ ]*/, "")
             if (scale != "full") {
-                if ($2 > ranks) $2 = ranks
                 if ($1 == "coll/nonblocking3") $0 = $0 " env=ITERATIONS=" iterations
                 sub(/testsize=(1024|16)/, "testsize=" (/count=262144/ ? long_size : size))
             }
-            $1 = $1
-            if (!seen[$0]++) print
+            sub(/ +$/, "")
+            print
         }'
 }
 
@@ -108,11 +105,10 @@ suite_scale() {
 suite_say_scale() {
     local to
     to=$(suite_target)/$1
-    step "$1: $(wc -l <"$to/tests") of the suite's $(wc -l <"$to/broadcasts") broadcast tests"
+    step "$1: all $(wc -l <"$to/tests") broadcast tests of the suite's folders ${SUITE_FOLDERS[*]}"
     [[ $SUITE_SCALE == full ]] ||
-        step "made smaller for few cores (VERBCAST_SUITE=full: as they are): at most $SUITE_RANKS ranks, and of tests" \
-            "that are then alike one; testsize $SUITE_TESTSIZE instead of 1024, $SUITE_LONG_TESTSIZE instead of 16 with" \
-            "count=262144; nonblocking3: $SUITE_NONBLOCKING operations instead of 100000"
+        step "with fewer repetitions (VERBCAST_SUITE=full: with all): testsize $SUITE_TESTSIZE instead of 1024," \
+            "$SUITE_LONG_TESTSIZE instead of 16 with count=262144; nonblocking3 $SUITE_NONBLOCKING instead of 100000"
 }
 
 # Builds the programs, and writes the lists: NAME/broadcasts, the suite's own, and NAME/tests.

@@ -19,7 +19,7 @@ suite_run() {
     local name=$1 how=$2 to test number=0 began
     to=$(suite_target)/$name
     [[ -s $to/tests ]] || die "there is no $to/tests: ci/mpi suite makes it"
-    cd "$to"
+    cd "$to" || return
     rm -rf "$how" "$how.results"
     mkdir "$how"
     suite_environment "$name" "$how"
