@@ -44,6 +44,8 @@ suite_fetch() {
     # By default it begins 100000 operations; a line of the list may say otherwise.
     sed -i 's/^#define MAIN_ITERATIONS .*/#define MAIN_ITERATIONS (getenv("ITERATIONS") ? atoi(getenv("ITERATIONS")) : 100000)/' \
         "$to/source.new/coll/nonblocking3.c"
+    # The module mpi_f08 is not MPICH's alone.
+    sed -i 's/ -a "\$FROM_MPICH" = "yes"//' "$to/source.new/configure"
     rm -rf "$to/source" "$to/apt"
     mv "$to/source.new" "$to/source"
 }
@@ -61,7 +63,7 @@ suite_configure() {
     (cd "$to" && quietly "the suite's configure" "see target/mpi-suite/$name/config.log" ../source/configure \
         "MPICC=mpicc.$name" "MPIF77=mpif77.$name" "MPIFC=mpif90.$name" CC=gcc F77=gfortran FC=gfortran \
         FFLAGS=-fallow-argument-mismatch FCFLAGS=-fallow-argument-mismatch \
-        --disable-cxx --disable-spawn --disable-romio "${strict[@]}")
+        --enable-fortran=all --disable-cxx --disable-spawn --disable-romio "${strict[@]}")
 }
 
 # Prints those lines of a folder's lists of tests whose programs broadcast: the programs that are called like a source

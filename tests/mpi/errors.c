@@ -36,7 +36,8 @@ static const char *name_of(int class) {
 
 static void make(const char *name, Broadcast *broadcast, int mistake) {
     int code = MPI_SUCCESS, class = 0, len, classes[64];
-    char text[MPI_MAX_ERROR_STRING];
+    char text[MPI_MAX_ERROR_STRING] = "";
+    static char texts[64][MPI_MAX_ERROR_STRING];
     MPI_Comm comm;
     MPI_Datatype uncommitted;
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
@@ -55,8 +56,9 @@ static void make(const char *name, Broadcast *broadcast, int mistake) {
     MPI_Type_free(&uncommitted);
     MPI_Comm_free(&comm);
     MPI_Gather(&class, 1, MPI_INT, classes, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    MPI_Gather(text, sizeof text, MPI_CHAR, texts, sizeof text, MPI_CHAR, 0, MPI_COMM_WORLD);
     for (int other = 0; rank == 0 && other < size; other++)
-        printf("%s: mistake %d: rank %d: class %s\n", name, mistake, other, name_of(classes[other]));
+        printf("%s: mistake %d: rank %d: class %s: %s\n", name, mistake, other, name_of(classes[other]), texts[other]);
     int value = rank;
     MPI_Bcast(&value, 1, MPI_INT, 3, MPI_COMM_WORLD);
     require(value == 3, "another communicator goes on");

@@ -9,7 +9,6 @@ use super::queue::Queue;
 use super::retire;
 use super::set_up::Made;
 use super::slot::Slot;
-use super::tally;
 use crate::bootstrap::Bootstrap;
 use crate::broadcast::{self, Broadcaster};
 use crate::rank::Rank;
@@ -122,15 +121,15 @@ impl Active {
         }
         if self.failed.is_none() {
             let (broadcaster, link) = parts(&mut self.member);
-            let outcome = match self.met.take() {
-                Some(error) => Err(error),
-                // SAFETY: promised by the caller.
-                None => unsafe {
-                    self.queue.advance(broadcaster, link.comm(), &mut ended.complete)
-                },
-            };
-            if let Err(error) = outcome {
-                self.end_with(&error, codes);
+            // SAFETY: promised by the caller.
+            unsafe {
+                let outcome = match self.met.take() {
+                    Some(error) => Err(error),
+                    None => self.queue.advance(broadcaster, link.comm(), &mut ended.complete),
+                };
+                if let Err(error) = outcome {
+                    self.end_with(&error, codes);
+                }
             }
         }
         if self.failed.is_some() {
@@ -159,17 +158,20 @@ impl Active {
     }
 
     unsafe fn check(&mut self, call: &Call, codes: &Codes, alone: MPI_Comm) -> Result<(), Trouble> {
-        if let Some(error) = self.met.take() {
-            self.end_with(&error, codes);
-        }
-        if let Some(code) = self.failed {
-            return Err(Trouble::Failed(code));
-        }
         // SAFETY: promised by the caller.
-        unsafe { call.check(alone, self.link().size()) }.map_err(|refusal| {
-            self.give_up(codes.failed(), &why(refusal));
-            Trouble::Refused
-        })
+        unsafe {
+            if let Some(error) = self.met.take() {
+                self.end_with(&error, codes);
+            }
+            if let Some(code) = self.failed {
+                return Err(Trouble::Failed(code));
+            }
+            call.check(alone, self.link().size()).map_err(|refusal| {
+                let why = why(refusal);
+                self.give_up(codes.failed(&self.in_words(&why)), &why);
+                Trouble::Refused
+            })
+        }
     }
 
     unsafe fn try_broadcast(&mut self, call: &Call) -> Result<(), Error> {
@@ -186,14 +188,19 @@ impl Active {
     }
 
     /// There are no more broadcasts after this error; its code.
-    fn end_with(&mut self, error: &Error, codes: &Codes) -> c_int {
-        let code = codes.of(error);
+    ///
+    /// # Safety
+    /// MPI runs, and the calling thread may call it.
+    unsafe fn end_with(&mut self, error: &Error, codes: &Codes) -> c_int {
+        let why = error.to_string();
+        // SAFETY: promised by the caller.
+        let code = unsafe { codes.of(error, &self.in_words(&why)) };
         match error {
             Error::Mpi(_) | Error::TooLong | Error::Broadcast(broadcast::Error::Call(_)) => {
                 // The others know nothing of it.
-                self.give_up(code, &error.to_string());
+                self.give_up(code, &why);
             }
-            Error::Broadcast(_) => self.fail(code, &error.to_string()),
+            Error::Broadcast(_) => self.failed = Some(code),
         }
         code
     }
@@ -202,13 +209,11 @@ impl Active {
     fn give_up(&mut self, code: c_int, why: &str) {
         let (broadcaster, _) = parts(&mut self.member);
         broadcaster.abort(why);
-        self.fail(code, why);
+        self.failed = Some(code);
     }
 
-    fn fail(&mut self, code: c_int, why: &str) {
-        self.failed = Some(code);
-        let (rank, size) = (self.link().rank().0, self.link().size());
-        tally::say(&format!("rank {rank} of {size}: MPI_Bcast failed: {why}"));
+    fn in_words(&self, why: &str) -> String {
+        format!("rank {} of {}: MPI_Bcast failed: {why}", self.link().rank().0, self.link().size())
     }
 }
 

@@ -50,7 +50,9 @@ pub unsafe fn broadcast(call: &Call) -> c_int {
         };
         let decision = match found {
             Ok(decision) => decision,
-            Err(error) => return fail(call, process.codes.of(&error), &error.to_string()),
+            Err(error) => {
+                return call.raise(process.codes.of(&error, &format!("MPI_Bcast failed: {error}")));
+            }
         };
         let state = State::new(decision, process.codes, process.alone);
         match process.attach(call.comm, state) {

@@ -100,8 +100,13 @@ impl Retired {
     }
 }
 
+/// The program cannot be told any more. The rank that failed has told of that.
 fn complain(rank: u32, error: &Error) {
-    tally::say(&format!("rank {rank} of a communicator that was freed: {error}"));
+    let what = format!("rank {rank} of a communicator that was freed: {error}");
+    match error {
+        Error::Failed(_) => tally::note(&what),
+        _ => tally::say(&what),
+    }
 }
 
 /// Waits for all of them, and calls `meanwhile` again and again.

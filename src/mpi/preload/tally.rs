@@ -45,20 +45,30 @@ pub fn warn(reason: Reason, what: &str) {
 }
 
 /// Writes a line to stderr, as a whole.
-pub fn say(line: &str) {
-    let line = line.lines().map(str::trim).collect::<Vec<_>>().join("; ");
+pub fn say(what: &str) {
     // Nobody is left to be told of an error here.
-    let _ = io::stderr().write_all(format!("verbcast: {line}\n").as_bytes());
+    let _ = io::stderr().write_all(format!("{}\n", line(what)).as_bytes());
+}
+
+/// Writes a line to where the environment wants what was counted, if it does: the program is told in another way.
+pub fn note(what: &str) {
+    publish(&[what.to_owned()], &Settings::get().report);
+}
+
+/// One line, which says whose it is.
+pub fn line(what: &str) -> String {
+    let lines: Vec<_> = what.lines().map(str::trim).collect();
+    format!("verbcast: {}", lines.join("; "))
 }
 
 fn publish(lines: &[String], to: &Report) {
     let path = match to {
         Report::None => return,
-        Report::Stderr => return lines.iter().for_each(|line| say(line)),
+        Report::Stderr => return lines.iter().for_each(|what| say(what)),
         Report::File(path) => path,
     };
     // In one piece, as all ranks may write to the same file.
-    let text: String = lines.iter().map(|line| format!("verbcast: {line}\n")).collect();
+    let text: String = lines.iter().map(|what| line(what) + "\n").collect();
     let opened = File::options().append(true).create(true).open(path);
     if let Err(error) = opened.and_then(|mut file| file.write_all(text.as_bytes())) {
         say(&format!("VERBCAST_STATS: cannot write to {}: {error}", path.display()));
