@@ -12,10 +12,11 @@ SUITE_PACKAGES=(gfortran perl xz-utils)
 # Folders of the suite whose tests count: those of dynamic processes, of failed processes and of files use broadcasts
 # to tell a name or an error, or need what a library was not built with.
 SUITE_FOLDERS=(coll comm errors/coll f77/coll f90/coll f08/coll threads/comm topo)
-# On few cores, as many repetitions take hours.
+# On few cores, as many repetitions and elements take hours.
 SUITE_SCALE=${VERBCAST_SUITE:-small}
 SUITE_TESTSIZE=16
 SUITE_LONG_TESTSIZE=1
+SUITE_LONG_COUNT=32768
 SUITE_NONBLOCKING=1000
 
 suite_target() { printf '%s' "$REPO/target/mpi-suite"; }
@@ -90,12 +91,13 @@ suite_tests() {
 # Usage: suite_scale <LIST
 suite_scale() {
     awk -v scale="$SUITE_SCALE" -v size=$SUITE_TESTSIZE -v long_size=$SUITE_LONG_TESTSIZE \
-        -v iterations=$SUITE_NONBLOCKING '
+        -v long_count=$SUITE_LONG_COUNT -v iterations=$SUITE_NONBLOCKING '
         {
             gsub(/ (timeLimit|mem)=[^ ]*/, "")
             if (scale != "full") {
                 if ($1 == "coll/nonblocking3") $0 = $0 " env=ITERATIONS=" iterations
                 sub(/testsize=(1024|16)/, "testsize=" (/count=262144/ ? long_size : size))
+                sub(/count=262144/, "count=" long_count)
             }
             sub(/ +$/, "")
             print
@@ -110,7 +112,8 @@ suite_say_scale() {
     step "$1: all $(wc -l <"$to/tests") broadcast tests of the suite's folders ${SUITE_FOLDERS[*]}"
     [[ $SUITE_SCALE == full ]] ||
         step "with fewer repetitions (VERBCAST_SUITE=full: with all): testsize $SUITE_TESTSIZE instead of 1024," \
-            "$SUITE_LONG_TESTSIZE instead of 16 with count=262144; nonblocking3 $SUITE_NONBLOCKING instead of 100000"
+            "$SUITE_LONG_TESTSIZE instead of 16 with count=262144, of which $SUITE_LONG_COUNT are left; nonblocking3" \
+            "$SUITE_NONBLOCKING instead of 100000"
 }
 
 # Builds the programs, and writes the lists: NAME/broadcasts, the suite's own, and NAME/tests.
