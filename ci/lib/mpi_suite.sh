@@ -46,7 +46,7 @@ suite_fetch() {
     sed -i 's/^#define MAIN_ITERATIONS .*/#define MAIN_ITERATIONS (getenv("ITERATIONS") ? atoi(getenv("ITERATIONS")) : 100000)/' \
         "$to/source.new/coll/nonblocking3.c"
     # The module mpi_f08 is not MPICH's alone.
-    sed -i 's/ -a "\$FROM_MPICH" = "yes"//' "$to/source.new/configure"
+    sed -i 's/ -a "[$]FROM_MPICH" = "yes"//' "$to/source.new/configure"
     rm -rf "$to/source" "$to/apt"
     mv "$to/source.new" "$to/source"
 }
