@@ -54,6 +54,11 @@ fn errors() {
 }
 
 #[test]
+fn an_error_that_ends_the_program() {
+    preload::scenarios::fatal(Mpi::Mpich);
+}
+
+#[test]
 fn a_rank_that_is_killed() {
     preload::scenarios::killed(Mpi::Mpich);
 }

@@ -60,6 +60,11 @@ fn errors() {
 }
 
 #[test]
+fn an_error_that_ends_the_program() {
+    preload::scenarios::fatal(Mpi::Open);
+}
+
+#[test]
 fn a_rank_that_is_killed() {
     preload::scenarios::killed(Mpi::Open);
 }

@@ -189,6 +189,16 @@ pub fn errors(mpi: Mpi) {
     );
 }
 
+/// An error that ends the program: MPI says which.
+pub fn fatal(mpi: Mpi) {
+    if !is_ready(mpi) {
+        return;
+    }
+    let said = mpi.run(&mpi.library(), "fatal", &alike(4, &[]));
+    assert!(!said.is_success);
+    assert!(said.err.contains("it broadcasts 40 bytes where this rank expects 36"));
+}
+
 /// A rank that is killed ends the job.
 pub fn killed(mpi: Mpi) {
     if !is_ready(mpi) {
