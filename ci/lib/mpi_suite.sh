@@ -12,11 +12,12 @@ SUITE_PACKAGES=(gfortran perl xz-utils)
 # Folders of the suite whose tests count: those of dynamic processes, of failed processes and of files use broadcasts
 # to tell a name or an error, or need what a library was not built with.
 SUITE_FOLDERS=(coll comm errors/coll f77/coll f90/coll f08/coll threads/comm topo)
-# On few cores, as many repetitions and elements take hours.
+# On few cores, as many ranks, repetitions and elements take hours.
 SUITE_SCALE=${VERBCAST_SUITE:-small}
-SUITE_TESTSIZE=16
+SUITE_RANKS=4
+SUITE_TESTSIZE=8
 SUITE_LONG_TESTSIZE=1
-SUITE_LONG_COUNT=32768
+SUITE_LONG_COUNT=8192
 SUITE_NONBLOCKING=1000
 
 suite_target() { printf '%s' "$REPO/target/mpi-suite"; }
@@ -87,20 +88,22 @@ suite_tests() {
     done | sed -nE "s#^($programs)( .*)?\$#$folder/&#p"
 }
 
-# Has the tests repeat less, unless VERBCAST_SUITE is full. Time limits are suite_run's, and memory is not short.
+# Makes the tests smaller, unless VERBCAST_SUITE is full, and leaves one of those that are then alike. Time limits are
+# suite_run's, and memory is not short.
 # Usage: suite_scale <LIST
 suite_scale() {
-    awk -v scale="$SUITE_SCALE" -v size=$SUITE_TESTSIZE -v long_size=$SUITE_LONG_TESTSIZE \
+    awk -v scale="$SUITE_SCALE" -v ranks=$SUITE_RANKS -v size=$SUITE_TESTSIZE -v long_size=$SUITE_LONG_TESTSIZE \
         -v long_count=$SUITE_LONG_COUNT -v iterations=$SUITE_NONBLOCKING '
         {
             gsub(/ (timeLimit|mem)=[^ ]*/, "")
             if (scale != "full") {
+                if ($2 > ranks) $2 = ranks
                 if ($1 == "coll/nonblocking3") $0 = $0 " env=ITERATIONS=" iterations
                 sub(/testsize=(1024|16)/, "testsize=" (/count=262144/ ? long_size : size))
                 sub(/count=262144/, "count=" long_count)
             }
             sub(/ +$/, "")
-            print
+            if (!seen[$0]++) print
         }'
 }
 
@@ -109,11 +112,11 @@ suite_scale() {
 suite_say_scale() {
     local to
     to=$(suite_target)/$1
-    step "$1: all $(wc -l <"$to/tests") broadcast tests of the suite's folders ${SUITE_FOLDERS[*]}"
+    step "$1: $(wc -l <"$to/tests") tests of the $(wc -l <"$to/broadcasts") in the suite that broadcast"
     [[ $SUITE_SCALE == full ]] ||
-        step "with fewer repetitions (VERBCAST_SUITE=full: with all): testsize $SUITE_TESTSIZE instead of 1024," \
-            "$SUITE_LONG_TESTSIZE instead of 16 with count=262144, of which $SUITE_LONG_COUNT are left; nonblocking3" \
-            "$SUITE_NONBLOCKING instead of 100000"
+        step "made smaller for few cores (VERBCAST_SUITE=full: as they are): at most $SUITE_RANKS ranks instead of 10, and" \
+            "one of those that are then alike; testsize $SUITE_TESTSIZE instead of 1024 or 16, $SUITE_LONG_TESTSIZE with" \
+            "count=262144, which is $SUITE_LONG_COUNT; nonblocking3 $SUITE_NONBLOCKING instead of 100000"
 }
 
 # Builds the programs, and writes the lists: NAME/broadcasts, the suite's own, and NAME/tests.
