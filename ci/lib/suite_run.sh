@@ -59,8 +59,8 @@ suite_environment() {
     fi
     [[ $2 != preloaded ]] || preload+=("$REPO/target/$1/release/libverbcast.so")
     # Only ranks: what the runner and the launcher start is not slowed down.
-    ((${#preload[@]} == 0)) || export MPITEST_PROGRAM_WRAPPER="env LD_PRELOAD=${preload[*]}"
-    MPITEST_PROGRAM_WRAPPER=${MPITEST_PROGRAM_WRAPPER-}
+    MPITEST_PROGRAM_WRAPPER="env LD_PRELOAD=$(IFS=: && echo "${preload[*]}")"
+    export MPITEST_PROGRAM_WRAPPER
     # suite_run_one ends what takes too long, and the programs are built.
     export MPITEST_TIMEOUT=$((10 * SUITE_LIMIT)) MPITEST_CLEANUP=0
     PATH=$(suite_target)/tools:$PATH
