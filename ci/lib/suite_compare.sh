@@ -19,7 +19,7 @@ suite_compare() {
         }
         END {
             print ""
-            print name ", plain:    " results(plain)
+            print name ", plain: " results(plain)
             print name ", preloaded: " results(preloaded)
             print name ": " multicast + 0 " broadcasts by multicast, " passed + 0 " by MPI"
             if (better != "") print name ": passed only with the library; without it:" better
@@ -50,11 +50,12 @@ suite_rows() {
     done < <(paste "$to/plain.results" "$to/preloaded.results")
 }
 
-# Prints "BY_MULTICAST BY_MPI" of all ranks; "- -" where the program did not come to its end.
+# Prints "BY_MULTICAST BY_MPI" of all ranks; "- -" where the program did not come to its end. The ranks' own sum is there
+# only where they have agreed on multicast.
 # Usage: suite_ways FILE
 suite_ways() {
-    sed -nE 's/.*: all ranks: [0-9]+ broadcasts, ([0-9]+) by multicast, ([0-9]+) by MPI.*/\1 \2/p
-        s/.*: all ranks: 0 broadcasts.*/0 0/p' "$1" 2>/dev/null |
+    sed -nE 's/^verbcast: rank [0-9]+: [0-9]+ broadcasts, ([0-9]+) by multicast, ([0-9]+) by MPI.*/\1 \2/p
+        s/^verbcast: rank [0-9]+: 0 broadcasts$/0 0/p' "$1" 2>/dev/null |
         awk '{ multicast += $1; passed += $2 } END { if (NR) print multicast, passed; else print "- -" }'
 }
 
