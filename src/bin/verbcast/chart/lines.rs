@@ -4,7 +4,7 @@ use super::scale::Scale;
 use super::{Anchor, Canvas, number, size};
 use crate::results::Axis;
 
-const WIDTH: f64 = 680.0;
+const WIDTH: f64 = 704.0;
 const HEIGHT: f64 = 400.0;
 const LEFT: f64 = 64.0;
 const RIGHT: f64 = 500.0;

@@ -113,10 +113,10 @@ impl Measured<'_> {
         });
         let (saving, point) = savings.max_by(|a, b| a.0.total_cmp(&b.0))?;
         Some(format!(
-            "At best {} at {}, {} below binomial's latency.",
+            "At best {} at {}, {} binomial's latency.",
             point.algorithm,
             bytes(point.size),
-            percent(saving)
+            either(saving, "below", "above")
         ))
     }
 
@@ -127,7 +127,7 @@ impl Measured<'_> {
             let window = latencies.iter().find(is_it)?;
             let tree = beside(&latencies, window, "binomial")?.figure()?;
             let better = tree / window.figure()? - 1.0;
-            Some(format!("{} at {} KiB", percent(better), size >> 10))
+            Some(format!("{} at {} KiB", either(better, "better", "worse"), size >> 10))
         });
         let texts: Vec<_> = texts.collect();
         (!texts.is_empty()).then(|| format!("Window against binomial: {}.", texts.join(", ")))
@@ -141,7 +141,8 @@ impl Measured<'_> {
             Some((point.rate()? / tree - 1.0, point.size))
         });
         let (better, size) = better.max_by(|a, b| a.0.total_cmp(&b.0))?;
-        Some(format!("At best {} against binomial, at {}.", percent(better), bytes(size)))
+        let better = either(better, "more than", "less than");
+        Some(format!("At best {better} by binomial, at {}.", bytes(size)))
     }
 
     fn skewed(&self) -> Option<String> {
@@ -199,6 +200,11 @@ fn percent(share: f64) -> String {
     format!("{:.0} %", 100.0 * share)
 }
 
+/// A share, and in words whether it is above zero or below.
+fn either(share: f64, above: &str, below: &str) -> String {
+    format!("{} {}", percent(share.abs()), if share < 0.0 { below } else { above })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -216,6 +222,11 @@ mod tests {
             skew: Some(400_000),
             ..point(Test::Skew, algorithm, 8, micros)
         };
+        let rate = |algorithm, seconds| Point {
+            iterations: 100,
+            seconds: Some(seconds),
+            ..point(Test::Throughput, algorithm, 8, 0)
+        };
         let points = [
             point(Test::Acknowledge, "window", 8, 42),
             point(Test::Acknowledge, "binomial", 8, 100),
@@ -223,12 +234,16 @@ mod tests {
             point(Test::Acknowledge, "binomial", 2048, 310),
             late("window", 10),
             late("binomial", 100),
+            rate("aggregate", 5.0),
+            rate("binomial", 4.0),
         ];
         let found = quotes(&points);
         let here = |at: usize| found[at].here.as_deref();
         assert_eq!(here(1), Some("At best window at 8 bytes, 58 % below binomial's latency."));
-        assert_eq!(here(2), Some("Window against binomial: 210 % at 2 KiB."));
-        assert_eq!((here(3), here(4)), (None, Some("With 400 µs, 10 % of binomial's mean time.")));
+        assert_eq!(here(2), Some("Window against binomial: 210 % better at 2 KiB."));
+        assert_eq!(here(3), Some("At best 20 % less than by binomial, at 8 bytes."));
+        assert_eq!(here(4), Some("With 400 µs, 10 % of binomial's mean time."));
+        assert_eq!(here(0), None);
         assert!(quotes(&[]).iter().all(|quote| quote.here.is_none()));
     }
 }
