@@ -98,6 +98,8 @@ suite_result() {
     SUITE_RESULT=failed
     if (($1 == 124 || $1 == 137)); then
         SUITE_RESULT="timed out"
+    elif ! grep -qs '^1\.\.1$' "$2"; then
+        die "the suite's runner failed: see ${2%.tap}.log in $PWD"
     elif grep -q '^ok.*# *SKIP' "$2"; then
         SUITE_RESULT=skipped
     elif grep -q '^ok' "$2"; then
