@@ -39,6 +39,11 @@ fn nonblocking() {
 }
 
 #[test]
+fn persistent() {
+    preload::scenarios::persistent(Mpi::Mpich);
+}
+
+#[test]
 fn a_rank_that_is_away() {
     preload::scenarios::away(Mpi::Mpich);
 }

@@ -102,6 +102,21 @@ fn communicators_of(mpi: Mpi, ranks: u32) -> Said {
     said
 }
 
+/// Persistent broadcasts are MPI's, each counted once, also where there are no others.
+pub fn persistent(mpi: Mpi) {
+    if !is_ready(mpi) {
+        return;
+    }
+    let said = mpi.run(&mpi.library(), "persistent", &alike(4, &[COUNT]));
+    assert!(said.is_success);
+    assert_eq!(said.out, mpi.expected("persistent", 4));
+    for rank in 0..4 {
+        // Nobody has agreed on a sum.
+        let line = format!("rank {rank}: MPI, persistent: 1 broadcasts, 1000 bytes");
+        assert_eq!(said.lines(&line).len(), 1, "{line}");
+    }
+}
+
 /// A root may run ahead of late ranks, further than broadcasts may be in flight; and who is done may free
 /// the communicator long before others come.
 pub fn ahead(mpi: Mpi) {

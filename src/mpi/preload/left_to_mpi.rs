@@ -6,7 +6,7 @@
 use super::call::Call;
 use super::library::{self, Next, Word, handle};
 use super::reason::Reason;
-use super::tally;
+use super::{process, tally};
 use mpi::ffi::{self, MPI_Count};
 use std::ffi::{c_int, c_void};
 
@@ -19,6 +19,7 @@ unsafe fn count(code: c_int, count: MPI_Count, datatype: Word) -> c_int {
         // SAFETY: MPI has taken the type, and it is the MPI that this library was built with.
         bytes = unsafe {
             let (buffer, comm) = (std::ptr::null_mut(), ffi::RSMPI_COMM_NULL);
+            process::attend();
             Call { buffer, count, datatype: handle(datatype), root: 0, comm }.bytes()
         };
     }

@@ -79,6 +79,20 @@ pub unsafe fn begin(call: &Call, request: *mut MPI_Request) -> c_int {
     }
 }
 
+/// Sees to it that what is counted is reported when MPI is finalised.
+///
+/// # Safety
+/// The calling thread may call MPI, which is the one that this library was built with.
+pub unsafe fn attend() {
+    // SAFETY: promised by the caller.
+    unsafe {
+        if is_running() {
+            // What fails here fails at the first broadcast too, which tells.
+            let _ = PROCESS.get_or_init(|| Process::new());
+        }
+    }
+}
+
 /// What there is for a communicator.
 enum Found {
     State(Arc<State>),
