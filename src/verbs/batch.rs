@@ -1,7 +1,6 @@
 //! Work requests that are handed to a device together: one doorbell for all of them.
 
 use super::address_handle;
-use std::array;
 use std::fmt;
 use std::ptr;
 use std::sync::Arc;
@@ -12,34 +11,63 @@ pub const MOST_TOGETHER: usize = 8;
 /// Parts of a request: a slot, and leased memory.
 pub(super) const MOST_PARTS: usize = 2;
 
-/// The memory of a request: its scatter-gather entries, the unused ones empty.
-type Parts = [sys::ibv_sge; MOST_PARTS];
+/// A work request as the verbs have it: part of a chain.
+pub(super) trait Request: Copy {
+    /// One that does nothing yet.
+    fn new(id: u64) -> Self;
 
-/// Send requests that wait to be handed over. Only the last of them is signalled.
-pub(super) struct Sends {
-    requests: [sys::ibv_send_wr; MOST_TOGETHER],
-    parts: [Parts; MOST_TOGETHER],
-    /// What the providers read while they take the requests.
+    /// Leads to its memory and to the next request, null for the last.
+    fn link(&mut self, parts: *mut sys::ibv_sge, count: usize, next: *mut Self);
+}
+
+impl Request for sys::ibv_send_wr {
+    fn new(wr_id: u64) -> Self {
+        // SAFETY: the request is plain data, for which zero is valid.
+        Self { wr_id, ..unsafe { std::mem::zeroed() } }
+    }
+
+    /// Only the last of a chain is signalled.
+    fn link(&mut self, parts: *mut sys::ibv_sge, count: usize, next: *mut Self) {
+        (self.sg_list, self.num_sge, self.next) = (parts, count as i32, next);
+        self.send_flags |= if next.is_null() { sys::IBV_SEND_SIGNALED } else { 0 };
+    }
+}
+
+impl Request for sys::ibv_recv_wr {
+    fn new(wr_id: u64) -> Self {
+        Self { wr_id, next: ptr::null_mut(), sg_list: ptr::null_mut(), num_sge: 0 }
+    }
+
+    fn link(&mut self, parts: *mut sys::ibv_sge, count: usize, next: *mut Self) {
+        (self.sg_list, self.num_sge, self.next) = (parts, count as i32, next);
+    }
+}
+
+/// Requests that wait to be handed over.
+pub(super) struct Batch<R> {
+    requests: [R; MOST_TOGETHER],
+    /// Their scatter-gather entries, and how many each has.
+    parts: [([sys::ibv_sge; MOST_PARTS], usize); MOST_TOGETHER],
+    /// What the provider reads while it takes the requests.
     handles: [Option<Arc<address_handle::Inner>>; MOST_TOGETHER],
     count: usize,
 }
 
 // SAFETY: its pointers lead to address handles that it holds, and to its own arrays once it is linked.
-unsafe impl Send for Sends {}
+unsafe impl<R: Request> Send for Batch<R> {}
 // SAFETY: as above; nothing is changed through a shared reference.
-unsafe impl Sync for Sends {}
+unsafe impl<R: Request> Sync for Batch<R> {}
 
-impl fmt::Debug for Sends {
+impl<R> fmt::Debug for Batch<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Sends").field("count", &self.count).finish_non_exhaustive()
+        f.debug_struct("Batch").field("count", &self.count).finish_non_exhaustive()
     }
 }
 
-impl Sends {
+impl<R: Request> Batch<R> {
     pub fn new() -> Box<Self> {
-        // SAFETY: requests and their parts are plain data, for which zero is valid.
-        let (requests, parts) = unsafe { (std::mem::zeroed(), std::mem::zeroed()) };
-        Box::new(Sends { requests, parts, handles: array::from_fn(|_| None), count: 0 })
+        let (requests, parts) = ([R::new(0); MOST_TOGETHER], Default::default());
+        Box::new(Batch { requests, parts, handles: Default::default(), count: 0 })
     }
 
     /// Whether one more would have no room.
@@ -51,36 +79,35 @@ impl Sends {
         self.count == 0
     }
 
-    /// Adds a request, which reads from or writes to these parts of memory.
+    /// Adds a request for these parts of memory.
     ///
     /// # Panics
     /// If it is full, or there are too many parts.
     pub fn push(
         &mut self,
-        request: sys::ibv_send_wr,
+        request: R,
         parts: &[sys::ibv_sge],
         handle: Option<Arc<address_handle::Inner>>,
     ) {
         let at = self.count;
         self.requests[at] = request;
-        self.requests[at].num_sge = parts.len() as i32;
-        self.parts[at][..parts.len()].copy_from_slice(parts);
+        let (all, count) = &mut self.parts[at];
+        all[..parts.len()].copy_from_slice(parts);
+        *count = parts.len();
         self.handles[at] = handle;
         self.count += 1;
     }
 
     /// The first of the requests, which lead to each other; good until the batch is touched.
-    pub fn link(&mut self) -> *mut sys::ibv_send_wr {
-        let (requests, parts) = (self.requests.as_mut_ptr(), self.parts.as_mut_ptr());
-        for at in 0..self.count {
+    pub fn link(&mut self) -> *mut R {
+        let requests = self.requests.as_mut_ptr();
+        for (at, (parts, count)) in self.parts[..self.count].iter_mut().enumerate() {
             let is_last = at + 1 == self.count;
-            // SAFETY: `at`, and `at + 1` where it is not the last, are inside both arrays, which nobody else
+            // SAFETY: `at`, and `at + 1` where it is not the last, are inside the array, which nobody else
             // touches.
             unsafe {
-                let request = &mut *requests.add(at);
-                request.sg_list = parts.add(at).cast();
-                request.next = if is_last { ptr::null_mut() } else { requests.add(at + 1) };
-                request.send_flags |= if is_last { sys::IBV_SEND_SIGNALED } else { 0 };
+                let next = if is_last { ptr::null_mut() } else { requests.add(at + 1) };
+                (*requests.add(at)).link(parts.as_mut_ptr(), *count, next);
             }
         }
         requests
@@ -89,69 +116,6 @@ impl Sends {
     /// Forgets the requests.
     pub fn clear(&mut self) {
         self.handles[..self.count].fill(None);
-        self.count = 0;
-    }
-}
-
-/// Receive requests that wait to be handed over.
-#[derive(Debug)]
-pub(super) struct Receives {
-    requests: [sys::ibv_recv_wr; MOST_TOGETHER],
-    parts: [Parts; MOST_TOGETHER],
-    count: usize,
-}
-
-// SAFETY: its pointers lead to its own arrays.
-unsafe impl Send for Receives {}
-// SAFETY: as above; nothing is changed through a shared reference.
-unsafe impl Sync for Receives {}
-
-impl Receives {
-    pub fn new() -> Box<Self> {
-        // SAFETY: requests and their parts are plain data, for which zero is valid.
-        let (requests, parts) = unsafe { (std::mem::zeroed(), std::mem::zeroed()) };
-        Box::new(Receives { requests, parts, count: 0 })
-    }
-
-    /// Whether one more would have no room.
-    pub fn is_full(&self) -> bool {
-        self.count == MOST_TOGETHER
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.count == 0
-    }
-
-    /// Adds a request into these parts of memory.
-    ///
-    /// # Panics
-    /// If it is full, or there are too many parts.
-    pub fn push(&mut self, id: u64, parts: &[sys::ibv_sge]) {
-        let at = self.count;
-        self.requests[at].wr_id = id;
-        self.requests[at].num_sge = parts.len() as i32;
-        self.parts[at][..parts.len()].copy_from_slice(parts);
-        self.count += 1;
-    }
-
-    /// The first of the requests, which lead to each other; good until the batch is touched.
-    pub fn link(&mut self) -> *mut sys::ibv_recv_wr {
-        let (requests, parts) = (self.requests.as_mut_ptr(), self.parts.as_mut_ptr());
-        for at in 0..self.count {
-            let is_last = at + 1 == self.count;
-            // SAFETY: `at`, and `at + 1` where it is not the last, are inside both arrays, which nobody else
-            // touches.
-            unsafe {
-                let request = &mut *requests.add(at);
-                request.sg_list = parts.add(at).cast();
-                request.next = if is_last { ptr::null_mut() } else { requests.add(at + 1) };
-            }
-        }
-        requests
-    }
-
-    /// Forgets the requests.
-    pub fn clear(&mut self) {
         self.count = 0;
     }
 }
@@ -166,13 +130,10 @@ mod tests {
 
     #[test]
     fn only_the_last_send_is_signalled() {
-        let mut sends = Sends::new();
+        let mut sends: Box<Batch<sys::ibv_send_wr>> = Batch::new();
         for round in 0..2 {
             for id in 0..3 {
-                // SAFETY: the request is plain data, for which zero is valid.
-                let mut request: sys::ibv_send_wr = unsafe { std::mem::zeroed() };
-                request.wr_id = 10 * round + id;
-                sends.push(request, &[part(id), part(100 + id)], None);
+                sends.push(Request::new(10 * round + id), &[part(id), part(100 + id)], None);
             }
             let mut at = sends.link();
             for id in 0..3 {
@@ -192,8 +153,10 @@ mod tests {
 
     #[test]
     fn receives_lead_to_each_other() {
-        let mut receives = Receives::new();
-        (0..MOST_TOGETHER as u64).for_each(|id| receives.push(id, &[part(id)]));
+        let mut receives: Box<Batch<sys::ibv_recv_wr>> = Batch::new();
+        for id in 0..MOST_TOGETHER as u64 {
+            receives.push(Request::new(id), &[part(id)], None);
+        }
         assert!(receives.is_full());
         let (mut at, mut ids) = (receives.link(), Vec::new());
         while !at.is_null() {

@@ -1,6 +1,7 @@
 //! Work requests.
 
 use super::address_handle::AddressHandle;
+use super::batch::Request;
 use super::error::{Error, Result, check};
 use super::lease::Lease;
 use super::pool::Slot;
@@ -170,7 +171,7 @@ impl QueuePair {
     }
 
     fn queue_receive(&mut self, id: u64, parts: &[sys::ibv_sge]) -> Result<()> {
-        self.receives.push(id, parts);
+        self.receives.push(Request::new(id), parts, None);
         if self.receives.is_full() { self.submit_receives() } else { Ok(()) }
     }
 
@@ -252,11 +253,7 @@ impl QueuePair {
 }
 
 fn request(id: u64, opcode: u32) -> sys::ibv_send_wr {
-    // SAFETY: the request is plain data, for which zero is valid.
-    let mut request: sys::ibv_send_wr = unsafe { std::mem::zeroed() };
-    request.wr_id = id;
-    request.opcode = opcode;
-    request
+    sys::ibv_send_wr { opcode, ..Request::new(id) }
 }
 
 fn datagram(id: u64, to: &AddressHandle, (qpn, qkey): (u32, u32)) -> sys::ibv_send_wr {

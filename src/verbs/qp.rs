@@ -1,7 +1,7 @@
 //! Queue pairs: unreliable datagrams (UD) and reliable connections (RC).
 
 use super::address_handle::PathTo;
-use super::batch::{MOST_PARTS, Receives, Sends};
+use super::batch::{Batch, MOST_PARTS};
 use super::completion::{self, CompletionQueue};
 use super::error::{Error, Result, check};
 use super::pd::{self, ProtectionDomain};
@@ -101,8 +101,8 @@ impl Patience {
 #[derive(Debug)]
 pub struct QueuePair {
     pub(super) inner: Arc<Inner>,
-    pub(super) sends: Box<Sends>,
-    pub(super) receives: Box<Receives>,
+    pub(super) sends: Box<Batch<sys::ibv_send_wr>>,
+    pub(super) receives: Box<Batch<sys::ibv_recv_wr>>,
 }
 
 impl QueuePair {
@@ -175,7 +175,7 @@ impl QueuePair {
             _cq: Arc::clone(&cq.inner),
             _srq: srq.map(|srq| Arc::clone(&srq.inner)),
         });
-        Ok(QueuePair { inner, sends: Sends::new(), receives: Receives::new() })
+        Ok(QueuePair { inner, sends: Batch::new(), receives: Batch::new() })
     }
 
     /// The QP number.

@@ -1,6 +1,6 @@
 //! Receive queues that several queue pairs share.
 
-use super::batch::Receives;
+use super::batch::{Batch, Request};
 use super::error::{Error, Result, check};
 use super::pd::{self, ProtectionDomain};
 use super::pool::{self, Pool, Slot};
@@ -32,7 +32,7 @@ impl Drop for Inner {
 #[derive(Debug)]
 pub struct SharedReceiveQueue {
     pub(super) inner: Arc<Inner>,
-    waiting: Box<Receives>,
+    waiting: Box<Batch<sys::ibv_recv_wr>>,
 }
 
 impl SharedReceiveQueue {
@@ -53,7 +53,7 @@ impl SharedReceiveQueue {
         })?;
         let pool = Arc::clone(&pool.inner);
         let inner = Arc::new(Inner { ptr, pool, pd });
-        Ok(SharedReceiveQueue { inner, waiting: Receives::new() })
+        Ok(SharedReceiveQueue { inner, waiting: Batch::new() })
     }
 
     /// Gives a slot to receive into, which the device gets by [`submit`](Self::submit), at the latest
@@ -63,7 +63,7 @@ impl SharedReceiveQueue {
     /// As [`submit`](Self::submit).
     pub fn post(&mut self, slot: Slot, id: u64) -> Result<()> {
         let part = self.inner.pool.sge(&slot, self.inner.pool.slot_len());
-        self.waiting.push(id, &[part]);
+        self.waiting.push(Request::new(id), &[part], None);
         if self.waiting.is_full() { self.submit() } else { Ok(()) }
     }
 
