@@ -98,8 +98,8 @@ fn a_broadcast_makes_no_system_call_but_that_of_the_doorbell() {
         };
         let seldom = MORE / SELDOM + 2 * long.seconds;
         println!("{variant:?}: {} writes in {MORE} broadcasts", more("write"));
-        // The set-up takes a few more or fewer.
-        assert!(more("write") >= MORE / 2, "{variant:?}: {:?}", long.calls);
+        // The set-up takes a few more or fewer, of these as of others.
+        assert!(more("write") + seldom >= MORE, "{variant:?}: {:?}", long.calls);
         for name in long.calls.keys().filter(|name| *name != "write") {
             let count = more(name);
             assert!(count < seldom, "{variant:?}: {count} more {name} in {MORE} broadcasts");

@@ -269,9 +269,12 @@ impl Connections {
 
     /// Hands to the device what waits to be sent, and the receives that wait to be posted.
     pub fn submit(&mut self) -> Result<()> {
-        while let Some(process) = self.waiting.pop() {
+        // In the order asked for: a tree's root sends to its largest subtree first.
+        for at in 0..self.waiting.len() {
+            let process = self.waiting[at];
             self.get_mut(process).map_or(Ok(()), |connection| connection.messages.submit())?;
         }
+        self.waiting.clear();
         self.srq.submit()
     }
 

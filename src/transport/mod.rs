@@ -120,7 +120,8 @@ impl fmt::Display for TransportError {
 impl std::error::Error for TransportError {}
 
 /// Carries packets between the ranks of one communicator. What is asked for may wait, so that more of it
-/// goes out together, until it is [submitted](Transport::submit) or the next [`poll`](Transport::poll).
+/// goes out together, until it is [submitted](Transport::submit) or a [`poll`](Transport::poll) has nothing to
+/// report.
 pub trait Transport: Room {
     /// Most bytes of a packet, header included, by multicast and over a connection alike.
     fn packet_len(&self) -> usize;

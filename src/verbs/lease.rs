@@ -27,7 +27,7 @@ pub struct Lease {
     /// The registration outlives the lease.
     is_kept: bool,
     is_open: AtomicBool,
-    /// Requests posted with this memory and not completed.
+    /// Requests with this memory that have begun and not completed.
     requests: AtomicU32,
 }
 
@@ -70,7 +70,7 @@ impl Lease {
         self.is_open.load(Ordering::Acquire)
     }
 
-    /// Requests posted with this memory and not completed.
+    /// Requests with this memory that have begun and not completed.
     pub fn requests(&self) -> u32 {
         self.requests.load(Ordering::Acquire)
     }
