@@ -23,13 +23,13 @@ skew        skew --sizes 8:8 --skews 0,20000 --iterations 20 --warmup 5
 END
     else
         cat <<'END'
-latency     latency --sizes 1:4K --iterations 200 --warmup 20
-large       latency --sizes 8K:1M --methods osu --iterations 20 --warmup 2
-throughput  throughput --sizes 1:4K --iterations 1000 --warmup 100
-stream      throughput --sizes 8K:1M --iterations 50 --warmup 5
+latency     latency --sizes 1:4K:8 --iterations 100 --warmup 10
+large       latency --sizes 16K:1M:4 --methods osu --iterations 20 --warmup 2
+throughput  throughput --sizes 1:4K:8 --iterations 1000 --warmup 100
+stream      throughput --sizes 16K:1M:4 --iterations 50 --warmup 5
 huge        throughput --sizes 64M:64M --iterations 2 --warmup 1 --algorithms raw,window,chain,mpi
 skew        skew --sizes 8:8 --skews 0,10000,20000,30000,40000 --iterations 50 --warmup 5
-scale       scale --counts 2,3,4,6,8 --sizes 8:8 --iterations 200 --warmup 20
+scale       scale --counts 2,3,4,6,8 --sizes 8:8 --iterations 60 --warmup 10
 END
     fi
 }

@@ -109,9 +109,9 @@ struct Compared {
 pub struct CommonArgs {
     #[command(flatten)]
     pub transport: TransportArgs,
-    /// Bytes of the messages, doubled from MIN to MAX, with K, M or G for 1024, 1024² or 1024³ bytes
+    /// Bytes of the messages, doubled from MIN to MAX or multiplied by FACTOR, with K, M or G for 1024, 1024² or 1024³
     /// [default: 1:1M; for skew and scale 8:8]
-    #[arg(long, value_name = "MIN:MAX")]
+    #[arg(long, value_name = "MIN:MAX[:FACTOR]")]
     pub sizes: Option<Sizes>,
     /// Broadcasts before those that count, of each algorithm at each size
     /// [default: 200; beyond 8 KiB 10]
