@@ -45,6 +45,11 @@ fn nonblocking() {
 }
 
 #[test]
+fn persistent() {
+    preload::scenarios::persistent(Mpi::Open);
+}
+
+#[test]
 fn a_rank_that_is_away() {
     preload::scenarios::away(Mpi::Open);
 }

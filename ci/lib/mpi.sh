@@ -79,8 +79,6 @@ mpi_run_plain() {
     # Its ranks yield, so that more of them than cores are no burden.
     mpi_run_one openmpi types 16 || return
     mpi_run_one openmpi communicators 16 || return
-    # Open MPI 4 has none.
-    mpi_run_one mpich persistent 4 || return
     # Debian's mpi4py is for Open MPI.
     mpi_run_one openmpi python.py 4
 }

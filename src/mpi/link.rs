@@ -6,20 +6,30 @@ use crate::rank::Rank;
 use mpi::ffi::{self, MPI_Comm};
 use std::ffi::{c_int, c_void};
 use std::ptr;
+use std::sync::Arc;
 
 /// Of the messages by which [`Link::of_first`] makes a communicator.
 const TAG: c_int = 0;
 
-/// A communicator with the ranks of another, freed when it is dropped, which is collective.
+/// A communicator with the ranks of another, freed when it and all its clones are dropped, which is collective.
 ///
 /// Its calls wait for ranks that have not come yet as MPI does: for ever, unless MPI or its launcher
 /// notices that one has failed.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Link {
-    comm: MPI_Comm,
+    own: Arc<Own>,
     rank: u32,
     size: u32,
 }
+
+/// A communicator that nobody else has.
+#[derive(Debug)]
+struct Own(MPI_Comm);
+
+// SAFETY: a handle names the same object in all threads; which of them may call MPI is for the program to keep to.
+unsafe impl Send for Own {}
+// SAFETY: the same.
+unsafe impl Sync for Own {}
 
 impl Link {
     /// Makes it. Collective over `comm`, none of whose attributes is copied.
@@ -80,7 +90,7 @@ impl Link {
     /// # Safety
     /// MPI is initialised, and the communicator nobody else's.
     unsafe fn adopt(comm: MPI_Comm) -> Result<Self, MpiError> {
-        let mut link = Link { comm, rank: 0, size: 0 };
+        let own = Arc::new(Own(comm));
         let (mut rank, mut size) = (0, 0);
         // SAFETY: promised by the caller.
         unsafe {
@@ -89,21 +99,19 @@ impl Link {
             MpiError::check("MPI_Comm_rank", ffi::PMPI_Comm_rank(comm, &mut rank))?;
             MpiError::check("MPI_Comm_size", ffi::PMPI_Comm_size(comm, &mut size))?;
         }
-        link.rank = rank as u32;
-        link.size = size as u32;
-        Ok(link)
+        Ok(Link { own, rank: rank as u32, size: size as u32 })
     }
 
     /// The communicator.
     pub fn comm(&self) -> MPI_Comm {
-        self.comm
+        self.own.0
     }
 
     /// What lets MPI make progress, for ranks that wait for this one there. It may be used for as long
     /// as this exists.
     pub(super) fn progress(&self) -> Progress {
         // SAFETY: the communicator is there for as long as this is, and has no messages.
-        unsafe { Progress::on(self.comm) }
+        unsafe { Progress::on(self.comm()) }
     }
 
     /// Whether all ranks share one node's memory. Collective.
@@ -117,7 +125,7 @@ impl Link {
             let mut node = ffi::RSMPI_COMM_NULL;
             let kind = ffi::RSMPI_COMM_TYPE_SHARED;
             let info = ffi::RSMPI_INFO_NULL;
-            let code = ffi::PMPI_Comm_split_type(self.comm, kind, 0, info, &mut node);
+            let code = ffi::PMPI_Comm_split_type(self.comm(), kind, 0, info, &mut node);
             MpiError::check("MPI_Comm_split_type", code)?;
             let asked = ffi::PMPI_Comm_size(node, &mut size);
             ffi::PMPI_Comm_free(&mut node);
@@ -134,7 +142,7 @@ impl Link {
         let code = unsafe {
             let (from, to) = (ptr::from_ref(&len).cast(), lens.as_mut_ptr().cast::<c_void>());
             let int = ffi::RSMPI_INT32_T;
-            ffi::PMPI_Allgather(from, 1, int, to, 1, int, self.comm)
+            ffi::PMPI_Allgather(from, 1, int, to, 1, int, self.comm())
         };
         MpiError::check("MPI_Allgather", code)?;
         let mut starts: Vec<c_int> = Vec::with_capacity(size);
@@ -148,7 +156,7 @@ impl Link {
         let code = unsafe {
             let (from, to) = (blob.as_ptr().cast(), bytes.as_mut_ptr().cast::<c_void>());
             let (lens, starts, byte) = (lens.as_ptr(), starts.as_ptr(), ffi::RSMPI_UINT8_T);
-            ffi::PMPI_Allgatherv(from, len, byte, to, lens, starts, byte, self.comm)
+            ffi::PMPI_Allgatherv(from, len, byte, to, lens, starts, byte, self.comm())
         };
         MpiError::check("MPI_Allgatherv", code)?;
         let part = |(start, len): (&c_int, &c_int)| {
@@ -206,12 +214,12 @@ impl Bootstrap for Link {
     }
 }
 
-impl Drop for Link {
+impl Drop for Own {
     fn drop(&mut self) {
         // The others do not free theirs when this rank panics.
         if !is_over() && !std::thread::panicking() {
             // SAFETY: it is freed once, and nobody uses it any more.
-            unsafe { ffi::PMPI_Comm_free(&mut self.comm) };
+            unsafe { ffi::PMPI_Comm_free(&mut self.0) };
         }
     }
 }

@@ -3,6 +3,11 @@
 #define VERBCAST_TEST_COMMON_H
 
 #include <mpi.h>
+#if MPI_VERSION < 4
+// Open MPI 4's extension.
+#include <mpi-ext.h>
+#define MPI_Bcast_init MPIX_Bcast_init
+#endif
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

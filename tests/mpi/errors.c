@@ -13,6 +13,12 @@ static int begin_and_wait(void *buffer, int count, MPI_Datatype type, int root, 
     return code == MPI_SUCCESS ? MPI_Wait(&request, MPI_STATUS_IGNORE) : code;
 }
 
+static MPI_Request prepared;
+
+static int prepare(void *buffer, int count, MPI_Datatype type, int root, MPI_Comm comm) {
+    return MPI_Bcast_init(buffer, count, type, root, comm, MPI_INFO_NULL, &prepared);
+}
+
 static int call(Broadcast *broadcast, int mistake, MPI_Comm comm, MPI_Datatype uncommitted) {
     switch (mistake) {
     case 1: return broadcast(buffer, -1, MPI_INT, 0, comm);
@@ -34,8 +40,35 @@ static const char *name_of(int class) {
                                        : "another";
 }
 
-static void make(const char *name, Broadcast *broadcast, int mistake) {
-    int code = MPI_SUCCESS, class = 0, len, classes[64];
+// Those that go ahead are told by a later broadcast.
+static int broadcast_until_told(Broadcast *broadcast, int mistake, MPI_Comm comm, MPI_Datatype uncommitted) {
+    int code = MPI_SUCCESS;
+    for (int time = 0; time < 1000 && code == MPI_SUCCESS; time++)
+        code = call(broadcast, rank == 2 && time == 1 ? mistake : 0, comm, uncommitted);
+    require(broadcast(buffer, 10, MPI_INT, 0, comm) != MPI_SUCCESS, "the communicator stays in error");
+    return code;
+}
+
+// The same of one that is prepared, and started again and again.
+static int start_until_told(Broadcast *prepare, int mistake, MPI_Comm comm, MPI_Datatype uncommitted) {
+    int code = call(prepare, rank == 2 ? mistake : 0, comm, uncommitted);
+    int is_prepared = code == MPI_SUCCESS;
+    for (int time = 0; time < 1000 && code == MPI_SUCCESS; time++) {
+        code = MPI_Start(&prepared);
+        if (code == MPI_SUCCESS) code = MPI_Wait(&prepared, MPI_STATUS_IGNORE);
+    }
+    if (is_prepared) {
+        require(MPI_Start(&prepared) != MPI_SUCCESS, "it stays in error");
+        MPI_Request_free(&prepared);
+    }
+    require(MPI_Bcast(buffer, 10, MPI_INT, 0, comm) == MPI_SUCCESS, "the communicator's others go on");
+    return code;
+}
+
+typedef int UntilTold(Broadcast *, int mistake, MPI_Comm, MPI_Datatype uncommitted);
+
+static void make(const char *name, UntilTold *until_told, Broadcast *broadcast, int mistake) {
+    int class = 0, len, classes[64];
     char text[MPI_MAX_ERROR_STRING] = "";
     static char texts[64][MPI_MAX_ERROR_STRING];
     MPI_Comm comm;
@@ -46,13 +79,10 @@ static void make(const char *name, Broadcast *broadcast, int mistake) {
     require(MPI_Bcast(buffer, 10, MPI_INT, 1, comm) == MPI_SUCCESS, "the first broadcast succeeds");
     // Who is still in it would be told of the mistake there.
     MPI_Barrier(MPI_COMM_WORLD);
-    // Those that go ahead are told by a later broadcast.
-    for (int time = 0; time < 1000 && code == MPI_SUCCESS; time++)
-        code = call(broadcast, rank == 2 && time == 1 ? mistake : 0, comm, uncommitted);
+    int code = until_told(broadcast, mistake, comm, uncommitted);
     require(code != MPI_SUCCESS, "every rank is told");
     require(MPI_Error_class(code, &class) == MPI_SUCCESS, "the error has a class");
     require(MPI_Error_string(code, text, &len) == MPI_SUCCESS && len > 0, "the error has a text");
-    require(broadcast(buffer, 10, MPI_INT, 0, comm) != MPI_SUCCESS, "the communicator stays in error");
     MPI_Type_free(&uncommitted);
     MPI_Comm_free(&comm);
     MPI_Gather(&class, 1, MPI_INT, classes, 1, MPI_INT, 0, MPI_COMM_WORLD);
@@ -72,8 +102,9 @@ int main(int argc, char **argv) {
     // What a wait tells comes by way of this one.
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     for (int mistake = 1; mistake <= MISTAKES; mistake++) {
-        make("MPI_Bcast", MPI_Bcast, mistake);
-        make("MPI_Ibcast", begin_and_wait, mistake);
+        make("MPI_Bcast", broadcast_until_told, MPI_Bcast, mistake);
+        make("MPI_Ibcast", broadcast_until_told, begin_and_wait, mistake);
+        make("MPI_Bcast_init", start_until_told, prepare, mistake);
     }
     MPI_Finalize();
     return 0;

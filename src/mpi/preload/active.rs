@@ -46,7 +46,8 @@ impl Active {
         Active { member, slot, queue: Queue::default(), met: None, failed: None }
     }
 
-    fn link(&self) -> &Link {
+    /// The communicator beside the program's.
+    pub fn link(&self) -> &Link {
         self.member.link()
     }
 
@@ -167,8 +168,7 @@ impl Active {
                 return Err(Trouble::Failed(code));
             }
             call.check(alone, self.link().size()).map_err(|refusal| {
-                let why = why(refusal);
-                self.give_up(codes.failed(&self.in_words(&why)), &why);
+                self.refuse(refusal, codes);
                 Trouble::Refused
             })
         }
@@ -203,6 +203,17 @@ impl Active {
             Error::Broadcast(_) => self.failed = Some(code),
         }
         code
+    }
+
+    /// Ends it, since this rank has called wrongly, and has the other ranks get an error rather than wait.
+    ///
+    /// # Safety
+    /// MPI runs, and the calling thread may call it.
+    pub unsafe fn refuse(&mut self, refusal: Refusal, codes: &Codes) {
+        let why = why(refusal);
+        // SAFETY: promised by the caller.
+        let code = unsafe { codes.failed(&self.in_words(&why)) };
+        self.give_up(code, &why);
     }
 
     /// Ends it, and has the other ranks get an error rather than wait.

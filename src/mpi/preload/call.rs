@@ -1,7 +1,7 @@
 //! A broadcast as the program asks for it.
 
 use super::super::{Error, Layout, MpiError};
-use super::library::Next;
+use super::library::{Next, Word};
 use super::tally;
 use mpi::ffi::{self, MPI_Comm, MPI_Count, MPI_Datatype, MPI_Request};
 use std::ffi::{c_int, c_void};
@@ -31,7 +31,29 @@ type IbcastC = unsafe extern "C" fn(
     *mut MPI_Request,
 ) -> c_int;
 static PMPI_BCAST_C: Next = Next::new(c"PMPI_Bcast_c");
+type InitC = unsafe extern "C" fn(
+    *mut c_void,
+    MPI_Count,
+    MPI_Datatype,
+    c_int,
+    MPI_Comm,
+    Word,
+    *mut MPI_Request,
+) -> c_int;
+type Init = unsafe extern "C" fn(
+    *mut c_void,
+    c_int,
+    MPI_Datatype,
+    c_int,
+    MPI_Comm,
+    Word,
+    *mut MPI_Request,
+) -> c_int;
 static PMPI_IBCAST_C: Next = Next::new(c"PMPI_Ibcast_c");
+static PMPI_BCAST_INIT_C: Next = Next::new(c"PMPI_Bcast_init_c");
+static PMPI_BCAST_INIT: Next = Next::new(c"PMPI_Bcast_init");
+/// Open MPI 4 has it as an extension.
+static PMPIX_BCAST_INIT: Next = Next::new(c"PMPIX_Bcast_init");
 
 impl Call {
     /// Has MPI's own function do it.
@@ -75,6 +97,27 @@ impl Call {
         }
     }
 
+    /// Has MPI's own function prepare it.
+    ///
+    /// # Safety
+    /// As for `MPI_Bcast_init`.
+    pub unsafe fn pass_persistent(&self, info: Word, request: *mut MPI_Request) -> c_int {
+        let Call { buffer, count, datatype, root, comm } = *self;
+        // SAFETY: promised by the caller.
+        unsafe {
+            let Ok(count) = c_int::try_from(count) else {
+                return match PMPI_BCAST_INIT_C.get::<InitC>() {
+                    Some(init) => init(buffer, count, datatype, root, comm, info, request),
+                    None => self.raise(ffi::MPI_ERR_COUNT as c_int),
+                };
+            };
+            match PMPI_BCAST_INIT.get::<Init>().or_else(|| PMPIX_BCAST_INIT.get::<Init>()) {
+                Some(init) => init(buffer, count, datatype, root, comm, info, request),
+                None => self.raise(ffi::MPI_ERR_OTHER as c_int),
+            }
+        }
+    }
+
     /// Where the bytes of its buffer are.
     ///
     /// # Errors
@@ -113,7 +156,7 @@ impl Call {
     /// # Safety
     /// MPI is initialised, and `alone` is such a communicator.
     pub unsafe fn check(&self, alone: MPI_Comm, size: u32) -> Result<(), Refusal> {
-        if u32::try_from(self.root).is_ok_and(|root| root < size) {
+        if self.has_root(size) {
             // Where counts this large are not known, the type is checked by itself.
             // SAFETY: no other rank takes part, so that no buffer is read or written.
             let code = unsafe {
@@ -131,6 +174,18 @@ impl Call {
             }
         } else {
             Err(Refusal::Root(self.root))
+        }
+    }
+
+    fn has_root(&self, size: u32) -> bool {
+        u32::try_from(self.root).is_ok_and(|root| root < size)
+    }
+
+    /// Why MPI has refused the arguments among so many ranks, with this code.
+    pub fn refused(&self, code: c_int, size: u32) -> Refusal {
+        match self.has_root(size) {
+            true => Refusal::Arguments(code),
+            false => Refusal::Root(self.root),
         }
     }
 

@@ -7,10 +7,10 @@ use super::{process, tally};
 use mpi::ffi::{MPI_Count, MPI_Request};
 use std::ffi::{c_int, c_void};
 
-/// A function that broadcasts, or begins to. Its handles are taken as words until it is known that they are this
+/// A function that broadcasts, begins to or prepares it. Its handles are taken as words until it is known that they are this
 /// library's.
 macro_rules! broadcasts {
-    ($name:ident, $next:literal, $count:ty, $does:path $(, $request:ident: $type:ty)?) => {
+    ($name:ident, $next:literal, $count:ty, $does:path $(, $more:ident: $type:ty)*) => {
         #[doc = concat!("`", stringify!($name), "`.")]
         ///
         /// # Safety
@@ -22,10 +22,10 @@ macro_rules! broadcasts {
             datatype: Word,
             root: c_int,
             comm: Word,
-            $($request: $type,)?
+            $($more: $type,)*
         ) -> c_int {
             type Function = unsafe extern "C" fn(
-                *mut c_void, $count, Word, c_int, Word, $($type,)?
+                *mut c_void, $count, Word, c_int, Word, $($type,)*
             ) -> c_int;
             static NEXT: Next = Next::new($next);
             // SAFETY: promised by the caller; the handles are those of this library's MPI where it says so.
@@ -33,12 +33,12 @@ macro_rules! broadcasts {
                 if !library::is_ours() {
                     tally::count_passed(Reason::OtherLibrary, 0);
                     return NEXT.require::<Function>()(
-                        buffer, count, datatype, root, comm, $($request,)?
+                        buffer, count, datatype, root, comm, $($more,)*
                     );
                 }
                 let (datatype, comm) = (handle(datatype), handle(comm));
                 let call = Call { buffer, count: count.into(), datatype, root, comm };
-                $does(&call, $($request,)?)
+                $does(&call, $($more,)*)
             }
         }
     };
@@ -48,3 +48,15 @@ broadcasts!(MPI_Bcast, c"PMPI_Bcast", c_int, process::broadcast);
 broadcasts!(MPI_Bcast_c, c"PMPI_Bcast_c", MPI_Count, process::broadcast);
 broadcasts!(MPI_Ibcast, c"PMPI_Ibcast", c_int, process::begin, request: *mut MPI_Request);
 broadcasts!(MPI_Ibcast_c, c"PMPI_Ibcast_c", MPI_Count, process::begin, request: *mut MPI_Request);
+
+/// A function that prepares a broadcast.
+macro_rules! prepares {
+    ($name:ident, $next:literal, $count:ty) => {
+        broadcasts!($name, $next, $count, process::prepare, info: Word, request: *mut MPI_Request);
+    };
+}
+
+prepares!(MPI_Bcast_init, c"PMPI_Bcast_init", c_int);
+prepares!(MPI_Bcast_init_c, c"PMPI_Bcast_init_c", MPI_Count);
+// Open MPI 4's.
+prepares!(MPIX_Bcast_init, c"PMPIX_Bcast_init", c_int);

@@ -6,7 +6,7 @@
 //! `MPIX_Grequest_start` (Latham and others, "Extending the MPI-2 generalized request interface", 2007), in all calls
 //! but one, which this library has in its place.
 
-use super::library::{self, Next, POLLS_REQUESTS, Word};
+use super::library::{Next, POLLS_REQUESTS};
 use super::{busy, promise};
 use mpi::ffi::{self, MPI_Request, MPI_Status};
 use std::ffi::{c_int, c_void};
@@ -98,25 +98,4 @@ unsafe extern "C" fn wait(
 unsafe extern "C" fn progress() -> c_int {
     // SAFETY: a thread of the program's has called MPI, which calls this.
     unsafe { busy::advance() }
-}
-
-/// `MPI_Request_get_status`, in which MPICH does not poll.
-///
-/// # Safety
-/// As for the function of that name.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn MPI_Request_get_status(
-    request: Word,
-    is_done: *mut c_int,
-    status: *mut c_void,
-) -> c_int {
-    type Function = unsafe extern "C" fn(Word, *mut c_int, *mut c_void) -> c_int;
-    static NEXT: Next = Next::new(c"PMPI_Request_get_status");
-    // SAFETY: promised by the caller.
-    unsafe {
-        if library::is_ours() {
-            busy::advance();
-        }
-        NEXT.require::<Function>()(request, is_done, status)
-    }
 }

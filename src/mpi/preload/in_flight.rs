@@ -1,12 +1,13 @@
 //! A non-blocking broadcast, from the program's call until its request is complete.
 
-use super::super::{Error, Layout, MpiError};
+use super::super::{Error, Layout};
 use super::call::Call;
+use super::own_type::OwnType;
 use super::promise::Promise;
 use super::tally;
 use crate::broadcast::{Broadcaster, Pending};
 use crate::rank::Rank;
-use mpi::ffi::{self, MPI_Comm, MPI_Datatype, MPI_Request};
+use mpi::ffi::{MPI_Comm, MPI_Request};
 use std::ffi::c_void;
 
 /// A non-blocking broadcast.
@@ -21,10 +22,6 @@ pub struct InFlight {
     root: Rank,
     pending: Option<Pending>,
 }
-
-/// A copy of the program's type, which it may free before the broadcast is complete. Dropped by a thread that may
-/// call MPI.
-struct OwnType(MPI_Datatype);
 
 impl InFlight {
     /// Takes it over from the program, and makes its request.
@@ -43,7 +40,7 @@ impl InFlight {
         // SAFETY: promised by the caller.
         unsafe {
             let own = OwnType::copy_of(call.datatype)?;
-            let layout = Call { datatype: own.0, ..*call }.layout()?;
+            let layout = Call { datatype: own.get(), ..*call }.layout()?;
             let len = layout.message_len().ok_or(Error::TooLong)?;
             let promise = Promise::new(request, alone)?;
             let (buffer, root) = (call.buffer, Rank(call.root as u32));
@@ -110,23 +107,5 @@ impl InFlight {
         }
         tally::count_multicast(self.len as u64);
         Ok(true)
-    }
-}
-
-impl OwnType {
-    unsafe fn copy_of(datatype: MPI_Datatype) -> Result<Self, MpiError> {
-        // SAFETY: promised by the caller.
-        unsafe {
-            let mut own = ffi::RSMPI_DATATYPE_NULL;
-            MpiError::check("MPI_Type_dup", ffi::PMPI_Type_dup(datatype, &mut own))?;
-            Ok(OwnType(own))
-        }
-    }
-}
-
-impl Drop for OwnType {
-    fn drop(&mut self) {
-        // SAFETY: it is freed once.
-        unsafe { ffi::PMPI_Type_free(&mut self.0) };
     }
 }

@@ -23,6 +23,15 @@ pub unsafe fn handle<T: Copy>(word: Word) -> T {
     unsafe { std::mem::transmute_copy(&word) }
 }
 
+/// A handle as a word, the same one for the same handle.
+pub fn word<T: Copy>(handle: T) -> Word {
+    const { assert!(size_of::<T>() <= size_of::<Word>()) };
+    let mut word = 0;
+    // SAFETY: a word has room for it, and handles are numbers or addresses, all of whose bytes are there.
+    unsafe { std::ptr::from_mut(&mut word).cast::<T>().write_unaligned(handle) };
+    word
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Family {
     /// Handles are addresses.

@@ -3,10 +3,11 @@
 use super::super::{Link, MpiError};
 use super::call::Call;
 use super::codes::Codes;
+use super::library::Word;
 use super::reason::Reason;
 use super::set_up::set_up;
 use super::state::{State, pass, pass_non_blocking};
-use super::{retire, tally};
+use super::{persistent, retire, tally};
 use mpi::ffi::{self, MPI_Comm, MPI_Request};
 use std::ffi::{c_int, c_void};
 use std::ptr;
@@ -42,22 +43,10 @@ unsafe impl Sync for Process {}
 pub unsafe fn broadcast(call: &Call) -> c_int {
     // SAFETY: promised by the caller.
     unsafe {
-        let (process, found) = match find(call.comm) {
-            Found::State(state) => return state.broadcast(call),
-            Found::Pass(reason) => return pass(call, reason),
-            Found::Failed(error) => return fail(call, error.code, &error.to_string()),
-            Found::Undecided(process) => (process, set_up(call.comm)),
-        };
-        let decision = match found {
-            Ok(decision) => decision,
-            Err(error) => {
-                return call.raise(process.codes.of(&error, &format!("MPI_Bcast failed: {error}")));
-            }
-        };
-        let state = State::new(decision, process.codes, process.alone);
-        match process.attach(call.comm, state) {
+        match decide(call) {
             Ok(state) => state.broadcast(call),
-            Err(error) => fail(call, error.code, &error.to_string()),
+            Err(Without::Pass(reason)) => pass(call, reason),
+            Err(Without::Failed(code)) => code,
         }
     }
 }
@@ -79,17 +68,57 @@ pub unsafe fn begin(call: &Call, request: *mut MPI_Request) -> c_int {
     }
 }
 
-/// Sees to it that what is counted is reported when MPI is finalised.
+/// Prepares what the program's call asks for, makes its request, and returns what it is to return. To decide takes
+/// all ranks, which a program must expect here (MPI 4.0, section 6.13).
 ///
 /// # Safety
-/// The calling thread may call MPI, which is the one that this library was built with.
-pub unsafe fn attend() {
+/// As for `MPI_Bcast_init`, of the MPI that this library was built with.
+pub unsafe fn prepare(call: &Call, info: Word, request: *mut MPI_Request) -> c_int {
     // SAFETY: promised by the caller.
     unsafe {
-        if is_running() {
-            // What fails here fails at the first broadcast too, which tells.
-            let _ = PROCESS.get_or_init(|| Process::new());
-        }
+        let way = match decide(call).and_then(|state| another(call, &state)) {
+            Ok(state) => Ok(state),
+            Err(Without::Pass(reason)) => Err(reason),
+            Err(Without::Failed(code)) => return code,
+        };
+        persistent::prepare(call, info, request, way)
+    }
+}
+
+/// A state for a broadcast of its own on the call's communicator. Collective.
+unsafe fn another(call: &Call, state: &State) -> Result<Arc<State>, Without> {
+    // SAFETY: promised by the caller.
+    let made = unsafe { state.another() };
+    // SAFETY: the same.
+    made.map_err(|error| Without::Failed(unsafe { state.raise(call, &error) }))?
+        .map_err(Without::Pass)
+}
+
+/// Why a call's communicator has no state.
+enum Without {
+    /// MPI does its broadcasts.
+    Pass(Reason),
+    /// MPI has failed, and the call is to return this.
+    Failed(c_int),
+}
+
+/// The state of the call's communicator, on which all its ranks decide if it has none. Collective.
+unsafe fn decide(call: &Call) -> Result<Arc<State>, Without> {
+    // SAFETY: promised by the caller.
+    unsafe {
+        let failed = |error: MpiError| Without::Failed(fail(call, error.code, &error.to_string()));
+        let (process, decision) = match find(call.comm) {
+            Found::State(state) => return Ok(state),
+            Found::Pass(reason) => return Err(Without::Pass(reason)),
+            Found::Failed(error) => return Err(failed(error)),
+            Found::Undecided(process) => (process, set_up(call.comm)),
+        };
+        let decision = decision.map_err(|error| {
+            let code = process.codes.of(&error, &format!("MPI_Bcast failed: {error}"));
+            Without::Failed(call.raise(code))
+        })?;
+        let state = State::new(decision, process.codes, process.alone);
+        process.attach(call.comm, state).map_err(failed)
     }
 }
 
@@ -263,6 +292,7 @@ unsafe extern "C" fn end(_: MPI_Comm, _: c_int, _: *mut c_void, _: *mut c_void) 
     let link = process.link.lock().unwrap_or_else(PoisonError::into_inner).take();
     // SAFETY: MPI still runs; each of the communicators has the attribute.
     unsafe {
+        persistent::leave();
         for (_, comm) in left {
             ffi::PMPI_Comm_delete_attr(comm, process.keyval);
         }

@@ -25,7 +25,7 @@ pub enum Reason {
     Refused,
     /// `MPI_Ibcast` before the communicator's first `MPI_Bcast`, or where MPI has no way to complete its request.
     NonBlocking,
-    /// `MPI_Bcast_init`, each call of which is counted as one broadcast.
+    /// A persistent broadcast, where MPI has no way to complete its request.
     Persistent,
 }
 

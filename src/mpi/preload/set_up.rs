@@ -65,7 +65,7 @@ impl Ballot {
     }
 }
 
-/// Decides. Collective.
+/// Decides about the broadcasts of a communicator. Collective.
 ///
 /// # Errors
 /// If MPI fails.
@@ -74,7 +74,17 @@ impl Ballot {
 /// MPI is initialised, and `comm` is an intra-communicator of more than one rank.
 pub unsafe fn set_up(comm: MPI_Comm) -> Result<Decision, Error> {
     // SAFETY: promised by the caller.
-    let mut link = unsafe { Link::new(comm) }?;
+    unsafe { set_up_on(Link::new(comm)?) }
+}
+
+/// The same over a communicator of verbcast's own. Collective.
+///
+/// # Errors
+/// If MPI fails.
+///
+/// # Safety
+/// MPI is initialised, and there is more than one rank.
+pub unsafe fn set_up_on(mut link: Link) -> Result<Decision, Error> {
     let settings = Settings::get();
     let slot = Slot::take(settings.communicators);
     let drawn = tally::draw();

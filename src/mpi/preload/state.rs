@@ -1,12 +1,14 @@
 //! What hangs on a communicator.
 
+use super::super::Error;
 use super::active::{Active, Ended, Trouble};
 use super::busy;
 use super::call::Call;
 use super::codes::Codes;
 use super::reason::Reason;
-use super::set_up::Decision;
+use super::set_up::{Decision, set_up_on};
 use super::tally;
+use crate::bootstrap::Bootstrap;
 use mpi::ffi::{self, MPI_Comm, MPI_Request};
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -73,32 +75,93 @@ impl State {
     /// # Safety
     /// As for `MPI_Ibcast`.
     pub unsafe fn begin(self: &Arc<Self>, call: &Call, request: *mut MPI_Request) -> c_int {
-        let active = match &self.way {
-            // SAFETY: promised by the caller.
-            Err(reason) => return unsafe { pass_non_blocking(call, request, *reason) },
-            Ok(_) if !self.has_hooks => {
-                // SAFETY: promised by the caller.
-                return unsafe { pass_non_blocking(call, request, Reason::NonBlocking) };
-            }
-            Ok(active) => active,
-        };
         // SAFETY: promised by the caller.
         unsafe {
-            let mut held = lock(active);
-            let outcome = unwrap(&mut held).begin(call, request, &self.codes, self.alone);
-            if outcome.is_ok() {
-                self.in_flight.fetch_add(1, Ordering::AcqRel);
+            if let Some(reason) = self.why_not_begun(Reason::NonBlocking) {
+                return pass_non_blocking(call, request, reason);
             }
-            drop(held);
-            match outcome {
-                Ok(()) => {
-                    busy::add(self);
-                    SUCCESS
-                }
+            match self.start(call, request) {
+                Ok(()) => SUCCESS,
                 Err(Trouble::Refused) => pass_non_blocking(call, request, Reason::Refused),
                 Err(Trouble::Failed(code)) => call.raise(code),
             }
         }
+    }
+
+    /// Why broadcasts that a later call of the program's completes go by MPI's own, if they do: for `unhooked` where
+    /// MPI does not call this library meanwhile.
+    fn why_not_begun(&self, unhooked: Reason) -> Option<Reason> {
+        match &self.way {
+            Err(reason) => Some(*reason),
+            Ok(_) => (!self.has_hooks).then_some(unhooked),
+        }
+    }
+
+    /// Begins to broadcast, and makes the program's request.
+    ///
+    /// # Errors
+    /// If the arguments are wrong, or MPI makes no request.
+    ///
+    /// # Safety
+    /// As for `MPI_Ibcast`; broadcasts of this state do not go by MPI's own.
+    pub unsafe fn start(
+        self: &Arc<Self>,
+        call: &Call,
+        request: *mut MPI_Request,
+    ) -> Result<(), Trouble> {
+        let Ok(active) = &self.way else { return Err(Trouble::Refused) };
+        let mut held = lock(active);
+        // SAFETY: promised by the caller.
+        unsafe { unwrap(&mut held).begin(call, request, &self.codes, self.alone) }?;
+        self.in_flight.fetch_add(1, Ordering::AcqRel);
+        drop(held);
+        busy::add(self);
+        Ok(())
+    }
+
+    /// Another state of the same ranks, for a broadcast whose order among the others only its own ranks'
+    /// requests know; or why it goes by MPI's own. Collective.
+    ///
+    /// # Errors
+    /// If MPI fails.
+    ///
+    /// # Safety
+    /// MPI runs, and the calling thread may call it.
+    pub unsafe fn another(&self) -> Result<Result<Arc<State>, Reason>, Error> {
+        if let Some(reason) = self.why_not_begun(Reason::Persistent) {
+            return Ok(Err(reason));
+        }
+        let link = self.way.as_ref().map(|active| unwrap(&mut lock(active)).link().clone());
+        let Ok(link) = link else { unreachable!("it goes by multicast") };
+        // SAFETY: promised by the caller; there are several ranks.
+        let decision = unsafe { set_up_on(link) }?;
+        let made = State::new(decision, self.codes, self.alone);
+        Ok(match made.why_not_begun(Reason::Persistent) {
+            Some(reason) => Err(reason),
+            None => Ok(Arc::new(made)),
+        })
+    }
+
+    /// Tells the program of an error that its call met, and returns what the call is to return.
+    ///
+    /// # Safety
+    /// The call's communicator is valid.
+    pub unsafe fn raise(&self, call: &Call, error: &Error) -> c_int {
+        // SAFETY: promised by the caller.
+        unsafe { call.raise(self.codes.of(error, &format!("MPI_Bcast failed: {error}"))) }
+    }
+
+    /// MPI has refused a call of the program's here, with this code; the other ranks are told.
+    ///
+    /// # Safety
+    /// MPI runs, and the calling thread may call it.
+    pub unsafe fn refuse(&self, call: &Call, code: c_int) {
+        let Ok(active) = &self.way else { return };
+        let mut held = lock(active);
+        let active = unwrap(&mut held);
+        let refusal = call.refused(code, active.link().size());
+        // SAFETY: promised by the caller.
+        unsafe { active.refuse(refusal, &self.codes) };
     }
 
     /// Non-blocking broadcasts that have not ended.
