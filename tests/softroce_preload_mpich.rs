@@ -15,7 +15,7 @@ fn datatypes() {
 
 #[test]
 fn fortran() {
-    preload::scenarios::unmodified(Mpi::Mpich, &["fortran", "fortran08"]);
+    preload::scenarios::unmodified(Mpi::Mpich, &["fortran", "fortran08", "persistent08"]);
 }
 
 #[test]

@@ -5,7 +5,7 @@
 # target/NAME/release/libverbcast.so   for NAME openmpi and mpich
 # target/NAME/release/examples/        the rsmpi programs of tests/examples and tests/mpi
 # target/NAME/release/verbcast         the command, whose benchmarks measure MPI too
-# target/mpi-tests/NAME/PROGRAM        tests/mpi/PROGRAM.c or .f90
+# target/mpi-tests/NAME/PROGRAM        tests/mpi/PROGRAM.c or .f90, and those of tests/mpi/NAME
 
 MPI_PACKAGES=(libopenmpi-dev openmpi-bin libmpich-dev mpich libclang-14-dev gfortran python3-mpi4py)
 MPI_NAMES=(openmpi mpich)
@@ -44,10 +44,10 @@ mpi_build_programs() {
         for program in "$REPO"/tests/mpi/*.c; do
             "mpicc.$name" -O1 -Wall -Wextra -Werror -pthread -o "$to/$(basename "$program" .c)" "$program" || return
         done
-        for program in "$REPO"/tests/mpi/*.f90; do
+        while read -r program; do
             # MPICH's module mpi tells the compiler nothing of buffers, which then differ in its eyes.
             "mpif90.$name" -O1 -w -J "$to" -o "$to/$(basename "$program" .f90)" "$program" || return
-        done
+        done < <(compgen -G "$REPO/tests/mpi/*.f90"; compgen -G "$REPO/tests/mpi/$name/*.f90")
     done
 }
 
@@ -79,6 +79,7 @@ mpi_run_plain() {
     # Its ranks yield, so that more of them than cores are no burden.
     mpi_run_one openmpi types 16 || return
     mpi_run_one openmpi communicators 16 || return
+    mpi_run_one mpich persistent08 4 || return
     # Debian's mpi4py is for Open MPI.
     mpi_run_one openmpi python.py 4
 }

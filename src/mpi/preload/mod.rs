@@ -31,6 +31,7 @@ mod promise;
 mod queue;
 mod reason;
 mod requests;
+mod requests08;
 mod retire;
 mod set_up;
 mod settings;

@@ -9,17 +9,19 @@ use std::ffi::{c_int, c_void};
 use std::sync::Arc;
 
 /// What stands in an array for requests of persistent broadcasts; afterwards these are there again.
-struct StandIns {
+pub struct StandIns {
     requests: *mut MPI_Request,
     /// Places in the array, with the requests that were there.
     replaced: Vec<(usize, MPI_Request, Arc<Persistent>)>,
 }
 
 impl StandIns {
+    /// Puts them there.
+    ///
     /// # Safety
     /// There are so many requests, of this library's MPI where there is any persistent broadcast, for as long as this
     /// exists.
-    unsafe fn new(number: c_int, requests: *mut MPI_Request) -> Self {
+    pub unsafe fn new(number: c_int, requests: *mut MPI_Request) -> Self {
         let mut replaced = Vec::new();
         if persistent::is_any() && !requests.is_null() {
             for at in 0..number.max(0) as usize {
@@ -140,17 +142,30 @@ pub unsafe extern "C" fn MPI_Startall(number: c_int, requests: *mut MPI_Request)
         if !persistent::is_any() {
             return NEXT.require::<Function>()(number, requests);
         }
-        for at in 0..number.max(0) as usize {
-            let code = start(requests.add(at));
-            if code != ffi::MPI_SUCCESS as c_int {
-                return code;
-            }
-        }
-        ffi::MPI_SUCCESS as c_int
+        start_all(number, requests)
     }
 }
 
-unsafe fn start(request: *mut MPI_Request) -> c_int {
+/// Starts several, some of which are those of persistent broadcasts, and returns what the program's call is to return.
+///
+/// # Safety
+/// As for `MPI_Startall`, of this library's MPI.
+pub unsafe fn start_all(number: c_int, requests: *mut MPI_Request) -> c_int {
+    for at in 0..number.max(0) as usize {
+        // SAFETY: promised by the caller.
+        let code = unsafe { start(requests.add(at)) };
+        if code != ffi::MPI_SUCCESS as c_int {
+            return code;
+        }
+    }
+    ffi::MPI_SUCCESS as c_int
+}
+
+/// Starts one, and returns what the program's call is to return.
+///
+/// # Safety
+/// As for `MPI_Start`.
+pub unsafe fn start(request: *mut MPI_Request) -> c_int {
     type Function = unsafe extern "C" fn(*mut MPI_Request) -> c_int;
     static NEXT: Next = Next::new(c"PMPI_Start");
     // SAFETY: promised by the caller.
