@@ -2,7 +2,7 @@
 //! the names that compilers give them, and Open MPI's of `use mpi_f08`; MPICH's call the functions of C.
 
 use super::exports::{MPI_Bcast, MPI_Ibcast};
-use super::library::{self, FORTRAN_CALLS_C, Next, Word};
+use super::library::{self, FORTRAN_CALLS_C, Next, Word, word};
 use mpi::ffi;
 use std::ffi::{CStr, c_int, c_void};
 use std::ptr;
@@ -74,15 +74,6 @@ fn is_bottom(buffer: *mut c_void) -> bool {
     static FOUND: OnceLock<[usize; 4]> = OnceLock::new();
     let found = FOUND.get_or_init(|| BOTTOMS.map(|name| library::variable(name) as usize));
     found.contains(&(buffer as usize))
-}
-
-/// A handle as C functions get it.
-fn word<T: Copy>(handle: T) -> Word {
-    const { assert!(size_of::<T>() <= size_of::<Word>() && cfg!(target_endian = "little")) };
-    let mut word: Word = 0;
-    // SAFETY: the handle fits into the word, and any bytes make a word.
-    unsafe { ptr::from_mut(&mut word).cast::<T>().write_unaligned(handle) };
-    word
 }
 
 /// A symbol for the name that a compiler gives to a function that broadcasts, or begins to.

@@ -25,7 +25,7 @@ pub unsafe fn handle<T: Copy>(word: Word) -> T {
 
 /// A handle as a word, the same one for the same handle.
 pub fn word<T: Copy>(handle: T) -> Word {
-    const { assert!(size_of::<T>() <= size_of::<Word>()) };
+    const { assert!(size_of::<T>() <= size_of::<Word>() && cfg!(target_endian = "little")) };
     let mut word = 0;
     // SAFETY: a word has room for it, and handles are numbers or addresses, all of whose bytes are there.
     unsafe { std::ptr::from_mut(&mut word).cast::<T>().write_unaligned(handle) };
