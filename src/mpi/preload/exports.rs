@@ -7,8 +7,8 @@ use super::{process, tally};
 use mpi::ffi::{MPI_Count, MPI_Request};
 use std::ffi::{c_int, c_void};
 
-/// A function that broadcasts, begins to or prepares it. Its handles are taken as words until it is known that they are this
-/// library's.
+/// A function that broadcasts, begins to or prepares it. Its handles are taken as words until it is known that they
+/// are this library's.
 macro_rules! broadcasts {
     ($name:ident, $next:literal, $count:ty, $does:path $(, $more:ident: $type:ty)*) => {
         #[doc = concat!("`", stringify!($name), "`.")]

@@ -7,8 +7,8 @@
 //! `retire`d. `tally` counts all ways for `VERBCAST_STATS`.
 //!
 //! A non-blocking broadcast is `in_flight`, in the `queue` of its communicator, which is then `busy`; its request is
-//! a `promise`, and the `hook` has MPI bring it forward while the program waits. A `persistent` one is a non-blocking one
-//! each time that it is started; `requests` are what the program starts, completes and frees it by.
+//! a `promise`, and the `hook` has MPI bring it forward while the program waits. A `persistent` one is a non-blocking
+//! one each time that it is started; `requests` are what the program starts, completes and frees it by.
 //!
 //! Only `PMPI_` functions are called in here, so that nothing comes back in. No function unwinds into the
 //! program: a panic in an `extern "C"` function ends the process with its message, which MPI's launcher

@@ -37,8 +37,8 @@ pub struct Persistent {
     active: Mutex<Option<MPI_Request>>,
 }
 
-// SAFETY: handles and addresses of the program's buffers mean the same in all threads; which of them may call MPI is for
-// the program to keep to, whose calls bring us here.
+// SAFETY: handles and addresses of the program's buffers mean the same in all threads; which of them may call MPI is
+// for the program to keep to, whose calls bring us here.
 unsafe impl Send for Persistent {}
 // SAFETY: the same, and what changes is behind a lock.
 unsafe impl Sync for Persistent {}
