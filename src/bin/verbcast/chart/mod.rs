@@ -77,7 +77,10 @@ pub fn escape(text: &str) -> String {
 pub fn number(value: f64) -> String {
     let text = match value.abs() {
         0.0 => "0".to_owned(),
-        ..0.1 => format!("{value:.3}"),
+        small @ ..0.1 => {
+            let zeros = (-small.log10().floor()).min(300.0) as usize;
+            format!("{value:.0$}", zeros + 1)
+        }
         ..10.0 => format!("{value:.2}"),
         ..100.0 => format!("{value:.1}"),
         ..10_000.0 => format!("{value:.0}"),
@@ -178,8 +181,9 @@ mod tests {
 
     #[test]
     fn numbers_have_the_digits_that_matter() {
-        let numbers = [0.0, 0.05, 2.5, 14.0, 99.46, 1234.4, 45_678.0, 3e6, 2.54e9];
-        let texts = ["0", "0.05", "2.5", "14", "99.5", "1234", "46k", "3M", "2.5G"];
+        let numbers = [0.0, 0.0001, 0.0123, 0.05, 2.5, 14.0, 99.46, 1234.4, 45_678.0, 3e6, 2.54e9];
+        let texts =
+            ["0", "0.0001", "0.012", "0.05", "2.5", "14", "99.5", "1234", "46k", "3M", "2.5G"];
         assert_eq!(numbers.map(number), texts);
         assert_eq!([1.0, 1000.0, 2048.0, 1_048_576.0].map(size), ["1", "1000", "2K", "1M"]);
     }

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 #[derive(Args)]
 pub struct ReportArgs {
     /// What verbcast bench has written with --json; several are put together. Where two have measured
-    /// the same, the later one counts
+    /// the same, the one with more broadcasts counts, and of as many the later
     #[arg(required = true, value_name = "RESULTS.json")]
     results: Vec<PathBuf>,
     /// The folder for the page, index.html; it is made where there is none

@@ -31,6 +31,7 @@ impl<'a> Setup<'a> {
             let is_same =
                 |known: &Point| known.is_beside(point) && known.algorithm == point.algorithm;
             match self.points.iter_mut().find(|known| is_same(known)) {
+                Some(known) if known.iterations > point.iterations => {}
                 Some(known) => known.clone_from(point),
                 None => self.points.push(point.clone()),
             }
@@ -117,6 +118,14 @@ mod tests {
             ]
         );
         assert_eq!(setups[0].points[0], runs[2].points[0]);
+    }
+
+    #[test]
+    fn what_was_measured_with_more_broadcasts_counts() {
+        let mut runs = [run("a", None, 5), run("a", None, 6), run("a", None, 7)];
+        runs[1].points[0].iterations = 60;
+        runs[2].points[0].iterations = 50;
+        assert_eq!(setups(&runs)[0].points, runs[1].points);
     }
 
     #[test]
