@@ -44,6 +44,12 @@ fn persistent() {
 }
 
 #[test]
+fn persistent_by_mpi() {
+    // Four rounds of three.
+    preload::scenarios::persistent_by_mpi(Mpi::Mpich, "persistent08", 12);
+}
+
+#[test]
 fn a_rank_that_is_away() {
     preload::scenarios::away(Mpi::Mpich);
 }

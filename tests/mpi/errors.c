@@ -13,7 +13,7 @@ static int begin_and_wait(void *buffer, int count, MPI_Datatype type, int root, 
     return code == MPI_SUCCESS ? MPI_Wait(&request, MPI_STATUS_IGNORE) : code;
 }
 
-static MPI_Request prepared;
+static MPI_Request prepared = MPI_REQUEST_NULL;
 
 static int prepare(void *buffer, int count, MPI_Datatype type, int root, MPI_Comm comm) {
     return MPI_Bcast_init(buffer, count, type, root, comm, MPI_INFO_NULL, &prepared);
@@ -52,14 +52,10 @@ static int broadcast_until_told(Broadcast *broadcast, int mistake, MPI_Comm comm
 // The same of one that is prepared, and started again and again.
 static int start_until_told(Broadcast *prepare, int mistake, MPI_Comm comm, MPI_Datatype uncommitted) {
     int code = call(prepare, rank == 2 ? mistake : 0, comm, uncommitted);
-    int is_prepared = code == MPI_SUCCESS;
+    if (code != MPI_SUCCESS) prepared = MPI_REQUEST_NULL;
     for (int time = 0; time < 1000 && code == MPI_SUCCESS; time++) {
         code = MPI_Start(&prepared);
         if (code == MPI_SUCCESS) code = MPI_Wait(&prepared, MPI_STATUS_IGNORE);
-    }
-    if (is_prepared) {
-        require(MPI_Start(&prepared) != MPI_SUCCESS, "it stays in error");
-        MPI_Request_free(&prepared);
     }
     require(MPI_Bcast(buffer, 10, MPI_INT, 0, comm) == MPI_SUCCESS, "the communicator's others go on");
     return code;
@@ -85,6 +81,10 @@ static void make(const char *name, UntilTold *until_told, Broadcast *broadcast, 
     require(MPI_Error_string(code, text, &len) == MPI_SUCCESS && len > 0, "the error has a text");
     MPI_Type_free(&uncommitted);
     MPI_Comm_free(&comm);
+    if (prepared != MPI_REQUEST_NULL) {
+        require(MPI_Start(&prepared) != MPI_SUCCESS, "it stays in error, also without its communicator");
+        MPI_Request_free(&prepared);
+    }
     MPI_Gather(&class, 1, MPI_INT, classes, 1, MPI_INT, 0, MPI_COMM_WORLD);
     MPI_Gather(text, sizeof text, MPI_CHAR, texts, sizeof text, MPI_CHAR, 0, MPI_COMM_WORLD);
     for (int other = 0; rank == 0 && other < size; other++)
@@ -99,8 +99,9 @@ int main(int argc, char **argv) {
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     require(size >= 4 && size <= 64, "there are 4 to 64 ranks");
-    // What a wait tells comes by way of this one.
+    // What a wait tells comes by way of the first, what has no communicator any more by way of the second.
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
     for (int mistake = 1; mistake <= MISTAKES; mistake++) {
         make("MPI_Bcast", broadcast_until_told, MPI_Bcast, mistake);
         make("MPI_Ibcast", broadcast_until_told, begin_and_wait, mistake);

@@ -114,6 +114,21 @@ pub fn persistent(mpi: Mpi) {
     assert_eq!((said.sum(""), said.sum("multicast")), (broadcasts, broadcasts));
 }
 
+/// Persistent broadcasts that MPI does: as without, each start counted with the reason.
+pub fn persistent_by_mpi(mpi: Mpi, program: &str, starts: u64) {
+    if !is_ready(mpi) {
+        return;
+    }
+    let off = [COUNT, ("VERBCAST_PRELOAD", "off")];
+    let said = mpi.run(&mpi.library(), program, &alike(4, &off));
+    assert!(said.is_success);
+    assert_eq!(said.out, mpi.expected(program, 4));
+    for rank in 0..4 {
+        let line = format!("rank {rank}: MPI, switched off: {starts} broadcasts, ");
+        assert_eq!(said.lines(&line).len(), 1, "{line}");
+    }
+}
+
 /// A root may run ahead of late ranks, further than broadcasts may be in flight; and who is done may free
 /// the communicator long before others come.
 pub fn ahead(mpi: Mpi) {

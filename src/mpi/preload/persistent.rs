@@ -27,14 +27,21 @@ static ALL: Mutex<BTreeMap<Word, Arc<Persistent>>> = Mutex::new(BTreeMap::new())
 
 /// A persistent broadcast.
 pub struct Persistent {
-    /// With a type of its own.
     call: Call,
-    _own: Option<OwnType>,
     bytes: u64,
     /// Where it is started, or why by MPI's own.
-    way: Result<Arc<State>, Reason>,
+    way: Result<Channel, Reason>,
     /// What stands for its request while it is active.
     active: Mutex<Option<MPI_Request>>,
+}
+
+/// Where a broadcast is started that goes by multicast.
+struct Channel {
+    state: Arc<State>,
+    /// That of the program's communicator, which may be freed before.
+    communicator: Arc<State>,
+    /// The call's type.
+    _own: OwnType,
 }
 
 // SAFETY: handles and addresses of the program's buffers mean the same in all threads; which of them may call MPI is
@@ -47,7 +54,8 @@ fn all() -> MutexGuard<'static, BTreeMap<Word, Arc<Persistent>>> {
     ALL.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Prepares a broadcast to go the way that its ranks have decided on, and returns what the program's call is to return.
+/// Prepares a broadcast to go the way that its ranks have decided on: by a state of its own, beside that of its
+/// communicator. Returns what the program's call is to return.
 ///
 /// # Safety
 /// As for `MPI_Bcast_init`.
@@ -55,33 +63,37 @@ pub unsafe fn prepare(
     call: &Call,
     info: Word,
     request: *mut MPI_Request,
-    way: Result<Arc<State>, Reason>,
+    way: Result<(Arc<State>, Arc<State>), Reason>,
 ) -> c_int {
     // SAFETY: promised by the caller; where MPI has taken the arguments, the type is one.
     unsafe {
         let code = call.pass_persistent(info, request);
         if code != SUCCESS {
-            if let Ok(state) = &way {
+            if let Ok((state, _)) = &way {
                 state.refuse(call, code);
                 state.leave();
             }
             tally::count_passed(Reason::Refused, 0);
             return code;
         }
-        let own = match &way {
-            Ok(state) => match OwnType::copy_of(call.datatype) {
-                Ok(own) => Some(own),
+        let bytes = call.bytes();
+        let mut call = *call;
+        let way = match way {
+            Ok((state, communicator)) => match OwnType::copy_of(call.datatype) {
+                Ok(own) => {
+                    call.datatype = own.get();
+                    Ok(Channel { state, communicator, _own: own })
+                }
                 Err(error) => {
                     ffi::PMPI_Request_free(request);
-                    return state.raise(call, &error.into());
+                    state.refuse(&call, error.code);
+                    state.leave();
+                    return state.raise(&call, &error.into());
                 }
             },
-            Err(_) => None,
+            Err(reason) => Err(reason),
         };
-        let bytes = call.bytes();
-        let datatype = own.as_ref().map_or(call.datatype, OwnType::get);
-        let call = Call { datatype, ..*call };
-        let made = Persistent { call, _own: own, bytes, way, active: Mutex::new(None) };
+        let made = Persistent { call, bytes, way, active: Mutex::new(None) };
         all().insert(word(*request), Arc::new(made));
         COUNT.fetch_add(1, Ordering::Release);
     }
@@ -149,8 +161,8 @@ impl Persistent {
     pub unsafe fn start(&self, request: *mut MPI_Request) -> c_int {
         // SAFETY: promised by the caller.
         unsafe {
-            let state = match &self.way {
-                Ok(state) => state,
+            let channel = match &self.way {
+                Ok(channel) => channel,
                 Err(reason) => {
                     tally::count_passed(*reason, self.bytes);
                     return ffi::PMPI_Start(request);
@@ -159,18 +171,18 @@ impl Persistent {
             let mut active = self.active();
             if active.is_some() {
                 drop(active);
-                return self.call.raise(ffi::MPI_ERR_REQUEST as c_int);
+                return channel.raise(&self.call, ffi::MPI_ERR_REQUEST as c_int);
             }
             let mut stand_in = ffi::RSMPI_REQUEST_NULL;
-            let outcome = state.start(&self.call, &mut stand_in);
+            let outcome = channel.state.start(&self.call, &mut stand_in);
             if outcome.is_ok() {
                 *active = Some(stand_in);
             }
             drop(active);
             match outcome {
                 Ok(()) => SUCCESS,
-                Err(Trouble::Refused) => self.call.raise(ffi::MPI_ERR_ARG as c_int),
-                Err(Trouble::Failed(code)) => self.call.raise(code),
+                Err(Trouble::Refused) => channel.raise(&self.call, ffi::MPI_ERR_ARG as c_int),
+                Err(Trouble::Failed(code)) => channel.raise(&self.call, code),
             }
         }
     }
@@ -183,9 +195,21 @@ impl Persistent {
             if let Some(mut stand_in) = active {
                 ffi::PMPI_Request_free(&mut stand_in);
             }
-            if let Ok(state) = &self.way {
-                state.leave();
+            if let Ok(channel) = &self.way {
+                channel.state.leave();
             }
+        }
+    }
+}
+
+impl Channel {
+    /// Has an error handler run, and returns what the call is to return: the communicator's, or where that is freed the
+    /// one of `MPI_COMM_SELF` (MPI 4.0, section 9.3).
+    unsafe fn raise(&self, call: &Call, code: c_int) -> c_int {
+        // SAFETY: promised by the caller; one of them is there.
+        unsafe {
+            let comm = if self.communicator.has_left() { ffi::RSMPI_COMM_SELF } else { call.comm };
+            Call { comm, ..*call }.raise(code)
         }
     }
 }

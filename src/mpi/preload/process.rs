@@ -76,8 +76,9 @@ pub unsafe fn begin(call: &Call, request: *mut MPI_Request) -> c_int {
 pub unsafe fn prepare(call: &Call, info: Word, request: *mut MPI_Request) -> c_int {
     // SAFETY: promised by the caller.
     unsafe {
-        let way = match decide(call).and_then(|state| another(call, &state)) {
-            Ok(state) => Ok(state),
+        let made = decide(call).and_then(|state| Ok((another(call, &state)?, state)));
+        let way = match made {
+            Ok(states) => Ok(states),
             Err(Without::Pass(reason)) => Err(reason),
             Err(Without::Failed(code)) => return code,
         };

@@ -211,6 +211,11 @@ impl State {
         }
     }
 
+    /// Whether everything is freed, as the communicator is.
+    pub fn has_left(&self) -> bool {
+        self.way.as_ref().is_ok_and(|active| lock(active).is_none())
+    }
+
     /// Returns when nothing is in flight. The lock is free in between, so that other threads' requests are completed.
     unsafe fn finish(&self) {
         // SAFETY: promised by the caller.
