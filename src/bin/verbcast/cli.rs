@@ -60,7 +60,8 @@ pub struct CopyArgs {
     pub dst: String,
     #[command(flatten)]
     pub transport: TransportArgs,
-    /// Bytes per broadcast, 1 to 1G, with K, M or G for 1024, 1024² or 1024³ bytes; rank 0 decides
+    /// Bytes per broadcast, 1 to 1G, with K, M or G for 1024, 1024² or 1024³ bytes; rank 0 decides.
+    /// Every rank has memory for two: one is read or written while the other is broadcast
     #[arg(long, value_name = "SIZE", default_value = "1M", value_parser = units::parse_chunk)]
     pub chunk: u64,
     /// Print the summary as JSON

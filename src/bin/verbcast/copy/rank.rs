@@ -44,8 +44,9 @@ pub fn run(
     let mut caster = Broadcaster::new(&mut star, config).map_err(|error| error.to_string())?;
     let progress = Progress::new(plan.length, rank == Rank(0));
     let started = Instant::now();
-    let mut buffer = caster.buffer(transfer::buffer_len(&plan));
-    let moved = transfer::run(&mut caster, &mut end, &plan, &mut buffer, &progress)
+    let mut buffers: Vec<_> =
+        transfer::buffer_lengths(&plan).map(|len| caster.buffer(len)).collect();
+    let moved = transfer::run(&mut caster, &mut end, &plan, &mut buffers, &progress)
         .map_err(|trouble| match trouble {
             Trouble::Here(reason) => blame(rank, reason),
             Trouble::Channel(reason) => reason,

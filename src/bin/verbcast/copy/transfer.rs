@@ -5,6 +5,10 @@ use super::plan::Plan;
 use super::progress::Progress;
 use super::source::Source;
 use sha2::{Digest, Sha256};
+use std::ops::DerefMut;
+use std::panic::resume_unwind;
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::thread;
 use verbcast::broadcast::Broadcaster;
 use verbcast::rank::Rank;
 
@@ -33,6 +37,22 @@ pub enum End {
     Destination(Partial),
 }
 
+impl End {
+    fn read_or_write(&mut self, bytes: &mut [u8]) -> Result<(), String> {
+        match self {
+            End::Source(source) => source.read(bytes),
+            End::Destination(partial) => partial.write(bytes),
+        }
+    }
+
+    fn finish(&mut self, plan: &Plan) -> Result<(), String> {
+        match self {
+            End::Source(source) => source.finish(),
+            End::Destination(partial) => partial.complete(plan.mode),
+        }
+    }
+}
+
 /// Why a transfer failed.
 #[derive(Debug)]
 pub enum Trouble {
@@ -42,47 +62,222 @@ pub enum Trouble {
     Channel(String),
 }
 
-/// Bytes of the largest broadcast: at most 1 GiB, which fits.
-pub fn buffer_len(plan: &Plan) -> usize {
-    plan.chunk.min(plan.length) as usize
+/// The lengths of the buffers that a transfer needs: one is broadcast while the other is read or written. A
+/// broadcast is of at most 1 GiB, which fits.
+pub fn buffer_lengths(plan: &Plan) -> impl Iterator<Item = usize> {
+    let chunks = plan.length.div_ceil(plan.chunk).clamp(1, 2);
+    let len = plan.chunk.min(plan.length);
+    (0..chunks).map(move |_| len as usize)
 }
 
-/// Moves the whole file through a buffer. Returns the SHA-256 of what went through here.
+/// Moves the whole file through the buffers. Returns the SHA-256 of what went through here.
+///
+/// The file is read or written and hashed by a thread of its own, while the chunk before or after goes through the
+/// channel.
 pub fn run(
     channel: &mut dyn Channel,
     end: &mut End,
     plan: &Plan,
-    buffer: &mut [u8],
+    buffers: &mut [impl DerefMut<Target = [u8]>],
     progress: &Progress,
 ) -> Result<[u8; 32], Trouble> {
-    let mut hash = Sha256::new();
-    let mut left = plan.length;
-    while left > 0 {
-        let len = left.min(plan.chunk);
-        let chunk = &mut buffer[..len as usize];
-        if let End::Source(source) = end {
-            here(channel, source.read(chunk))?;
-        }
-        channel.broadcast(chunk).map_err(Trouble::Channel)?;
-        if let End::Destination(partial) = end {
-            here(channel, partial.write(chunk))?;
-        }
-        hash.update(chunk);
-        left -= len;
-        progress.advance(len);
+    let (to_file, at_file) = mpsc::channel();
+    let (from_file, at_channel) = mpsc::channel();
+    for buffer in buffers {
+        // Neither receiver is gone yet.
+        let _ = match end {
+            End::Source(_) => to_file.send(&mut **buffer),
+            End::Destination(_) => from_file.send(&mut **buffer),
+        };
     }
-    let finished = match end {
-        End::Source(source) => source.finish(),
-        End::Destination(partial) => partial.complete(plan.mode),
-    };
-    here(channel, finished)?;
-    Ok(hash.finalize().into())
-}
-
-/// Tells the others if a step failed at this rank.
-fn here(channel: &mut dyn Channel, outcome: Result<(), String>) -> Result<(), Trouble> {
-    outcome.map_err(|reason| {
+    let file = thread::scope(|scope| {
+        let thread = thread::Builder::new().name("file".into());
+        let file = match thread.spawn_scoped(scope, || file_side(end, plan, at_file, from_file)) {
+            Ok(file) => file,
+            Err(error) => return Ok(Err(format!("cannot start a thread: {error}"))),
+        };
+        let broadcast = broadcast_all(channel, plan, at_channel, to_file, progress);
+        let file = file.join().unwrap_or_else(|panic| resume_unwind(panic));
+        broadcast.map(|()| file)
+    })?;
+    file.map_err(|reason| {
         channel.abort(&reason);
         Trouble::Here(reason)
     })
+}
+
+/// Broadcasts chunk after chunk, in buffers from the file's side; ends early, without an error of its own, if none comes
+/// any more.
+fn broadcast_all<'b>(
+    channel: &mut dyn Channel,
+    plan: &Plan,
+    buffers: Receiver<&'b mut [u8]>,
+    to_file: Sender<&'b mut [u8]>,
+    progress: &Progress,
+) -> Result<(), Trouble> {
+    for len in chunk_lengths(plan) {
+        let Ok(buffer) = buffers.recv() else { break };
+        channel.broadcast(&mut buffer[..len]).map_err(Trouble::Channel)?;
+        progress.advance(len as u64);
+        // A file that has been read needs it no more.
+        let _ = to_file.send(buffer);
+    }
+    Ok(())
+}
+
+/// Reads or writes chunk after chunk, and hashes them. Its error counts only if the broadcasts have none.
+fn file_side<'b>(
+    end: &mut End,
+    plan: &Plan,
+    buffers: Receiver<&'b mut [u8]>,
+    to_channel: Sender<&'b mut [u8]>,
+) -> Result<[u8; 32], String> {
+    let mut hash = Sha256::new();
+    for len in chunk_lengths(plan) {
+        let buffer = buffers.recv().map_err(|_| "the broadcasts have ended")?;
+        let chunk = &mut buffer[..len];
+        end.read_or_write(chunk)?;
+        hash.update(chunk);
+        // Nobody waits for those that were written last.
+        let _ = to_channel.send(buffer);
+    }
+    end.finish(plan)?;
+    Ok(hash.finalize().into())
+}
+
+fn chunk_lengths(plan: &Plan) -> impl Iterator<Item = usize> {
+    let (whole, rest) = (plan.length / plan.chunk, plan.length % plan.chunk);
+    (0..whole).map(|_| plan.chunk).chain((rest > 0).then_some(rest)).map(|len| len as usize)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::copy::destination::Destination;
+    use crate::launch::cleanup::Cleanup;
+    use std::fs::{self, OpenOptions};
+    use std::path::PathBuf;
+
+    /// Has the message that the root would send, and remembers what went through.
+    #[derive(Default)]
+    struct Recorder {
+        message: Vec<u8>,
+        chunks: Vec<Vec<u8>>,
+        /// Broadcasts that succeed before one fails.
+        lasts: Option<usize>,
+        aborted: Option<String>,
+    }
+
+    impl Channel for Recorder {
+        fn broadcast(&mut self, bytes: &mut [u8]) -> Result<(), String> {
+            if self.lasts == Some(self.chunks.len()) {
+                return Err("heard nothing from rank 3".to_owned());
+            }
+            if !self.message.is_empty() {
+                bytes.copy_from_slice(&self.message[self.chunks.concat().len()..][..bytes.len()]);
+            }
+            self.chunks.push(bytes.to_vec());
+            Ok(())
+        }
+
+        fn abort(&mut self, reason: &str) {
+            self.aborted = Some(reason.to_owned());
+        }
+    }
+
+    /// A file of so many bytes, removed when it is dropped.
+    struct Fixture {
+        path: PathBuf,
+        bytes: Vec<u8>,
+    }
+
+    impl Fixture {
+        fn new(name: &str, len: usize) -> Fixture {
+            let name = format!("verbcast-transfer-{}-{name}-{len}", std::process::id());
+            let path = std::env::temp_dir().join(name);
+            let bytes: Vec<u8> = (0..len).map(|i| (i * 7) as u8).collect();
+            fs::write(&path, &bytes).unwrap();
+            Fixture { path, bytes }
+        }
+
+        fn source(&self) -> End {
+            End::Source(Source::open(&self.path).unwrap())
+        }
+
+        fn destination(&self) -> End {
+            let destination: Destination = self.path.to_str().unwrap().parse().unwrap();
+            End::Destination(
+                Partial::create(&destination, Rank(1), "0", &Cleanup::default()).unwrap(),
+            )
+        }
+    }
+
+    impl Drop for Fixture {
+        fn drop(&mut self) {
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+
+    fn transfer(channel: &mut Recorder, end: &mut End, length: usize) -> Result<[u8; 32], Trouble> {
+        let plan = Plan { job: "0".to_owned(), length: length as u64, mode: 0o600, chunk: 10 };
+        let mut buffers: Vec<_> = buffer_lengths(&plan).map(|len| vec![0; len]).collect();
+        run(channel, end, &plan, &mut buffers, &Progress::new(0, false))
+    }
+
+    #[test]
+    fn a_source_is_broadcast_in_chunks() {
+        for len in [0, 1, 10, 11, 20, 35] {
+            let file = Fixture::new("source", len);
+            let mut channel = Recorder::default();
+            let hash = transfer(&mut channel, &mut file.source(), len).unwrap();
+            assert_eq!(channel.chunks, file.bytes.chunks(10).collect::<Vec<_>>());
+            assert_eq!(hash, <[u8; 32]>::from(Sha256::digest(&file.bytes)), "{len} bytes");
+        }
+    }
+
+    #[test]
+    fn a_destination_gets_all_chunks() {
+        for len in [0, 1, 10, 11, 20, 35] {
+            let file = Fixture::new("destination", len);
+            let mut channel = Recorder { message: file.bytes.clone(), ..Recorder::default() };
+            fs::write(&file.path, "before").unwrap();
+            let mut end = file.destination();
+            let hash = transfer(&mut channel, &mut end, len).unwrap();
+            let End::Destination(partial) = end else { unreachable!() };
+            partial.publish().unwrap();
+            assert_eq!(fs::read(&file.path).unwrap(), file.bytes);
+            assert_eq!(hash, <[u8; 32]>::from(Sha256::digest(&file.bytes)), "{len} bytes");
+        }
+    }
+
+    #[test]
+    fn a_failing_broadcast_ends_both_sides() {
+        for lasts in [0, 1, 3] {
+            let file = Fixture::new("failing", 35 + lasts);
+            for mut end in [file.source(), file.destination()] {
+                let mut channel = Recorder { lasts: Some(lasts), ..Recorder::default() };
+                let failed = transfer(&mut channel, &mut end, 35);
+                assert!(
+                    matches!(&failed, Err(Trouble::Channel(what)) if what.contains("rank 3")),
+                    "{failed:?}"
+                );
+                assert_eq!(channel.aborted, None);
+            }
+        }
+    }
+
+    #[test]
+    fn a_source_that_shrinks_is_told_to_the_others() {
+        let file = Fixture::new("shrinking", 35);
+        let mut end = file.source();
+        OpenOptions::new().write(true).open(&file.path).unwrap().set_len(25).unwrap();
+        let mut channel = Recorder::default();
+        let failed = transfer(&mut channel, &mut end, 35);
+        assert!(
+            matches!(&failed, Err(Trouble::Here(what)) if what.contains("expected 35 bytes, got 25")),
+            "{failed:?}"
+        );
+        assert!(channel.aborted.unwrap().contains("shrank"));
+        assert_eq!(channel.chunks, [&file.bytes[..10], &file.bytes[10..20]]);
+    }
 }
