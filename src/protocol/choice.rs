@@ -106,12 +106,15 @@ pub struct Table {
 }
 
 impl Default for Table {
-    /// Two ranks have no use for a multicast: one send is one send. From three on, the two-stage
-    /// protocol, whose time hardly depends on the number of ranks. Hoefler 2007, section 4.3 sets the
-    /// bound at 20 ranks for one system, to be tuned; [`Table`] can be loaded for that.
+    /// Two ranks have no use for a multicast: one send is one send. From three on, the two-stage protocol, whose time
+    /// hardly depends on the number of ranks. Hoefler 2007, section 4.3 sets the bound at 20 ranks for one system, to be
+    /// tuned; [`Table`] can be loaded for that. Its chain carries every byte a second time, so longer messages have a
+    /// chain that carries what is missing: feedback "can be efficient for large messages" (section 2.2).
     fn default() -> Self {
-        let any = Row { ranks: None, bytes: None, algorithm: Algorithm::TwoStage };
-        Table { rows: vec![Row { ranks: Some(2), algorithm: Algorithm::Binomial, ..any }, any] }
+        let any = Row { ranks: None, bytes: None, algorithm: Algorithm::TwoStageOnDemand };
+        let two = Row { ranks: Some(2), algorithm: Algorithm::Binomial, ..any };
+        let short = Row { bytes: Some(8 << 10), algorithm: Algorithm::TwoStage, ..any };
+        Table { rows: vec![two, short, any] }
     }
 }
 
@@ -245,6 +248,15 @@ mod tests {
 
     const TEXT: &str = "# measured\nranks <= 2  bytes any  binomial\n\nranks any bytes <= 2KiB window\n\
                         ranks any bytes any two-stage # the rest\n";
+
+    #[test]
+    fn the_default_sends_long_messages_once() {
+        let table = Table::default();
+        assert_eq!(table.choose(1 << 20, 2), Algorithm::Binomial);
+        assert_eq!(table.choose(8192, 3), Algorithm::TwoStage);
+        assert_eq!(table.choose(8193, 3), Algorithm::TwoStageOnDemand);
+        assert!(table.keeps_to_the_ring(3), "few connections");
+    }
 
     #[test]
     fn the_first_row_that_covers_counts() {
