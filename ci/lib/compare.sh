@@ -4,6 +4,7 @@
 #
 # COMPARE/NICS-MPI-NAME.json   what verbcast bench has measured on so many NICs beside an MPI library
 #                      .txt    its tables
+# COMPARE/NICS-copy.txt        how fast verbcast copy is beside the bare multicast
 # COMPARE/index.html           all of it on one page
 
 ALGORITHMS=raw,two-stage,two-stage-on-demand,window,co-root,aggregate,basic,binomial,chain,scatter-allgather,mpi
@@ -85,4 +86,17 @@ compare_one() {
     env "${COMPARE_SETTINGS[@]}" ci/softroce exec --nics "$nics" --timeout "$(compare_limit)" -- "${launcher[@]}" \
         "$REPO/target/$mpi/release/verbcast" bench "$@" --device "$devices" \
         --json "$to.json" >"$to.txt" </dev/null
+}
+
+# Usage: compare_copy NICS NAME. With the command that was built with this MPI library, without any in use. Leaves a file
+# only if all was measured.
+compare_copy() {
+    local nics=$1 to=$COMPARE/$1-copy.txt rounds=5
+    [[ -z $QUICK ]] || rounds=1
+    if ! env "${COMPARE_SETTINGS[@]}" ci/softroce exec --nics "$nics" --timeout "$(compare_limit)" -- \
+        "$REPO/ci/guest/copy_rate.sh" "$REPO/target/$2/release/verbcast" "$RANKS" "$rounds" >"$to" </dev/null; then
+        rm "$to"
+        return 1
+    fi
+    cat "$to"
 }
