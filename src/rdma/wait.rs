@@ -6,8 +6,9 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
-/// How long the adaptive policy yields before it blocks: about what a wake-up costs.
-const YIELD_FOR: Duration = Duration::from_micros(100);
+/// How long the adaptive policy yields before it blocks. Long enough for ranks that share a core to take their turns in a
+/// broadcast: each that blocks would have to be woken, at the expense of the one that sends.
+const YIELD_FOR: Duration = Duration::from_millis(5);
 
 /// Nobody is woken by an RDMA write into its memory, so who sleeps has to look now and then. This is
 /// the first pause: several times what a wake-up costs, and still short beside a rendezvous.
@@ -65,7 +66,7 @@ mod tests {
     #[test]
     fn the_adaptive_policy_yields_first_and_sleeps_later() {
         assert_eq!(step(Waiting::Adaptive, Duration::ZERO), Step::Yield);
-        assert_eq!(step(Waiting::Adaptive, Duration::from_millis(1)), Step::Block);
+        assert_eq!(step(Waiting::Adaptive, YIELD_FOR), Step::Block);
     }
 
     #[test]
