@@ -45,6 +45,8 @@ use wait::{Ending, LINGER, Meanwhile};
 /// Reliable messages of operations to come that are copied at most; more among many ranks, each of
 /// which may have one.
 const LEAST_COPIED: u32 = 256;
+/// Turns of one call that does not wait: the others of a long message could keep it busy to its end.
+const TURNS: usize = 16;
 
 /// Broadcasts among the ranks of a communicator.
 ///
@@ -325,12 +327,17 @@ impl Broadcaster {
         self.meanwhile.call = Some(Box::new(call));
     }
 
-    /// Makes progress without waiting: for a rank that computes for long while others need it.
+    /// Makes progress without waiting: for a rank that computes for long while others need it. It takes up what has
+    /// come, and returns although more may come of a long message, so it is to be called again.
     ///
     /// # Errors
     /// If a rank failed.
     pub fn progress(&mut self) -> Result<(), Error> {
-        while self.turn(None)? {}
+        for _ in 0..TURNS {
+            if !self.turn(None)? {
+                break;
+            }
+        }
         Ok(())
     }
 
