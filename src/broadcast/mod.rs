@@ -45,7 +45,7 @@ use wait::{Ending, LINGER, Meanwhile};
 /// Reliable messages of operations to come that are copied at most; more among many ranks, each of
 /// which may have one.
 const LEAST_COPIED: u32 = 256;
-/// Turns of one call that does not wait: the others of a long message could keep it busy to its end.
+/// Turns at most of a call that does not wait: ranks that answer fast could keep it busy to the end of a long message.
 const TURNS: usize = 16;
 
 /// Broadcasts among the ranks of a communicator.
