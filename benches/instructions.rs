@@ -7,12 +7,12 @@
 use gungraun::{library_benchmark, library_benchmark_group};
 use std::hint::black_box;
 use std::process::{Command, Stdio};
-use verbcast::protocol::Bitmap;
-use verbcast::protocol::options::Options;
-use verbcast::rank::{Fragment, OpId, Rank};
-use verbcast::sim::{Outcome, Plan, Step, simulate};
-use verbcast::wire::{HEADER_LEN, Header, Key, Kind, Packet};
 use verbcast_benches::Ranks;
+use verbcast_core::protocol::Bitmap;
+use verbcast_core::protocol::options::Options;
+use verbcast_core::rank::{Fragment, OpId, Rank};
+use verbcast_core::wire::{HEADER_LEN, Header, Key, Kind, Packet};
+use verbcast_sim::{Outcome, Plan, Step, simulate};
 
 /// Bytes of a short message, and of a message of 16 fragments.
 const SHORT: u64 = 8;

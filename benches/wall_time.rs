@@ -4,11 +4,11 @@
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use std::hint::black_box;
-use verbcast::fabric::{FatTree, Quality};
-use verbcast::protocol::options::Options;
-use verbcast::rank::{Fragment, OpId, Rank};
-use verbcast::sim::{Outcome, Plan, Step, simulate};
-use verbcast::wire::{Header, Key, Kind, Packet};
+use verbcast_core::protocol::options::Options;
+use verbcast_core::rank::{Fragment, OpId, Rank};
+use verbcast_core::wire::{Header, Key, Kind, Packet};
+use verbcast_fabric::{FatTree, Quality};
+use verbcast_sim::{Outcome, Plan, Step, simulate};
 
 /// Header and payload, with a CRC over both: written, and read.
 fn wire(criterion: &mut Criterion) {

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 use verbcast::bootstrap::{Address, Bootstrap, BootstrapError, Environment, Star};
-use verbcast::rank::Rank;
+use verbcast_core::rank::Rank;
 
 /// Nothing here may take longer, however busy the machine is.
 const HANG: Duration = Duration::from_secs(60);

@@ -2,11 +2,11 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
-use verbcast::protocol::options::{Options, Place};
-use verbcast::protocol::{Core, Room, Target, Transmit};
-use verbcast::rank::Rank;
-use verbcast::sim::Plan;
-use verbcast::time::Instant;
+use verbcast_core::protocol::options::{Options, Place};
+use verbcast_core::protocol::{Core, Room, Target, Transmit};
+use verbcast_core::rank::Rank;
+use verbcast_core::time::Instant;
+use verbcast_sim::Plan;
 
 /// A transport that takes one reliable message for each rank.
 #[derive(Default)]

@@ -2,12 +2,12 @@
 
 use std::rc::Rc;
 use std::sync::Arc;
-use verbcast::fabric::links::Parameters;
-use verbcast::fabric::{Entries, FatTree, Lids, Numbering, Port, Quality, Topology, UnicastTables};
-use verbcast::protocol::options::Options;
-use verbcast::rank::Rank;
-use verbcast::sim::{Costs, Fabric, Outcome, Plan, Routing, Step, Traffic, simulate_on};
-use verbcast::wire::HEADER_LEN;
+use verbcast_core::protocol::options::Options;
+use verbcast_core::rank::Rank;
+use verbcast_core::wire::HEADER_LEN;
+use verbcast_fabric::links::Parameters;
+use verbcast_fabric::{Entries, FatTree, Lids, Numbering, Port, Quality, Topology, UnicastTables};
+use verbcast_sim::{Costs, Fabric, Outcome, Plan, Routing, Step, Traffic, simulate_on};
 
 /// A fat tree with the tables of Zhou, Lin and Chung 2007.
 struct Cyclic {
@@ -102,7 +102,7 @@ fn a_multicast_takes_what_links_and_switches_take() {
 fn every_protocol_delivers_over_links() {
     let cyclic = Cyclic::new(4, 3);
     let hosts: Vec<u32> = (0..16).collect();
-    for (algorithm, _) in verbcast::protocol::choice::Algorithm::NAMES {
+    for (algorithm, _) in verbcast_core::protocol::choice::Algorithm::NAMES {
         for len in [0, 8, 20_000] {
             let (outcomes, traffic) =
                 simulate(cyclic.fabric(&[&hosts]), &[plan(16, 3, len)], algorithm);
@@ -138,7 +138,7 @@ fn jobs_meet_where_they_share_links_and_only_there() {
     let apart = calls(&[&[0, 1, 2, 3], &[4, 5, 6, 7]]);
     assert_eq!((&apart[0], &apart[1]), (&alone[0], &alone[0]));
     // Both roots' packets go the same way up, and down to the same subtree.
-    let last = |calls: &Vec<Vec<verbcast::sim::Call>>| {
+    let last = |calls: &Vec<Vec<verbcast_sim::Call>>| {
         calls.iter().flatten().map(|call| call.ended).max().unwrap()
     };
     let meeting = [&[0, 8, 9, 1][..], &[4, 10, 11, 5][..]];
@@ -167,7 +167,7 @@ fn what_congestion_loses_is_repaired() {
     let cyclic = Cyclic::new(4, 3);
     let plans: Vec<Plan> = (0..4).map(|seed| Plan { seed, ..plan(4, 5, 20_000) }).collect();
     let (mut dropped, mut resent) = (0, 0);
-    for (algorithm, _) in verbcast::protocol::choice::Algorithm::NAMES {
+    for (algorithm, _) in verbcast_core::protocol::choice::Algorithm::NAMES {
         let run = |lifetime| {
             let mut fabric = cyclic.fabric(&CROSSING);
             fabric.parameters.lifetime = lifetime;

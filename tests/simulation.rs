@@ -1,9 +1,9 @@
 //! Simulations against the papers' models and claims.
 
-use verbcast::model::{Parameters, mean_penalty_rounds};
-use verbcast::protocol::options::Options;
-use verbcast::rank::Rank;
-use verbcast::sim::{CERTAIN, Computing, Costs, Faults, Outcome, Plan, Step, simulate};
+use verbcast_core::model::{Parameters, mean_penalty_rounds};
+use verbcast_core::protocol::options::Options;
+use verbcast_core::rank::Rank;
+use verbcast_sim::{CERTAIN, Computing, Costs, Faults, Outcome, Plan, Step, simulate};
 
 const MILLISECOND: u64 = 1_000_000;
 

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 use variants::{Variant, config};
 use verbcast::broadcast::Broadcaster;
-use verbcast::rank::Rank;
+use verbcast_core::rank::Rank;
 
 const SIZE: u32 = 4;
 /// Fragments that fit in the ring and in the receive queues, so that the root returns at once.

@@ -9,10 +9,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use verbcast::broadcast::{Broadcaster, Config, Error};
-use verbcast::driver::Statistics;
-use verbcast::protocol::options::Synchronisation;
-use verbcast::rank::Rank;
 use verbcast::rdma::{Family, Multicast, Waiting};
+use verbcast_core::driver::Statistics;
+use verbcast_core::protocol::options::Synchronisation;
+use verbcast_core::rank::Rank;
 
 fn config(devices: &[String]) -> Config {
     let mut config = Config::default();

@@ -9,7 +9,7 @@ use allocation_counter::measure;
 use variants::{FRAGMENT, Variant, config};
 use verbcast::bootstrap::Bootstrap;
 use verbcast::broadcast::Broadcaster;
-use verbcast::rank::Rank;
+use verbcast_core::rank::Rank;
 
 const SIZE: u32 = 4;
 /// Broadcasts before anything is counted: queues grow to the lengths that they need.

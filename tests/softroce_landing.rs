@@ -6,12 +6,12 @@ mod ranks;
 
 use std::time::Duration;
 use verbcast::bootstrap::Bootstrap;
-use verbcast::protocol::{Room, Via};
-use verbcast::rank::{Fragment, OpId, Rank};
 use verbcast::rdma::{self, Claims, RdmaTransport, Settings};
-use verbcast::time::Clock;
-use verbcast::transport::{Arrival, Buffer, Origin, Park, Placed, Transport};
-use verbcast::wire::{HEADER_LEN, Header, Key, Kind, Packet};
+use verbcast_core::protocol::{Room, Via};
+use verbcast_core::rank::{Fragment, OpId, Rank};
+use verbcast_core::time::Clock;
+use verbcast_core::transport::{Arrival, Buffer, Origin, Park, Placed, Transport};
+use verbcast_core::wire::{HEADER_LEN, Header, Key, Kind, Packet};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 const DEPTH: usize = 16;

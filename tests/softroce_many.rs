@@ -10,12 +10,12 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 use verbcast::bootstrap::Bootstrap;
 use verbcast::broadcast::{Broadcaster, Config, Endpoint, Usage};
-use verbcast::protocol::Room;
-use verbcast::rank::Rank;
 use verbcast::rdma::{self, RdmaTransport, Settings};
-use verbcast::time::Clock;
-use verbcast::transport::{Arrival, Park, Transport};
-use verbcast::wire::HEADER_LEN;
+use verbcast_core::protocol::Room;
+use verbcast_core::rank::Rank;
+use verbcast_core::time::Clock;
+use verbcast_core::transport::{Arrival, Park, Transport};
+use verbcast_core::wire::HEADER_LEN;
 
 /// Ranks, and communicators that each of them is in.
 const SOME: (u32, usize) = (8, 40);

@@ -11,8 +11,8 @@ use std::time::Instant;
 use std::{env, fs, process};
 use variants::{Variant, config};
 use verbcast::broadcast::Broadcaster;
-use verbcast::rank::Rank;
 use verbcast::rdma::Waiting;
+use verbcast_core::rank::Rank;
 
 /// Broadcasts of a short run; a long one has as many more. They are many, as two set-ups differ by a few tens of
 /// `futex`: that many times ranks that find one another at a lock.

@@ -8,12 +8,12 @@ use ranks::Threads;
 use std::collections::HashMap;
 use std::time::Duration;
 use verbcast::bootstrap::Bootstrap;
-use verbcast::protocol::{Counter, Room, Token, Via};
-use verbcast::rank::{Fragment, OpId, Rank};
 use verbcast::rdma::{self, Agreed, RdmaTransport, Settings};
-use verbcast::time::{Clock, Instant};
-use verbcast::transport::{Arrival, Park, Transport};
-use verbcast::wire::{HEADER_LEN, Header, Key, Kind, Malformed, Packet};
+use verbcast_core::protocol::{Counter, Room, Token, Via};
+use verbcast_core::rank::{Fragment, OpId, Rank};
+use verbcast_core::time::{Clock, Instant};
+use verbcast_core::transport::{Arrival, Park, Transport};
+use verbcast_core::wire::{HEADER_LEN, Header, Key, Kind, Malformed, Packet};
 
 /// How long anything may take on an emulated machine.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -71,7 +71,7 @@ impl Member<'_> {
     }
 
     /// The bytes of a buffer, which is given back.
-    fn take(&mut self, buffer: verbcast::transport::Buffer) -> Vec<u8> {
+    fn take(&mut self, buffer: verbcast_core::transport::Buffer) -> Vec<u8> {
         let bytes = self.transport.bytes(&buffer).to_vec();
         self.transport.recycle(buffer).unwrap();
         bytes

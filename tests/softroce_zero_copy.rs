@@ -7,8 +7,8 @@ mod stranger;
 
 use std::time::{Duration, Instant};
 use verbcast::broadcast::{Broadcaster, Config, Error};
-use verbcast::driver::Statistics;
-use verbcast::rank::Rank;
+use verbcast_core::driver::Statistics;
+use verbcast_core::rank::Rank;
 
 const THRESHOLD: usize = 64 << 10;
 /// Long enough for receives into place, whatever the devices' MTU.

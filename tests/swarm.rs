@@ -1,7 +1,7 @@
 //! Many small simulations, each drawn from a seed. `VERBCAST_SWARM_SEED` (a number, in hexadecimal
 //! as commits have it) adds seeds of its own.
 
-use verbcast::sim::{simulate, swarm};
+use verbcast_sim::{simulate, swarm};
 
 fn run(seeds: impl Iterator<Item = u64>) {
     for seed in seeds {

@@ -3,14 +3,14 @@
 
 use std::collections::VecDeque;
 use std::time::Duration;
-use verbcast::protocol::options::Options;
-use verbcast::protocol::suite::Suite;
-use verbcast::protocol::{
+use verbcast_core::protocol::options::Options;
+use verbcast_core::protocol::suite::Suite;
+use verbcast_core::protocol::{
     Core, Counter, Disposition, Event, Incoming, Piece, Room, Target, Token, Transmit, Via,
 };
-use verbcast::rank::Rank;
-use verbcast::sim::Plan;
-use verbcast::time::Instant;
+use verbcast_core::rank::Rank;
+use verbcast_core::time::Instant;
+use verbcast_sim::Plan;
 
 /// Broadcasts after which everything has the size that it keeps.
 const WARM_UP: u32 = 1000;

@@ -25,14 +25,14 @@ mpi_build() {
     local name
     for name in "${MPI_NAMES[@]}"; do
         step "building with $name"
-        mpi_with "$name" cargo rustc --release --lib --no-default-features --features pmpi --crate-type cdylib || return
-        mpi_with "$name" cargo build --release --examples --no-default-features --features mpi || return
+        mpi_with "$name" cargo build --release -p verbcast-preload || return
+        mpi_with "$name" cargo build --release -p verbcast --examples --no-default-features --features mpi || return
         mpi_build_command "$name" || return
     done
 }
 
 mpi_build_command() {
-    mpi_with "$1" cargo build --release --bin verbcast --features mpi
+    mpi_with "$1" cargo build --release -p verbcast-cli --features mpi
 }
 
 mpi_build_programs() {
@@ -54,17 +54,19 @@ mpi_build_programs() {
 # With one of them: verbcast's own code is the same with both. Optimised, as what generates the bindings is then built
 # once.
 mpi_lint() {
-    local how=(--release --no-default-features)
-    mpi_with openmpi cargo clippy "${how[@]}" --features mpi --lib --examples -- -D warnings || return
-    mpi_with openmpi cargo clippy "${how[@]}" --features pmpi --lib -- -D warnings || return
-    mpi_with openmpi cargo clippy --release --features mpi --bin verbcast -- -D warnings || return
-    RUSTDOCFLAGS='-D warnings' mpi_with openmpi cargo doc --release --no-deps --features pmpi --lib
+    mpi_with openmpi cargo clippy --release -p verbcast --no-default-features --features mpi --lib --examples \
+        -- -D warnings || return
+    mpi_with openmpi cargo clippy --release -p verbcast-preload --all-targets -- -D warnings || return
+    mpi_with openmpi cargo clippy --release -p verbcast-cli --features mpi --bin verbcast -- -D warnings || return
+    RUSTDOCFLAGS='-D warnings' mpi_with openmpi cargo doc --release --no-deps -p verbcast --features mpi --lib
 }
 
 # The tests of what is preloaded, and of what measures MPI, that need no launcher.
 mpi_test_units() {
-    mpi_with openmpi cargo test --release --lib --no-default-features --features pmpi mpi:: -- --show-output || return
-    mpi_with openmpi cargo test --release --bin verbcast --features mpi bench:: -- --show-output
+    mpi_with openmpi cargo test --release -p verbcast --lib --no-default-features --features mpi mpi:: \
+        -- --show-output || return
+    mpi_with openmpi cargo test --release -p verbcast-preload --lib -- --show-output || return
+    mpi_with openmpi cargo test --release -p verbcast-cli --bin verbcast --features mpi bench:: -- --show-output
 }
 
 # What the programs say without verbcast: target/mpi-tests/NAME/PROGRAM.RANKS.expected.

@@ -13,13 +13,13 @@ use stateright::{Model, Property};
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Debug;
 use std::hash::{Hash, Hasher};
-use verbcast::protocol::{
+use verbcast_core::protocol::{
     Core, Counter, Disposition, Event, Fragments, Incoming, Piece, Room, Target, Token, Transmit,
     Via,
 };
-use verbcast::rank::{OpId, Rank};
-use verbcast::time::Instant;
-use verbcast::wire::Kind;
+use verbcast_core::rank::{OpId, Rank};
+use verbcast_core::time::Instant;
+use verbcast_core::wire::Kind;
 
 /// Bytes of a message in a fragment.
 pub const FRAGMENT: usize = 10;
@@ -250,7 +250,7 @@ impl<C: Core + Clone + Debug> State<C> {
 
 fn incoming(via: Via, kind: Kind, flying: &Flying) -> Incoming {
     let cut = Fragments::new(flying.len, FRAGMENT).expect("a short message");
-    let fragment = verbcast::rank::Fragment(flying.fragment);
+    let fragment = verbcast_core::rank::Fragment(flying.fragment);
     let payload_len = match kind {
         Kind::Fragment => cut.range(fragment).map_or(0, |range| range.len()),
         _ => 0,

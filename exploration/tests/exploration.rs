@@ -2,11 +2,11 @@
 
 use stateright::{Checker, Model};
 use std::fmt::Debug;
-use verbcast::protocol::Core;
-use verbcast::protocol::two_stage::{self, Synchronisation, TwoStage};
-use verbcast::protocol::unicast::{self, Unicast};
-use verbcast::protocol::window::{self, Acknowledge, Repair, Repairers, Window};
-use verbcast::rank::Rank;
+use verbcast_core::protocol::Core;
+use verbcast_core::protocol::two_stage::{self, Synchronisation, TwoStage};
+use verbcast_core::protocol::unicast::{self, Unicast};
+use verbcast_core::protocol::window::{self, Acknowledge, Repair, Repairers, Window};
+use verbcast_core::rank::Rank;
 use verbcast_exploration::{FIRST, FRAGMENT, Setup};
 
 fn explore<C: Core + Clone + Debug + Send + Sync + 'static>(name: &str, setup: Setup<C>) {

@@ -9,8 +9,8 @@ use super::link::{Kind, Link, LinkError, Pause, frame};
 use super::names::{blame, seconds};
 use super::socket::Listener;
 use super::{BootstrapError, blobs, star::Job};
-use crate::rank::Rank;
 use std::time::{Duration, Instant};
+use verbcast_core::rank::Rank;
 
 /// How long a connection may stay silent.
 const SILENCE: Duration = Duration::from_secs(10);

@@ -1,7 +1,7 @@
 //! What the frames of a star carry, as bytes.
 
 use super::BootstrapError;
-use crate::rank::Rank;
+use verbcast_core::rank::Rank;
 
 /// Longest blob of one rank, in bytes.
 pub(super) const MAX_BLOB: usize = 1 << 20;

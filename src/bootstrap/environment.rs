@@ -1,8 +1,8 @@
 //! Which rank a process is, as whatever started it says in the environment.
 
 use super::{Address, slurm};
-use crate::rank::Rank;
 use std::fmt;
+use verbcast_core::rank::Rank;
 
 /// A process's place in its job.
 ///

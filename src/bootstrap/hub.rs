@@ -4,8 +4,8 @@ use super::BootstrapError;
 use super::blobs::{self, MAX_TOTAL};
 use super::link::{Kind, Link, LinkError, Pause, frame};
 use super::names::{blame, seconds};
-use crate::rank::Rank;
 use std::time::{Duration, Instant};
+use verbcast_core::rank::Rank;
 
 /// How long the last word may take to reach the others.
 const PARTING: Duration = Duration::from_secs(1);

@@ -6,8 +6,8 @@ use super::names::{blame, seconds};
 use super::socket::Socket;
 use super::star::Job;
 use super::{Address, BootstrapError, blobs};
-use crate::rank::Rank;
 use std::time::{Duration, Instant};
+use verbcast_core::rank::Rank;
 
 /// Rank 0 measures the time for everyone and tells the outcome; this much longer is waited for
 /// that.

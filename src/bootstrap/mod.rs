@@ -23,8 +23,8 @@ pub use names::name_ranks;
 pub use star::Star;
 pub use vote::{VoteError, vote};
 
-use crate::rank::Rank;
 use std::fmt;
+use verbcast_core::rank::Rank;
 
 /// A slow but reliable way to exchange small blobs among all ranks. Used when a communicator is
 /// made and ended, never per broadcast. All calls are collective and bounded in time.

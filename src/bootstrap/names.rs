@@ -1,8 +1,8 @@
 //! How messages name ranks and durations.
 
 use super::BootstrapError;
-use crate::rank::Rank;
 use std::time::Duration;
+use verbcast_core::rank::Rank;
 
 /// Names ranks as a reader would: `rank 3`, `ranks 0-7`, `ranks 1, 3 and 5-7`. The ranks must be
 /// in ascending order.

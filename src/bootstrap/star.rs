@@ -8,8 +8,8 @@ use super::leaf::Leaf;
 use super::names::blame;
 use super::socket::Listener;
 use super::{Address, Bootstrap, BootstrapError, Environment};
-use crate::rank::Rank;
 use std::time::Duration;
+use verbcast_core::rank::Rank;
 
 /// What this process knows of its job, and its patience.
 pub(super) struct Job {

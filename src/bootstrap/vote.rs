@@ -1,8 +1,8 @@
 //! A vote: a step that every rank takes on its own succeeds for all or fails for all.
 
 use super::{Bootstrap, BootstrapError};
-use crate::rank::Rank;
 use std::fmt;
+use verbcast_core::rank::Rank;
 
 /// Why a collective step did not happen.
 #[derive(Clone, Debug, PartialEq, Eq)]

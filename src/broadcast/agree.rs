@@ -2,9 +2,9 @@
 
 use super::{Config, Error};
 use crate::bootstrap::{Bootstrap, VoteError, vote};
-use crate::protocol::ring_peers;
-use crate::rank::Rank;
 use crate::rdma::Multicast;
+use verbcast_core::protocol::ring_peers;
+use verbcast_core::rank::Rank;
 
 /// Ranks among which all are connected when the communicator is made, where the protocols join more than
 /// neighbours on the ring. Among more, a rank that fails before another has ever spoken to it is noticed

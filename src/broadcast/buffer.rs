@@ -1,7 +1,7 @@
 //! Memory for messages that is used again and again.
 
-use crate::verbs::Block;
 use std::ops::{Deref, DerefMut};
+use verbcast_verbs::Block;
 
 /// Bytes for messages, made by [`Broadcaster::buffer`](super::Broadcaster::buffer).
 ///

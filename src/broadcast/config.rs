@@ -1,13 +1,13 @@
 //! How broadcasts are done, from code or from `VERBCAST_*` variables.
 
-use crate::protocol::choice::TableError;
-use crate::protocol::options::Options;
-use crate::rank::OpId;
 use crate::rdma::{Family, Multicast, Settings, Waiting};
-use crate::transport::Faults;
 use std::fmt::{self, Write};
 use std::str::FromStr;
 use std::time::Duration;
+use verbcast_core::protocol::choice::TableError;
+use verbcast_core::protocol::options::Options;
+use verbcast_core::rank::OpId;
+use verbcast_core::transport::Faults;
 
 /// The variable that names the file with the table of protocols.
 const CHOICE: &str = "VERBCAST_CHOICE";
@@ -235,8 +235,8 @@ impl Reader<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::choice::{Algorithm, Table};
-    use crate::protocol::options::{CoRoots, Synchronisation};
+    use verbcast_core::protocol::choice::{Algorithm, Table};
+    use verbcast_core::protocol::options::{CoRoots, Synchronisation};
 
     fn read(variables: &[(&'static str, &str)]) -> Result<Config, ConfigError> {
         Config::from_lookup(|name| {

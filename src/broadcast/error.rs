@@ -2,11 +2,11 @@
 
 use super::ConfigError;
 use crate::bootstrap::VoteError;
-use crate::driver::Failure;
-use crate::protocol::StartError;
-use crate::rank::Rank;
 use std::fmt;
 use std::time::Duration;
+use verbcast_core::driver::Failure;
+use verbcast_core::protocol::StartError;
+use verbcast_core::rank::Rank;
 
 /// What can go wrong with a broadcast.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -29,17 +29,17 @@ pub use config::{Config, ConfigError};
 pub use error::Error;
 
 use crate::bootstrap::Bootstrap;
-use crate::driver::{Driver, Identity, Statistics};
-use crate::protocol::options::{self, OptionsError};
-use crate::protocol::suite::Suite;
-use crate::rank::{OpId, Rank};
 use crate::rdma::{self, Agreed, Counters, Description, RdmaTransport};
-use crate::time::Clock;
-use crate::transport::Faulty;
-use crate::verbs::Context;
-use crate::wire::HEADER_LEN;
 use bytemuck::Pod;
 use std::time::Duration;
+use verbcast_core::driver::{Driver, Identity, Statistics};
+use verbcast_core::protocol::options::{self, OptionsError};
+use verbcast_core::protocol::suite::Suite;
+use verbcast_core::rank::{OpId, Rank};
+use verbcast_core::time::Clock;
+use verbcast_core::transport::Faulty;
+use verbcast_core::wire::HEADER_LEN;
+use verbcast_verbs::Context;
 use wait::{Ending, LINGER, Meanwhile};
 
 /// Reliable messages of operations to come that are copied at most; more among many ranks, each of

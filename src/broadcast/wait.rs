@@ -1,13 +1,13 @@
 //! Waiting: turns of the driver until something has happened.
 
 use super::{Broadcaster, Error};
-use crate::driver::{Failure, Lent};
-use crate::rank::OpId;
 use crate::rdma::Claims;
-use crate::time::Instant;
-use crate::transport::Park;
 use std::fmt;
 use std::time::Duration;
+use verbcast_core::driver::{Failure, Lent};
+use verbcast_core::rank::OpId;
+use verbcast_core::time::Instant;
+use verbcast_core::transport::Park;
 
 /// Longest sleep between two turns, whatever the timers say.
 const LONGEST_PARK: Duration = Duration::from_millis(500);

@@ -2,11 +2,11 @@
 
 use super::{Error, Link, Member, Process, Way};
 use crate::broadcast::{Config, ConfigError};
-use crate::driver::Statistics;
 use mpi::topology;
 use std::cell::RefCell;
 use std::fmt;
 use std::ops::Deref;
+use verbcast_core::driver::Statistics;
 
 /// A communicator whose broadcasts go by multicast; in all else it is the one it was made from.
 ///

@@ -51,8 +51,11 @@ pub struct MpiError {
 }
 
 impl MpiError {
-    /// The outcome of a call.
-    pub(super) fn check(call: &'static str, code: c_int) -> Result<(), MpiError> {
+    /// The outcome of a call of MPI.
+    ///
+    /// # Errors
+    /// If its code is not `MPI_SUCCESS`.
+    pub fn check(call: &'static str, code: c_int) -> Result<(), MpiError> {
         match code as u32 {
             ffi::MPI_SUCCESS => Ok(()),
             _ => Err(MpiError { call, code }),

@@ -1,10 +1,10 @@
 //! Where the bytes of an MPI buffer are.
 
 use super::{Error, MpiError};
-use crate::rank::Rank;
 use mpi::ffi::{self, MPI_Aint, MPI_Comm, MPI_Count, MPI_Datatype};
 use std::ffi::{c_int, c_void};
 use std::ptr;
+use verbcast_core::rank::Rank;
 
 /// Bytes that one call packs or unpacks at most: MPI counts them with an `int`.
 const MOST_PACKED: usize = 1 << 30;

@@ -2,7 +2,6 @@
 
 use super::{Link, MpiError};
 use crate::bootstrap::Bootstrap;
-use crate::rank::Rank;
 use mpi::Threading;
 use mpi::environment::{Universe, initialize_with_threading, library_version};
 use mpi::ffi;
@@ -10,6 +9,7 @@ use mpi::traits::{AsRaw, Communicator};
 use std::ffi::c_int;
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
+use verbcast_core::rank::Rank;
 
 /// MPI, started by this process; the thread that has started it is the only one that calls it.
 ///

@@ -2,11 +2,11 @@
 
 use super::MpiError;
 use crate::bootstrap::{Bootstrap, BootstrapError};
-use crate::rank::Rank;
 use mpi::ffi::{self, MPI_Comm};
 use std::ffi::{c_int, c_void};
 use std::ptr;
 use std::sync::Arc;
+use verbcast_core::rank::Rank;
 
 /// Of the messages by which [`Link::of_first`] makes a communicator.
 const TAG: c_int = 0;
@@ -109,7 +109,7 @@ impl Link {
 
     /// What lets MPI make progress, for ranks that wait for this one there. It may be used for as long
     /// as this exists.
-    pub(super) fn progress(&self) -> Progress {
+    pub fn progress(&self) -> Progress {
         // SAFETY: the communicator is there for as long as this is, and has no messages.
         unsafe { Progress::on(self.comm()) }
     }
@@ -168,7 +168,7 @@ impl Link {
 }
 
 /// Lets MPI make progress.
-pub(super) struct Progress {
+pub struct Progress {
     comm: MPI_Comm,
 }
 

@@ -3,11 +3,11 @@
 use super::{Error, Layout, Link, shared};
 use crate::bootstrap::{Bootstrap, VoteError, vote};
 use crate::broadcast::{self, Broadcaster, Config, ConfigError};
-use crate::rank::Rank;
 use mpi::ffi::MPI_Comm;
 use std::ffi::c_void;
 use std::slice;
 use std::sync::atomic::{AtomicBool, Ordering};
+use verbcast_core::rank::Rank;
 
 /// The way that a communicator's broadcasts take, the same at every rank.
 #[derive(Debug)]
@@ -123,15 +123,13 @@ impl Member {
     }
 
     /// The way that broadcasts take, to be used, and the communicator beside the program's.
-    #[cfg(feature = "pmpi")]
-    pub(super) fn parts_mut(&mut self) -> (&mut Way, &Link) {
+    pub fn parts_mut(&mut self) -> (&mut Way, &Link) {
         (&mut self.way, &self.link)
     }
 
     /// Takes it apart: what is left of the way must not run after the link is gone, unless it no longer
     /// lets MPI [make progress](Broadcaster::while_waiting).
-    #[cfg(feature = "pmpi")]
-    pub(super) fn into_parts(self) -> (Way, Link) {
+    pub fn into_parts(self) -> (Way, Link) {
         (self.way, self.link)
     }
 

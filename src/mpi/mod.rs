@@ -15,8 +15,6 @@ mod layout;
 mod library;
 mod link;
 mod member;
-#[cfg(feature = "pmpi")]
-mod preload;
 mod process;
 mod request;
 mod shared;
@@ -25,7 +23,8 @@ pub use communicator::MulticastCommunicator;
 pub use error::{Error, MpiError};
 pub use layout::Layout;
 pub use library::{Library, OwnBroadcast};
-pub use link::Link;
+pub use link::{Link, Progress};
 pub use member::{Member, Way};
 pub use process::Process;
 pub use request::Request;
+pub use shared::endpoint as shared_endpoint;

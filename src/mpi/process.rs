@@ -2,7 +2,6 @@
 
 use super::request::Request;
 use super::{Error, Layout, Member, Way};
-use crate::rank::Rank;
 use mpi::collective::Root;
 use mpi::datatype::{BufferMut, Collection};
 use mpi::ffi::MPI_Comm;
@@ -11,6 +10,7 @@ use mpi::topology;
 use mpi::traits::AsRaw;
 use std::cell::RefCell;
 use std::ops::Deref;
+use verbcast_core::rank::Rank;
 
 /// A process of a [`MulticastCommunicator`](super::MulticastCommunicator), whose broadcasts go by multicast; in all else it is
 /// rsmpi's process.

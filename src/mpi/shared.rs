@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 static ENDPOINTS: Mutex<Vec<Endpoint>> = Mutex::new(Vec::new());
 
 /// The endpoint of all communicators whose settings differ in nothing that is an endpoint's.
-pub(super) fn endpoint(config: &Config) -> Endpoint {
+pub fn endpoint(config: &Config) -> Endpoint {
     let settings = &config.settings;
     // Nothing is added to it by halves.
     let mut endpoints = ENDPOINTS.lock().unwrap_or_else(PoisonError::into_inner);

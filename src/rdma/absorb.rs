@@ -5,9 +5,9 @@ use super::event::{Body, Event};
 use super::landing::Landed;
 use super::shelf::Parcel;
 use super::transport::RdmaTransport;
-use crate::protocol::Via;
-use crate::transport::{Arrival, TransportError};
-use crate::wire::{Kind, Packet};
+use verbcast_core::protocol::Via;
+use verbcast_core::transport::{Arrival, TransportError};
+use verbcast_core::wire::{Kind, Packet};
 
 impl RdmaTransport {
     pub(super) fn next_event(&mut self) -> Option<Event> {

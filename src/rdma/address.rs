@@ -4,13 +4,13 @@
 //! and `/dev/urandom`, so that jobs which know nothing of each other draw different groups. Here the
 //! generator is ChaCha20, and SHA-256 mixes the sources.
 
-use crate::rank::Rank;
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use sha2::{Digest, Sha256};
 use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::time::SystemTime;
+use verbcast_core::rank::Rank;
 
 /// The address of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

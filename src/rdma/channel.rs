@@ -2,11 +2,11 @@
 
 use super::event::{Body, Event};
 use super::process::ProcessId;
-use crate::protocol::Via;
-use crate::rank::Rank;
-use crate::verbs::Span;
-use crate::wire::Key;
 use std::collections::{HashMap, HashSet, VecDeque};
+use verbcast_core::protocol::Via;
+use verbcast_core::rank::Rank;
+use verbcast_core::wire::Key;
+use verbcast_verbs::Span;
 
 /// A communicator, as its endpoint numbers them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -13,12 +13,12 @@ use super::process::ProcessId;
 use super::send_slots::Sender;
 use super::settings::GRH_LEN;
 use super::work::Work;
-use crate::protocol::{Counter, Via};
-use crate::rank::{Fragment, OpId};
-use crate::time::Instant;
-use crate::transport::TransportError;
-use crate::verbs::{Outcome, Slot};
-use crate::wire::{HEADER_LEN, Header, Key, Kind, Packet, key_of, peek};
+use verbcast_core::protocol::{Counter, Via};
+use verbcast_core::rank::{Fragment, OpId};
+use verbcast_core::time::Instant;
+use verbcast_core::transport::TransportError;
+use verbcast_core::wire::{HEADER_LEN, Header, Key, Kind, Packet, key_of, peek};
+use verbcast_verbs::{Outcome, Slot};
 
 impl Endpoint {
     /// Hands to the device what waits, and takes completions on behalf of a channel; whether there were any.

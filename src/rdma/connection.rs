@@ -11,11 +11,11 @@ use super::handshake::{Ends, Handshake};
 use super::outstanding::Outstanding;
 use super::process::ProcessId;
 use super::work::Work;
-use crate::protocol::{Counter, Token};
-use crate::rank::Rank;
-use crate::verbs::{QueuePair, Remote, Result, Slot, Span};
 use smallvec::SmallVec;
 use std::collections::VecDeque;
+use verbcast_core::protocol::{Counter, Token};
+use verbcast_core::rank::Rank;
+use verbcast_verbs::{QueuePair, Remote, Result, Slot, Span};
 
 /// Channels that want to know of an answer: mostly one.
 pub(super) type Askers = SmallVec<[ChannelId; 4]>;

@@ -9,17 +9,17 @@ use super::reports::AT_ONCE;
 use super::send_slots::{SendSlots, Sender};
 use super::settings::{RESERVED_SLOTS, Settings};
 use super::work::{MOST_PROCESSES, Work};
-use crate::protocol::Token;
-use crate::rank::Rank;
-use crate::time::Instant;
-use crate::verbs::{
-    CompletionQueue, End, Lease, PathTo, Patience, Pool, ProtectionDomain, QueuePair, Result,
-    SharedReceiveQueue, Slot, Span,
-};
-use crate::wire::HEADER_LEN;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
+use verbcast_core::protocol::Token;
+use verbcast_core::rank::Rank;
+use verbcast_core::time::Instant;
+use verbcast_core::wire::HEADER_LEN;
+use verbcast_verbs::{
+    CompletionQueue, End, Lease, PathTo, Patience, Pool, ProtectionDomain, QueuePair, Result,
+    SharedReceiveQueue, Slot, Span,
+};
 
 /// How long this side's adapter may take to answer the last message of a process that leaves.
 const ANSWERED_AFTER: Duration = Duration::from_millis(50);

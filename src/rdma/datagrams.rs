@@ -8,16 +8,16 @@ use super::prediction::{Prediction, Stream};
 use super::process::ProcessId;
 use super::settings::{GRH_LEN, RESERVED_SLOTS, Settings};
 use super::work::Work;
-use crate::rank::Fragment;
-use crate::verbs::{
-    AddressHandle, CompletionQueue, Lease, PathTo, Pool, ProtectionDomain, QueuePair, Result, Slot,
-    Span,
-};
-use crate::wire::HEADER_LEN;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::ops::Range;
 use std::sync::Arc;
+use verbcast_core::rank::Fragment;
+use verbcast_core::wire::HEADER_LEN;
+use verbcast_verbs::{
+    AddressHandle, CompletionQueue, Lease, PathTo, Pool, ProtectionDomain, QueuePair, Result, Slot,
+    Span,
+};
 
 /// The Q_Key of datagrams where no group has its own.
 pub(super) const DEFAULT_QKEY: u32 = 0x0123_4567;

@@ -9,10 +9,10 @@ use super::channel::ChannelId;
 use super::endpoint::{Endpoint, failed};
 use super::event::{Body, Event};
 use super::process::ProcessId;
-use crate::protocol::Via;
-use crate::transport::TransportError;
-use crate::wire::{Key, Kind, Packet};
 use std::collections::VecDeque;
+use verbcast_core::protocol::Via;
+use verbcast_core::transport::TransportError;
+use verbcast_core::wire::{Key, Kind, Packet};
 
 impl Endpoint {
     /// Hands a channel what came for it, on behalf of another one or itself.

@@ -14,16 +14,16 @@ use super::process::{ProcessId, Station};
 use super::registrations::Registrations;
 use super::settings::Settings;
 use super::shared::Usage;
-use crate::rank::{Fragment, OpId, Rank};
-use crate::time::Instant;
-use crate::transport::TransportError;
-use crate::verbs::{
-    Anchor, Completion, CompletionQueue, Context, PathTo, Pool, ProtectionDomain, Span,
-};
-use crate::wire::{HEADER_LEN, Header, Key, Kind};
 use std::collections::{HashSet, VecDeque};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
+use verbcast_core::rank::{Fragment, OpId, Rank};
+use verbcast_core::time::Instant;
+use verbcast_core::transport::TransportError;
+use verbcast_core::wire::{HEADER_LEN, Header, Key, Kind};
+use verbcast_verbs::{
+    Anchor, Completion, CompletionQueue, Context, PathTo, Pool, ProtectionDomain, Span,
+};
 
 /// Longest sleep of a thread while others use the endpoint too.
 const SLEEP_AMONG_OTHERS: Duration = Duration::from_millis(4);
@@ -416,6 +416,6 @@ pub(super) fn own_header(kind: Kind, key: Key, source: Rank, payload: &[u8]) -> 
     Header { kind, source, key, op, fragment, message_len: 0, report: 0 }.emit(payload, true)
 }
 
-pub(super) fn failed(error: crate::verbs::Error) -> TransportError {
+pub(super) fn failed(error: verbcast_verbs::Error) -> TransportError {
     TransportError { what: error.to_string() }
 }

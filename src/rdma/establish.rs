@@ -14,14 +14,14 @@ use super::settings::{Multicast, Settings};
 use super::shared::SharedEndpoint;
 use super::transport::{Peer, RdmaTransport, Seat};
 use crate::bootstrap::{Bootstrap, VoteError, vote};
-use crate::rank::Rank;
-use crate::time::Clock;
-use crate::transport::{Arrival, Park, Transport, TransportError};
-use crate::verbs::Context;
-use crate::wire::Key;
 use rand_chacha::rand_core::Rng;
 use std::sync::Arc;
 use std::time::Duration;
+use verbcast_core::rank::Rank;
+use verbcast_core::time::Clock;
+use verbcast_core::transport::{Arrival, Park, Transport, TransportError};
+use verbcast_core::wire::Key;
+use verbcast_verbs::Context;
 
 /// What all ranks agreed on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

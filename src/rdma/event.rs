@@ -1,10 +1,10 @@
 //! What an endpoint tells a communicator, and where the bytes are that came for it.
 
 use super::settings::GRH_LEN;
-use crate::protocol::{Counter, Token, Via};
-use crate::rank::{Fragment, OpId, Rank};
-use crate::verbs::{Pool, Slot};
-use crate::wire::HEADER_LEN;
+use verbcast_core::protocol::{Counter, Token, Via};
+use verbcast_core::rank::{Fragment, OpId, Rank};
+use verbcast_core::wire::HEADER_LEN;
+use verbcast_verbs::{Pool, Slot};
 
 /// Something that happened.
 #[derive(Debug)]

@@ -1,9 +1,9 @@
 //! Buffers for reads of other processes' rings.
 
 use super::channel::ChannelId;
-use crate::protocol::Token;
-use crate::rank::Rank;
-use crate::verbs::{Pool, ProtectionDomain, Result, Slot};
+use verbcast_core::protocol::Token;
+use verbcast_core::rank::Rank;
+use verbcast_verbs::{Pool, ProtectionDomain, Result, Slot};
 
 /// The buffers, and what each is for.
 #[derive(Debug)]

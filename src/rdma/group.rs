@@ -3,13 +3,13 @@
 use super::address::{AddressKind, GroupAddress};
 use super::datagrams::DEFAULT_QKEY;
 use super::settings::Family;
-use crate::verbs::{
-    AddressHandle, Attachment, Error, GroupPath, LinkLayer, Membership, MulticastGroup, PathTo,
-    ProtectionDomain, QueuePair, Source,
-};
 use std::io;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, SocketAddrV6, UdpSocket};
 use std::time::Duration;
+use verbcast_verbs::{
+    AddressHandle, Attachment, Error, GroupPath, LinkLayer, Membership, MulticastGroup, PathTo,
+    ProtectionDomain, QueuePair, Source,
+};
 
 /// A joined group. Fields are dropped in order: detach, then leave.
 #[derive(Debug)]

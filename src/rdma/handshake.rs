@@ -15,9 +15,9 @@
 //! answered; every message may be lost or doubled, and both sides may open at once, in which case
 //! both accept.
 
-use crate::time::Instant;
-use crate::verbs::End;
 use std::time::Duration;
+use verbcast_core::time::Instant;
+use verbcast_verbs::End;
 
 /// First pause before a message is repeated; it doubles up to [`LONGEST_PAUSE`].
 const FIRST_PAUSE: Duration = Duration::from_millis(20);

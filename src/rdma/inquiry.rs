@@ -7,9 +7,9 @@
 use super::endpoint::{Endpoint, failed, own_header};
 use super::loans::Source;
 use super::process::ProcessId;
-use crate::rank::Rank;
-use crate::transport::TransportError;
-use crate::wire::{Key, Kind};
+use verbcast_core::rank::Rank;
+use verbcast_core::transport::TransportError;
+use verbcast_core::wire::{Key, Kind};
 
 /// A question, or the answer that a process is done with a communicator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -62,7 +62,7 @@ impl Introduction {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::verbs::Remote;
+    use verbcast_verbs::Remote;
 
     #[test]
     fn an_introduction_survives_the_wire() {

@@ -6,13 +6,13 @@ use super::endpoint::failed;
 use super::event::{Body, Event};
 use super::places::Destination;
 use super::transport::RdmaTransport;
-use crate::rank::{Fragment, OpId};
-use crate::transport::{Buffer, Origin, Placed, Transport, TransportError};
-use crate::verbs::Slot;
-use crate::wire::HEADER_LEN;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
+use verbcast_core::rank::{Fragment, OpId};
+use verbcast_core::transport::{Buffer, Origin, Placed, Transport, TransportError};
+use verbcast_core::wire::HEADER_LEN;
+use verbcast_verbs::Slot;
 
 /// How long a device may take to end all requests of a QP.
 pub(super) const FLUSH_PATIENCE: Duration = Duration::from_secs(5);

@@ -4,13 +4,13 @@ use super::endpoint::Endpoint;
 use super::loans::{Counters, Loan};
 use super::places::Places;
 use super::transport::RdmaTransport;
-use crate::rank::OpId;
-use crate::transport::TransportError;
-use crate::verbs::{Anchor, Block, Lease};
-use crate::wire::HEADER_LEN;
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use verbcast_core::rank::OpId;
+use verbcast_core::transport::TransportError;
+use verbcast_core::wire::HEADER_LEN;
+use verbcast_verbs::{Anchor, Block, Lease};
 
 /// How long requests that were given up may take to end, before their memory is taken from them.
 const RECLAIM_PATIENCE: Duration = Duration::from_secs(2);

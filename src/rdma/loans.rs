@@ -2,12 +2,12 @@
 
 use super::datagrams::Tail;
 use super::places::Places;
-use crate::rank::OpId;
-use crate::transport::{TransportError, not_lent};
-use crate::verbs::Lease;
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
+use verbcast_core::rank::OpId;
+use verbcast_core::transport::{TransportError, not_lent};
+use verbcast_verbs::Lease;
 
 /// What was done for messages without a copy, and with their memory; and what came for nobody.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

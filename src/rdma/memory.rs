@@ -3,9 +3,9 @@
 use super::reports::{self, Reports};
 use super::ring::{Ring, stride};
 use super::settings::Settings;
-use crate::protocol::Counter;
-use crate::rank::Rank;
-use crate::verbs::{ProtectionDomain, Remote, Result, Span};
+use verbcast_core::protocol::Counter;
+use verbcast_core::rank::Rank;
+use verbcast_verbs::{ProtectionDomain, Remote, Result, Span};
 
 /// What one-sided operations of this rank's communicator and on it use.
 #[derive(Debug)]

@@ -6,10 +6,10 @@ use super::event::{Body, Event};
 use super::fetches::Fetcher;
 use super::send_slots::Sender;
 use super::transport::RdmaTransport;
-use crate::protocol::{Counter, Token};
-use crate::rank::Rank;
-use crate::transport::{Arrival, TransportError};
-use crate::verbs::MOST_INLINE;
+use verbcast_core::protocol::{Counter, Token};
+use verbcast_core::rank::Rank;
+use verbcast_core::transport::{Arrival, TransportError};
+use verbcast_verbs::MOST_INLINE;
 
 impl RdmaTransport {
     /// Sends the packet in a slot of the ring to the group.

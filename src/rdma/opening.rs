@@ -9,9 +9,9 @@ use super::group::Joiner;
 use super::process::Station;
 use super::settings::Settings;
 use super::survey::{Candidate, DeviceReport, PortReport, Survey, survey};
-use crate::rank::Rank;
-use crate::verbs::{self, CompletionQueue, Context, GidKind, ProtectionDomain};
 use rand_chacha::rand_core::Rng;
+use verbcast_core::rank::Rank;
+use verbcast_verbs::{CompletionQueue, Context, GidKind, ProtectionDomain};
 
 /// RDMA reads that a connection serves at a time where the devices can: enough to hide the way there
 /// and back, few enough for the scarce resources that adapters keep for them.
@@ -42,7 +42,7 @@ fn open_candidate(
     context: Option<Context>,
     (rank, size): (Rank, u32),
     settings: Settings,
-) -> verbs::Result<Endpoint> {
+) -> verbcast_verbs::Result<Endpoint> {
     let context = match context {
         Some(context) => context,
         None => open_device(&report.name)?,
@@ -77,11 +77,11 @@ fn open_candidate(
     Ok(Endpoint::new(parts, site, settings, (size.max(1) as usize, most_groups)))
 }
 
-fn open_device(name: &str) -> verbs::Result<Context> {
-    let devices = verbs::devices()?;
+fn open_device(name: &str) -> verbcast_verbs::Result<Context> {
+    let devices = verbcast_verbs::devices()?;
     match devices.iter().find(|device| device.name() == name) {
         Some(device) => device.open(),
-        None => Err(verbs::Error::vanished(name)),
+        None => Err(verbcast_verbs::Error::vanished(name)),
     }
 }
 
@@ -91,7 +91,7 @@ fn completion_queue(
     report: &DeviceReport,
     size: u32,
     settings: &Settings,
-) -> verbs::Result<CompletionQueue> {
+) -> verbcast_verbs::Result<CompletionQueue> {
     let depth = settings.completions(size).min(report.max_completions.max(1));
     CompletionQueue::new(context, depth)
 }

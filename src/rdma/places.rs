@@ -1,10 +1,10 @@
 //! The places of a message's fragments while they are received: which of them the device may write,
 //! and what waits until it no longer may.
 
-use crate::protocol::Bitmap;
-use crate::rank::Fragment;
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
+use verbcast_core::protocol::Bitmap;
+use verbcast_core::rank::Fragment;
 
 /// The places of one message.
 #[derive(Debug)]

@@ -8,7 +8,7 @@
 //! foretold until as many fragments have come without one.
 
 use super::channel::ChannelId;
-use crate::rank::{Fragment, OpId};
+use verbcast_core::rank::{Fragment, OpId};
 
 /// What fragments belong to: an operation of a communicator.
 pub(super) type Stream = (ChannelId, OpId);

@@ -8,11 +8,11 @@ use super::endpoint::{failed, own_header};
 use super::settings::Settings;
 use super::transport::RdmaTransport;
 use crate::bootstrap::{Bootstrap, VoteError, vote};
-use crate::rank::Rank;
-use crate::time::{Clock, Instant};
-use crate::transport::{Arrival, Park, Transport, TransportError};
-use crate::wire::Kind;
 use std::time::Duration;
+use verbcast_core::rank::Rank;
+use verbcast_core::time::{Clock, Instant};
+use verbcast_core::transport::{Arrival, Park, Transport, TransportError};
+use verbcast_core::wire::Kind;
 
 /// Rounds, each with twice the patience of the one before, from [`FIRST_ROUND`]. With ten percent of
 /// loss, a datagram misses one rank in every round with probability 10⁻⁸.

@@ -6,8 +6,8 @@
 //! address and length. What nobody uses leaves in the order of its last use, when the bound calls for
 //! room.
 
-use crate::verbs::Anchor;
 use std::collections::VecDeque;
+use verbcast_verbs::Anchor;
 
 /// Registered memory.
 pub(super) trait Entry {

@@ -5,9 +5,9 @@
 //! of a write (SoftRoCE copies them with the CPU's string instruction), so the CPU may see a cell
 //! half written; then the check does not fit, and the cell is looked at again at the next poll.
 
-use crate::protocol::Counter;
-use crate::rank::Rank;
-use crate::verbs::{Access, ProtectionDomain, Remote, Result, Shared, Span};
+use verbcast_core::protocol::Counter;
+use verbcast_core::rank::Rank;
+use verbcast_verbs::{Access, ProtectionDomain, Remote, Result, Shared, Span};
 
 /// Length of a cell.
 pub(super) const CELL_LEN: usize = 16;

@@ -4,8 +4,8 @@
 //! when there are none. Another rank may read a slot just when it is replaced, and then finds a
 //! mixture that its CRC gives away.
 
-use crate::verbs::{Access, MOST_INLINE, ProtectionDomain, Remote, Result, Shared, Span};
-use crate::wire::HEADER_LEN;
+use verbcast_core::wire::HEADER_LEN;
+use verbcast_verbs::{Access, MOST_INLINE, ProtectionDomain, Remote, Result, Shared, Span};
 
 /// The ring of this rank.
 #[derive(Debug)]

@@ -5,11 +5,11 @@ use super::connection::Pending;
 use super::datagrams::fill;
 use super::loans::Source;
 use super::process::ProcessId;
-use crate::protocol::Token;
-use crate::rank::Rank;
-use crate::verbs::{Lease, Pool, ProtectionDomain, Result, Slot};
-use crate::wire::{HEADER_LEN, Kind};
 use std::sync::Arc;
+use verbcast_core::protocol::Token;
+use verbcast_core::rank::Rank;
+use verbcast_core::wire::{HEADER_LEN, Kind};
+use verbcast_verbs::{Lease, Pool, ProtectionDomain, Result, Slot};
 
 /// Who sends a message, to which rank of theirs, and what they want to be told.
 #[derive(Clone, Copy, Debug)]

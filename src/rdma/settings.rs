@@ -1,9 +1,9 @@
 //! What can be set about the transport.
 
 use super::reports::{AT_ONCE, CELL_LEN};
-use crate::protocol::Counter;
 use std::fmt;
 use std::time::Duration;
+use verbcast_core::protocol::Counter;
 
 /// How a rank waits for its device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

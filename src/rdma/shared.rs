@@ -4,9 +4,9 @@ use super::access::{Access, lock};
 use super::endpoint::Endpoint;
 use super::opening;
 use super::settings::Settings;
-use crate::rank::Rank;
-use crate::verbs::Context;
 use std::sync::{Arc, Mutex, PoisonError};
+use verbcast_core::rank::Rank;
+use verbcast_verbs::Context;
 
 /// Processes that a shared endpoint has room for at first; it makes more when it meets more.
 const LEAST_PROCESSES: u32 = 16;

@@ -1,9 +1,9 @@
 //! Received packets that the driver has and will give back.
 
 use super::event::Body;
-use crate::rank::OpId;
-use crate::transport::Buffer;
 use std::ops::Range;
+use verbcast_core::rank::OpId;
+use verbcast_core::transport::Buffer;
 
 /// A received packet. Where its payload is in a lent message, only the header is in its body.
 #[derive(Debug)]

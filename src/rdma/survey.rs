@@ -1,9 +1,9 @@
 //! The devices of this host, and which of them a communicator would use.
 
 use super::settings::{Multicast, Settings};
-use crate::rank::Rank;
-use crate::verbs::{self, Device, GidKind, LinkLayer, Port};
 use std::net::{Ipv4Addr, Ipv6Addr};
+use verbcast_core::rank::Rank;
+use verbcast_verbs::{Device, GidKind, LinkLayer, Port};
 
 /// A GID, and what it means.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,9 +79,9 @@ pub struct Survey {
 ///
 /// # Errors
 /// If the kernel's list of devices cannot be read.
-pub fn survey(settings: &Settings, rank: Rank) -> verbs::Result<Survey> {
+pub fn survey(settings: &Settings, rank: Rank) -> verbcast_verbs::Result<Survey> {
     let devices: Vec<_> =
-        verbs::devices()?.iter().map(|device| look_at(device, settings)).collect();
+        verbcast_verbs::devices()?.iter().map(|device| look_at(device, settings)).collect();
     let choice = choose(&devices, settings, rank);
     Ok(Survey { devices, choice })
 }
@@ -103,7 +103,7 @@ fn look_inside(
     device: &Device,
     settings: &Settings,
     report: &mut DeviceReport,
-) -> verbs::Result<Vec<PortReport>> {
+) -> verbcast_verbs::Result<Vec<PortReport>> {
     let context = device.open()?;
     let limits = context.limits()?;
     report.max_multicast_groups = limits.max_mcast_grp.try_into().unwrap_or(0);

@@ -13,18 +13,18 @@ use super::send_slots::Sender;
 use super::settings::Settings;
 use super::shelf::Shelf;
 use super::wait;
-use crate::protocol::{Counter, Room, Token};
-use crate::rank::{OpId, Rank};
-use crate::time::Instant;
-use crate::transport::{
-    Arrival, Buffer, Origin, Park, Placed, Transport, TransportError, not_lent,
-};
-use crate::verbs::ProtectionDomain;
-use crate::wire::{HEADER_LEN, Key};
 use std::collections::{HashSet, VecDeque};
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
+use verbcast_core::protocol::{Counter, Room, Token};
+use verbcast_core::rank::{OpId, Rank};
+use verbcast_core::time::Instant;
+use verbcast_core::transport::{
+    Arrival, Buffer, Origin, Park, Placed, Transport, TransportError, not_lent,
+};
+use verbcast_core::wire::{HEADER_LEN, Key};
+use verbcast_verbs::ProtectionDomain;
 
 /// Looks for completions in one poll that tells nothing in the end, so that a flood of strangers'
 /// packets cannot keep it from ending.

@@ -1,10 +1,10 @@
 //! Waiting for the device, by policy.
 
 use super::settings::Waiting;
-use crate::verbs::CompletionQueue;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
+use verbcast_verbs::CompletionQueue;
 
 /// How long the adaptive policy yields before it blocks. Long enough for ranks that share a core to take their turns in a
 /// broadcast: each that blocks would have to be woken, at the expense of the one that sends.

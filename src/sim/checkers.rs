@@ -2,7 +2,7 @@
 
 use super::outcome::{Outcome, Violation};
 use super::plan::{MOST_COPIED, Plan};
-use crate::rank::Rank;
+use verbcast_core::rank::Rank;
 
 /// A rank has exactly the root's bytes.
 pub fn same_bytes(plan: &Plan, rank: Rank, step: usize, bytes: &[u8]) -> Result<(), Violation> {
@@ -66,7 +66,7 @@ mod tests {
     use super::super::outcome::Call;
     use super::super::plan::Step;
     use super::*;
-    use crate::driver::Statistics;
+    use verbcast_core::driver::Statistics;
 
     fn plan() -> Plan {
         Plan::new(2, vec![Step { root: Rank(0), len: 100 }])

@@ -7,16 +7,16 @@ use super::network::Network;
 use super::outcome::{Call, Outcome, Violation};
 use super::plan::{MOST_COPIED, Plan};
 use super::transport::SimTransport;
-use crate::driver::{Driver, Failure, Identity};
-use crate::protocol::Core;
-use crate::rank::{OpId, Rank};
-use crate::time::Instant;
-use crate::wire::Key;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
+use verbcast_core::driver::{Driver, Failure, Identity};
+use verbcast_core::protocol::Core;
+use verbcast_core::rank::{OpId, Rank};
+use verbcast_core::time::Instant;
+use verbcast_core::wire::Key;
 
 /// Turns that a rank takes at one point in time at most, before it must be doing something wrong.
 const TURNS_ON_END: u32 = 10_000;

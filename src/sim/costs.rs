@@ -1,8 +1,8 @@
 //! What everything takes: overheads of the host, latencies and gaps of the wire, in the manner of
 //! LogGP.
 
-use crate::model::Parameters;
-use crate::wire::HEADER_LEN;
+use verbcast_core::model::Parameters;
+use verbcast_core::wire::HEADER_LEN;
 
 /// Times in nanoseconds, and times per byte in picoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

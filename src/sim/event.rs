@@ -1,9 +1,9 @@
 //! What happens in a simulation, and what adapters report.
 
-use crate::protocol::{Counter, Token, Via};
-use crate::rank::Rank;
-use crate::transport::Arrival;
 use std::rc::Rc;
+use verbcast_core::protocol::{Counter, Token, Via};
+use verbcast_core::rank::Rank;
+use verbcast_core::transport::Arrival;
 
 /// A packet's bytes, shared by all who have them.
 pub(super) type Bytes = Rc<[u8]>;

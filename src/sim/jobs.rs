@@ -5,10 +5,10 @@ use super::cluster::Cluster;
 use super::faults::Faults;
 use super::outcome::{Outcome, Violation};
 use super::wire::{Fabric, OnLinks, Traffic, Wire};
-use crate::protocol::Core;
-use crate::rank::Rank;
 use std::cell::RefCell;
 use std::rc::Rc;
+use verbcast_core::protocol::Core;
+use verbcast_core::rank::Rank;
 
 /// Clusters whose events happen in one order of time.
 pub(super) struct Jobs<'a, C> {

@@ -7,11 +7,11 @@ use super::faults::{Faults, fate};
 use super::port::{Port, Unanswered};
 use super::queue::Queue;
 use super::wire::{self, OnLinks};
-use crate::protocol::{Counter, Token, Via};
-use crate::rank::Rank;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use std::rc::Rc;
+use verbcast_core::protocol::{Counter, Token, Via};
+use verbcast_core::rank::Rank;
 
 /// All adapters.
 #[derive(Debug)]

@@ -1,8 +1,8 @@
 //! What came of a simulation.
 
-use crate::driver::Statistics;
-use crate::rank::Rank;
 use std::fmt;
+use verbcast_core::driver::Statistics;
+use verbcast_core::rank::Rank;
 
 /// When a rank called a broadcast and when the call ended, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

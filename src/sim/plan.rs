@@ -3,9 +3,9 @@
 use super::costs::Costs;
 use super::depths::Depths;
 use super::faults::Faults;
-use crate::protocol::options::Place;
-use crate::rank::{OpId, Rank};
-use crate::wire::HEADER_LEN;
+use verbcast_core::protocol::options::Place;
+use verbcast_core::rank::{OpId, Rank};
+use verbcast_core::wire::HEADER_LEN;
 
 /// A broadcast.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,8 +1,8 @@
 //! One rank's adapter.
 
 use super::event::{Bytes, Completion, Message};
-use crate::rank::Rank;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use verbcast_core::rank::Rank;
 
 /// One rank's adapter, and the time of its CPU.
 #[derive(Debug, Default)]

@@ -6,9 +6,9 @@
 
 use super::event::Event;
 use super::outcome::Violation;
-use crate::fabric::links::Packet;
-use crate::rank::Rank;
 use std::collections::{BTreeMap, HashMap};
+use verbcast_core::rank::Rank;
+use verbcast_fabric::links::Packet;
 
 /// How often a packet is sent again before its connection breaks: the most that InfiniBand counts.
 const MOST_RETRIES: u8 = 7;
@@ -89,7 +89,7 @@ impl Streams {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fabric::links::To;
+    use verbcast_fabric::links::To;
 
     #[test]
     fn what_overtakes_a_packet_waits_for_it() {

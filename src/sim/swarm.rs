@@ -5,13 +5,13 @@ use super::faults::Faults;
 use super::outcome::Violation;
 use super::plan::{Computing, Plan, Step};
 use super::simulate;
-use crate::protocol::options::Options;
-use crate::protocol::window::Repair;
-use crate::rank::{OpId, Rank};
-use crate::wire::HEADER_LEN;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use std::fmt;
+use verbcast_core::protocol::options::Options;
+use verbcast_core::protocol::window::Repair;
+use verbcast_core::rank::{OpId, Rank};
+use verbcast_core::wire::HEADER_LEN;
 
 /// Bytes of a message in a fragment.
 const FRAGMENT: u32 = 64;

@@ -3,13 +3,13 @@
 use super::event::{Bytes, Completion, Message};
 use super::network::Network;
 use super::port::Slot;
-use crate::protocol::{Counter, Room, Token, Via};
-use crate::rank::Rank;
-use crate::time::Instant;
-use crate::transport::{Arrival, Buffer, Transport, TransportError};
-use crate::wire::{HEADER_LEN, Kind};
 use std::cell::RefCell;
 use std::rc::Rc;
+use verbcast_core::protocol::{Counter, Room, Token, Via};
+use verbcast_core::rank::Rank;
+use verbcast_core::time::Instant;
+use verbcast_core::transport::{Arrival, Buffer, Transport, TransportError};
+use verbcast_core::wire::{HEADER_LEN, Kind};
 
 /// One rank's transport over the simulated network.
 #[derive(Debug)]

@@ -3,13 +3,13 @@
 use super::event::{Bytes, Event};
 use super::outcome::Violation;
 use super::streams::{Single, Stream, Streams};
-use crate::fabric::links::{Group, Happening, Links, Packet, Parameters, To};
-use crate::fabric::{Entries, Port, Topology, UnicastTables};
-use crate::rank::Rank;
 use std::cell::RefCell;
 use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
 use std::sync::Arc;
+use verbcast_core::rank::Rank;
+use verbcast_fabric::links::{Group, Happening, Links, Packet, Parameters, To};
+use verbcast_fabric::{Entries, Port, Topology, UnicastTables};
 
 /// Bytes of InfiniBand's headers and checks around a payload (InfiniBand Architecture Specification,
 /// volume 1, section 5.2): LRH 8, BTH 12, ICRC 4, VCRC 2.
@@ -148,7 +148,7 @@ impl Wire {
 
     /// Lets the links' next event happen.
     pub fn step(&mut self) -> Result<(), Violation> {
-        let fault = |fault: crate::fabric::links::Fault| fault.describe(self.routing.topology());
+        let fault = |fault: verbcast_fabric::links::Fault| fault.describe(self.routing.topology());
         self.links.step().map_err(|error| Violation(fault(error)))?;
         while let Some(happening) = self.links.happened() {
             match happening {

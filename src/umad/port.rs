@@ -2,9 +2,9 @@
 
 use super::error::Error;
 use super::simulated::is_simulated;
-use crate::fabric::smp::{Agent, LEN, Route, Smp};
 use std::ffi::{CStr, CString, c_int, c_void};
 use std::time::{Duration, Instant};
+use verbcast_fabric::smp::{Agent, LEN, Route, Smp};
 use verbcast_sys as sys;
 
 /// Classes of management by LID and along a directed route; both are version 1.

@@ -27,7 +27,7 @@ impl Error {
     }
 
     /// A device that was there a moment ago is not any more.
-    pub(crate) fn vanished(device: &str) -> Self {
+    pub fn vanished(device: &str) -> Self {
         Error::new("ibv_open_device", device, libc::ENODEV)
     }
 

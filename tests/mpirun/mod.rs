@@ -53,7 +53,9 @@ impl Mpi {
 
     /// Where all is built.
     pub fn target() -> PathBuf {
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("target")
+        let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let repository = here.ancestors().find(|folder| folder.join("ci").is_dir()).unwrap();
+        repository.join("target")
     }
 
     /// An rsmpi program.

@@ -6,8 +6,8 @@ use std::sync::{Arc, Barrier, Mutex};
 use std::thread;
 use verbcast::bootstrap::{Bootstrap, BootstrapError};
 use verbcast::broadcast::{Broadcaster, Config};
-use verbcast::driver::Statistics;
-use verbcast::rank::Rank;
+use verbcast_core::driver::Statistics;
+use verbcast_core::rank::Rank;
 
 /// The devices that the environment promises, or a visible skip.
 ///

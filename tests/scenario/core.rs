@@ -2,15 +2,15 @@
 
 use super::words::Words;
 use std::time::Duration;
-use verbcast::protocol::Core;
-use verbcast::protocol::choice::Table;
-use verbcast::protocol::suite::{Parts, Suite};
-use verbcast::protocol::two_stage::{self, Synchronisation, TwoStage};
-use verbcast::protocol::unicast::{self, Algorithm, Unicast};
-use verbcast::protocol::window::{
+use verbcast_core::protocol::Core;
+use verbcast_core::protocol::choice::Table;
+use verbcast_core::protocol::suite::{Parts, Suite};
+use verbcast_core::protocol::two_stage::{self, Synchronisation, TwoStage};
+use verbcast_core::protocol::unicast::{self, Algorithm, Unicast};
+use verbcast_core::protocol::window::{
     self, Acknowledge, Bounds, By, Repair, Repairers, Report, Seq, Window,
 };
-use verbcast::rank::{OpId, Rank};
+use verbcast_core::rank::{OpId, Rank};
 
 /// The core of a line such as `core window rank=0 ranks=3 fragment=10`.
 pub fn make(words: &Words<'_>) -> Box<dyn Core> {

@@ -19,13 +19,13 @@ use self::core::make;
 use self::words::Words;
 use std::fmt::Write;
 use std::time::Duration;
-use verbcast::protocol::window::Report;
-use verbcast::protocol::{
+use verbcast_core::protocol::window::Report;
+use verbcast_core::protocol::{
     Core, Counter, Disposition, Event, Incoming, Room, Target, Timer, Token, Transmit, Via,
 };
-use verbcast::rank::{Fragment, OpId, Rank};
-use verbcast::time::Instant;
-use verbcast::wire::Kind;
+use verbcast_core::rank::{Fragment, OpId, Rank};
+use verbcast_core::time::Instant;
+use verbcast_core::wire::Kind;
 
 /// What the transport takes: everything, until an input says otherwise.
 #[derive(Clone, Copy, Debug)]

@@ -1,29 +1,30 @@
 //! Somebody else on a communicator's group.
 
 use std::time::Duration;
-use verbcast::rank::Rank;
 use verbcast::rdma::Settings;
-use verbcast::verbs;
+use verbcast_core::rank::Rank;
 
 /// Sends datagrams of random bytes to a group from a QP of its own; how many.
 pub fn flood(group: &str, count: usize) -> usize {
-    let devices = verbs::devices().unwrap();
+    let devices = verbcast_verbs::devices().unwrap();
     let survey = verbcast::rdma::survey(&Settings::default(), Rank(0)).unwrap();
     let choice = survey.choice.unwrap();
     let device = &devices[choice.device];
     let context = device.open().unwrap();
-    let domain = verbs::ProtectionDomain::new(&context).unwrap();
-    let cq = verbs::CompletionQueue::new(&context, 64).unwrap();
-    let (mut pool, mut free) = verbs::Pool::new(&domain, 8, 4096).unwrap();
-    let (no_receives, _) = verbs::Pool::new(&domain, 1, 64).unwrap();
-    let mut qp = verbs::QueuePair::datagram(&domain, &cq, (&pool, 8), (&no_receives, 1)).unwrap();
+    let domain = verbcast_verbs::ProtectionDomain::new(&context).unwrap();
+    let cq = verbcast_verbs::CompletionQueue::new(&context, 64).unwrap();
+    let (mut pool, mut free) = verbcast_verbs::Pool::new(&domain, 8, 4096).unwrap();
+    let (no_receives, _) = verbcast_verbs::Pool::new(&domain, 1, 64).unwrap();
+    let mut qp =
+        verbcast_verbs::QueuePair::datagram(&domain, &cq, (&pool, 8), (&no_receives, 1)).unwrap();
     let ports = survey.devices[choice.device].ports.as_ref().unwrap();
     let gids = &ports.iter().find(|report| report.port.number == choice.port).unwrap().gids;
     let own = gids.iter().find(|gid| gid.index == choice.gid_index).unwrap().ipv4().unwrap();
-    let source = verbs::Source::Ip((own, 0).into());
-    let address = verbs::MulticastGroup::Ip((group.parse::<std::net::IpAddr>().unwrap(), 0).into());
+    let source = verbcast_verbs::Source::Ip((own, 0).into());
+    let address =
+        verbcast_verbs::MulticastGroup::Ip((group.parse::<std::net::IpAddr>().unwrap(), 0).into());
     let (_membership, path) =
-        verbs::Membership::join(source, address, Duration::from_secs(10)).unwrap();
+        verbcast_verbs::Membership::join(source, address, Duration::from_secs(10)).unwrap();
     qp.ready_datagrams(choice.port, path.qkey).unwrap();
     let handle = path.handle(&domain).unwrap();
     let mut noise = 0x9e37_79b9_7f4a_7c15_u64;

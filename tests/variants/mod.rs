@@ -4,10 +4,10 @@
 
 use crate::ranks;
 use verbcast::broadcast::Config;
-use verbcast::driver::Statistics;
-use verbcast::protocol::options::Options;
-use verbcast::rank::OpId;
-use verbcast::wire::HEADER_LEN;
+use verbcast_core::driver::Statistics;
+use verbcast_core::protocol::options::Options;
+use verbcast_core::rank::OpId;
+use verbcast_core::wire::HEADER_LEN;
 
 /// Bytes of a message in a fragment, at SoftRoCE's MTU.
 pub const FRAGMENT: usize = 4096 - HEADER_LEN;

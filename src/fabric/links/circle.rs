@@ -1,7 +1,7 @@
 //! Where packets wait for one another.
 
 use super::engine::Links;
-use crate::fabric::topology::Port;
+use crate::topology::Port;
 
 impl Links {
     /// Ports with a full output buffer, each of which waits for the next, and the last for the first.

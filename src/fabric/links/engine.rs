@@ -6,9 +6,9 @@ use super::packet::{Group, Happening, Packet};
 use super::parameters::Parameters;
 use super::slab::Slab;
 use super::wiring::Wiring;
-use crate::fabric::multicast::Entries;
-use crate::fabric::topology::{Invalid, Port, Topology};
-use crate::fabric::unicast::UnicastTables;
+use crate::multicast::Entries;
+use crate::topology::{Invalid, Port, Topology};
+use crate::unicast::UnicastTables;
 use std::collections::VecDeque;
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
 //! Why packets do not come to their end.
 
-use crate::fabric::topology::{Port, Topology};
+use crate::topology::{Port, Topology};
 use std::fmt::Write;
 
 /// Why packets do not come to their end.

@@ -1,6 +1,6 @@
 //! What links and switches take, and how much they hold.
 
-use crate::fabric::topology::Invalid;
+use crate::topology::Invalid;
 
 /// More lanes than InfiniBand has for data.
 const MAX_LANES: u8 = 15;

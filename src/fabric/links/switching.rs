@@ -5,7 +5,7 @@ use super::event::Kind;
 use super::fault::Fault;
 use super::packet::{Group, To};
 use super::parameters::Replication;
-use crate::fabric::multicast::PortSet;
+use crate::multicast::PortSet;
 
 impl Links {
     /// The ports by which a packet leaves a switch.

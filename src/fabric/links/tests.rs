@@ -1,5 +1,5 @@
 use super::*;
-use crate::fabric::{
+use crate::{
     Entries, FatTree, Kind, Lids, Link, Mesh, Node, Numbering, Port, Quality, Topology,
     UnicastTables, mesh, union,
 };

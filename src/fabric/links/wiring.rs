@@ -1,6 +1,6 @@
 //! The ports of a fabric as plain indices, so that a packet's next hop is found without a search.
 
-use crate::fabric::topology::{Port, Topology};
+use crate::topology::{Port, Topology};
 
 /// Stands for no port, and for no switch.
 const NONE: u32 = u32::MAX;

@@ -1,6 +1,6 @@
 //! What it costs to get from switch to switch.
 
-use crate::fabric::topology::{Port, Quality, Topology};
+use crate::topology::{Port, Quality, Topology};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 

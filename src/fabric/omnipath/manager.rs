@@ -4,8 +4,8 @@ use super::discovery;
 use super::mlids::{Exhausted, Mgid, Mlids, Pool};
 use super::root::{Root, Selection, select};
 use super::tree::Tree;
-use crate::fabric::multicast::{Entries, MulticastTables};
-use crate::fabric::topology::{Quality, Topology};
+use crate::multicast::{Entries, MulticastTables};
+use crate::topology::{Quality, Topology};
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -198,7 +198,7 @@ impl Manager {
 
     /// Qualities of the links between switches.
     fn inner_links(&self) -> impl Iterator<Item = Quality> + '_ {
-        let inner = |end: &crate::fabric::Port| self.topology.is_switch(end.node);
+        let inner = |end: &crate::Port| self.topology.is_switch(end.node);
         let links = self.topology.links().iter();
         links.filter(move |link| link.ends.iter().all(inner)).map(|link| link.quality)
     }

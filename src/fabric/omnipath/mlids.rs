@@ -1,6 +1,6 @@
 //! Multicast LIDs, which run out (section 4.5.2.2).
 
-use crate::fabric::multicast::FIRST_MLID;
+use crate::multicast::FIRST_MLID;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 

@@ -1,7 +1,7 @@
 //! Which switch is the root of the spanning tree (section 4.5.2.4).
 
 use super::cost::Costs;
-use crate::fabric::topology::Topology;
+use crate::topology::Topology;
 
 /// How the root is chosen (`RootSelectionAlgorithm`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

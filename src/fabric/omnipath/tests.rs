@@ -1,5 +1,5 @@
 use super::*;
-use crate::fabric::{Checker, Entries, FIRST_MLID, FatTree, Kind, Link, Mesh, Node, Port, Quality};
+use crate::{Checker, Entries, FIRST_MLID, FatTree, Kind, Link, Mesh, Node, Port, Quality};
 
 const TERMS: Terms = Terms { pkey: 0xffff, mtu: 2048, rate_mbps: 25_000 };
 
@@ -269,7 +269,7 @@ fn solicited_node_groups_share_500_mlids() {
     assert_eq!(manager.mlid(solicited(1000)), manager.mlid(solicited(500)));
     // Shared are the receivers too.
     let entries = manager.entries(manager.mlid(solicited(0)).unwrap());
-    let receivers = entries.iter().filter(|ports| ports.contains(crate::fabric::mesh::LOCAL));
+    let receivers = entries.iter().filter(|ports| ports.contains(crate::mesh::LOCAL));
     assert_eq!(receivers.count(), 1);
     // Others have MLIDs of their own, up to the cap.
     let given = (0..600).map(|mgid| manager.join(join(0, mgid, MemberKind::Full)));

@@ -1,7 +1,7 @@
 //! The spanning tree over all switches (section 4.5.2.4), and a group's part of it (4.5.2.5).
 
-use crate::fabric::multicast::Entries;
-use crate::fabric::topology::{Port, Topology};
+use crate::multicast::Entries;
+use crate::topology::{Port, Topology};
 use std::collections::VecDeque;
 
 /// A spanning tree of the links that carry an MTU and a rate.

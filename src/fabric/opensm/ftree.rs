@@ -1,9 +1,9 @@
 //! The fat-tree engine of OpenSM (`-R ftree`).
 
 use super::order;
-use crate::fabric::lids::Lids;
-use crate::fabric::topology::Topology;
-use crate::fabric::unicast::UnicastTables;
+use crate::lids::Lids;
+use crate::topology::Topology;
+use crate::unicast::UnicastTables;
 use std::collections::{BTreeSet, VecDeque};
 
 /// Stands for no path.

@@ -1,9 +1,9 @@
 //! Hop counts between switches: OpenSM's min-hop tables, and those of Up*/Down*.
 
 use super::order;
-use crate::fabric::multicast::PortSet;
-use crate::fabric::nearest;
-use crate::fabric::topology::Topology;
+use crate::multicast::PortSet;
+use crate::nearest;
+use crate::topology::Topology;
 use std::collections::VecDeque;
 
 /// Stands for no path.

@@ -2,8 +2,8 @@
 
 use super::hops::Hops;
 use super::order;
-use crate::fabric::multicast::Entries;
-use crate::fabric::topology::{Port, Topology};
+use crate::multicast::Entries;
+use crate::topology::{Port, Topology};
 
 /// The hops that OpenSM counts where there is no path.
 const NO_PATH: u32 = 255;

@@ -2,9 +2,9 @@
 
 use super::hops::{Hops, Ranking};
 use super::{ftree, order};
-use crate::fabric::lids::Lids;
-use crate::fabric::topology::{Port, Topology};
-use crate::fabric::unicast::UnicastTables;
+use crate::lids::Lids;
+use crate::topology::{Port, Topology};
+use crate::unicast::UnicastTables;
 use std::cmp::Reverse;
 use std::collections::HashMap;
 

@@ -1,7 +1,7 @@
 //! What nodes have, and how it is laid out (section 14.2.5).
 
 use super::datagram::Data;
-use crate::fabric::topology::{Kind, Quality};
+use crate::topology::{Kind, Quality};
 use std::fmt;
 
 /// LIDs in a block of a linear forwarding table.

@@ -3,7 +3,7 @@
 use super::attributes::{Attribute, NodeInfo, PortInfo, SwitchInfo, description};
 use super::datagram::{Path, Route};
 use super::{Agent, Unanswered};
-use crate::fabric::topology::{Kind, Link, Node, Port, Topology};
+use crate::topology::{Kind, Link, Node, Port, Topology};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
 /// A fabric as it is.

@@ -2,8 +2,8 @@
 
 use super::attributes::Attribute;
 use super::datagram::Data;
-use crate::fabric::multicast::{BLOCK, FIRST_MLID, MulticastTables};
-use crate::fabric::topology::Topology;
+use crate::multicast::{BLOCK, FIRST_MLID, MulticastTables};
+use crate::topology::Topology;
 use std::collections::BTreeMap;
 
 /// Ports that one position of a block has bits for.

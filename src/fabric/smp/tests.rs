@@ -1,7 +1,7 @@
 //! Packets byte by byte, and a walk through switches that are made up.
 
 use super::*;
-use crate::fabric::{
+use crate::{
     Entries, FIRST_MLID, FatTree, Kind, Mesh, MulticastTables, Port, Quality, Topology, locate,
 };
 use std::collections::HashMap;

@@ -1,7 +1,7 @@
 //! The worked examples of Zhou, Liu and Chung.
 
 use super::*;
-use crate::fabric::mesh::{EAST, LOCAL, NORTH, SOUTH, WEST};
+use crate::mesh::{EAST, LOCAL, NORTH, SOUTH, WEST};
 
 /// Figure 3 and section 3.1: N(3, 2) of a 4×4 mesh has LID 15.
 #[test]

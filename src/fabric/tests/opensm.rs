@@ -2,7 +2,7 @@
 //! tests/cli_fabric.rs.
 
 use super::*;
-use crate::fabric::opensm::{Engine, Hops, Ranking, order, root, spanning_tree, unicast_tables};
+use crate::opensm::{Engine, Hops, Ranking, order, root, spanning_tree, unicast_tables};
 
 /// Fat trees and meshes, some of them not square.
 fn topologies() -> Vec<Topology> {

@@ -1,7 +1,7 @@
 //! Graphviz.
 
 use super::place::{Layout, places, rows};
-use crate::fabric::topology::{Kind, Topology};
+use crate::topology::{Kind, Topology};
 use std::fmt::Write;
 
 /// The topology in Graphviz' language: rows for `dot`, fixed positions of a grid for `neato`. The

@@ -1,6 +1,6 @@
 //! The format that ibsim reads, which is close to what `ibnetdiscover` prints.
 
-use crate::fabric::topology::{Kind, Node, Port, Quality, Topology};
+use crate::topology::{Kind, Node, Port, Quality, Topology};
 use std::fmt::Write;
 
 /// The longest name that ibsim takes.

@@ -1,7 +1,7 @@
 //! Where nodes are drawn.
 
-use crate::fabric::mesh::Mesh;
-use crate::fabric::topology::Topology;
+use crate::mesh::Mesh;
+use crate::topology::Topology;
 use std::collections::BTreeMap;
 
 /// How a topology is drawn.

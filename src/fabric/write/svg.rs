@@ -1,7 +1,7 @@
 //! A drawing that a browser shows.
 
 use super::place::{Layout, places};
-use crate::fabric::topology::{Kind, Topology};
+use crate::topology::{Kind, Topology};
 use std::fmt::Write;
 
 /// With more nodes than these, names are shown only where the pointer is.

@@ -1,0 +1,228 @@
+//! The multicast alone: each fragment is sent once, and what is lost is lost.
+//!
+//! The packets are the protocols' own, with header and CRC, over the same kind of transport, so that what
+//! the others take longer is the price of their reliability.
+
+use super::Contender;
+use crate::bench::transport::open_transport;
+use crate::launch::decide::blame;
+use std::collections::VecDeque;
+use std::ops::DerefMut;
+use std::time::Duration;
+use verbcast::bootstrap::Bootstrap;
+use verbcast::broadcast::{Config, Endpoint};
+use verbcast::rdma::{Multicast, RdmaTransport};
+use verbcast_core::driver::Statistics;
+use verbcast_core::protocol::{Bitmap, Fragments, Room};
+use verbcast_core::rank::{Fragment, OpId, Rank};
+use verbcast_core::time::Clock;
+use verbcast_core::transport::{Arrival, Buffer, Faulty, Park, Transport, TransportError};
+use verbcast_core::wire::{HEADER_LEN, Header, Key, Kind, Packet};
+
+/// How long a message that has not begun or stands still is waited for.
+const PATIENCE: Duration = Duration::from_millis(250);
+/// The same where a later message, of another root, has begun already.
+const PATIENCE_OVERTAKEN: Duration = Duration::from_millis(5);
+/// Packets of later messages that are kept at most.
+const MOST_EARLY: usize = 16;
+
+pub struct Raw {
+    transport: Faulty<RdmaTransport>,
+    key: Key,
+    me: Rank,
+    fragment_len: usize,
+    payload_crc: bool,
+    clock: Clock,
+    next: OpId,
+    /// Packets of later messages, in the order in which they came.
+    early: VecDeque<(Header, Buffer)>,
+    counters: Statistics,
+}
+
+/// A message on its way to this rank.
+struct Reception<'a> {
+    op: OpId,
+    root: Rank,
+    fragments: Fragments,
+    came: Bitmap,
+    message: &'a mut [u8],
+}
+
+impl Raw {
+    pub fn open(
+        bootstrap: &mut dyn Bootstrap,
+        endpoint: &Endpoint,
+        config: &Config,
+    ) -> Result<Raw, String> {
+        let me = bootstrap.rank();
+        let (transport, key, _) = open_transport(bootstrap, endpoint, config, Multicast::Require)?;
+        Ok(Raw {
+            fragment_len: transport.packet_len() - HEADER_LEN,
+            transport: Faulty::new(transport, config.faults.unwrap_or_default(), me),
+            key,
+            me,
+            payload_crc: config.payload_crc,
+            clock: Clock::of_process(),
+            next: OpId(0),
+            early: VecDeque::new(),
+            counters: Statistics::default(),
+        })
+    }
+
+    fn send(
+        &mut self,
+        op: OpId,
+        fragments: &Fragments,
+        message: &[u8],
+    ) -> Result<(), TransportError> {
+        for number in 0..fragments.count() {
+            let fragment = Fragment(number);
+            let begun = self.clock.now();
+            while self.transport.multicast_room() == 0 {
+                if !self.drop_one()? {
+                    self.transport.park(self.clock.now() - begun, PATIENCE)?;
+                }
+            }
+            let payload = fragments.range(fragment).map_or(&[][..], |range| &message[range]);
+            let (source, message_len) = (self.me, message.len() as u64);
+            let (kind, key, report) = (Kind::Fragment, self.key, 0);
+            let header = Header { kind, source, key, op, fragment, message_len, report };
+            self.transport.multicast(&header.emit(payload, self.payload_crc), payload)?;
+            self.counters.multicast_sent += 1;
+        }
+        self.transport.submit()?;
+        // Multicast comes back to its sender.
+        while self.drop_one()? {}
+        Ok(())
+    }
+
+    /// Gives back the next packet that is here, unread.
+    fn drop_one(&mut self) -> Result<bool, TransportError> {
+        let arrival = self.transport.poll(self.clock.now())?;
+        match arrival {
+            Some(Arrival::Packet { buffer, .. }) => self.transport.recycle(buffer).map(|()| true),
+            other => Ok(other.is_some()),
+        }
+    }
+
+    /// Receives until the message is whole, or hope is lost.
+    fn receive(&mut self, reception: &mut Reception<'_>) -> Result<(), TransportError> {
+        for (header, buffer) in std::mem::take(&mut self.early) {
+            self.sort(reception, header, buffer)?;
+        }
+        let mut last = self.clock.now();
+        while !reception.came.is_full() {
+            let now = self.clock.now();
+            let patience = self.patience(reception.root);
+            if patience.is_zero() {
+                break;
+            }
+            match self.transport.poll(now)? {
+                Some(Arrival::Packet { buffer, .. }) => {
+                    last = now;
+                    self.take(reception, buffer)?;
+                }
+                Some(_) => {}
+                None if now - last >= patience => break,
+                None => self.transport.park(now - last, patience - (now - last))?,
+            }
+        }
+        Ok(())
+    }
+
+    /// How long to wait for the next packet. What one rank sends comes in its order, so that nothing
+    /// comes any more once a later message of the same root has begun.
+    fn patience(&self, root: Rank) -> Duration {
+        if self.early.is_empty() {
+            PATIENCE
+        } else if self.early.len() >= MOST_EARLY
+            || self.early.iter().any(|(header, _)| header.source == root)
+        {
+            Duration::ZERO
+        } else {
+            PATIENCE_OVERTAKEN
+        }
+    }
+
+    /// Takes a packet as it came.
+    fn take(
+        &mut self,
+        reception: &mut Reception<'_>,
+        buffer: Buffer,
+    ) -> Result<(), TransportError> {
+        let packet = Packet::parse(self.transport.bytes(&buffer), self.key);
+        match packet.map(|packet| *packet.header()) {
+            Ok(header) if header.source != self.me => self.sort(reception, header, buffer),
+            _ => self.transport.recycle(buffer),
+        }
+    }
+
+    /// Puts a packet where it belongs.
+    fn sort(
+        &mut self,
+        reception: &mut Reception<'_>,
+        header: Header,
+        buffer: Buffer,
+    ) -> Result<(), TransportError> {
+        let age = header.op.after(reception.op);
+        if age > 0 {
+            self.early.push_back((header, buffer));
+            return Ok(());
+        }
+        let range = reception.fragments.range(header.fragment);
+        if age == 0
+            && let Some(range) = range
+            && let Some(payload) = self.transport.bytes(&buffer).get(HEADER_LEN..)
+            && let Some(payload) = payload.get(..range.len())
+        {
+            self.counters.multicast_received += 1;
+            if reception.came.insert(header.fragment.0) {
+                reception.message[range].copy_from_slice(payload);
+            }
+        } else {
+            self.counters.late += 1;
+        }
+        self.transport.recycle(buffer)
+    }
+}
+
+impl Contender for Raw {
+    fn buffer(&mut self, len: usize) -> Box<dyn DerefMut<Target = [u8]>> {
+        Box::new(vec![0; len])
+    }
+
+    fn broadcast(&mut self, root: Rank, message: &mut [u8]) -> Result<bool, String> {
+        let op = self.next;
+        self.next = op.next();
+        self.counters.operations += 1;
+        let fragments = Fragments::new(message.len() as u64, self.fragment_len);
+        let fragments = fragments.ok_or_else(|| blame(self.me, "the message is too long"))?;
+        if root == self.me {
+            let sent = self.send(op, &fragments, message);
+            return sent.map(|()| true).map_err(|error| blame(self.me, error));
+        }
+        let came = Bitmap::new(fragments.count());
+        let mut reception = Reception { op, root, fragments, came, message };
+        self.receive(&mut reception).map_err(|error| blame(self.me, error))?;
+        self.counters.lost += u64::from(reception.came.clear());
+        Ok(reception.came.is_full())
+    }
+
+    fn progress(&mut self) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn settle(&mut self) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn counters(&self) -> Statistics {
+        self.counters
+    }
+
+    fn abort(&mut self, _reason: &str) {}
+
+    fn close(self: Box<Self>) -> Result<(), String> {
+        Ok(())
+    }
+}

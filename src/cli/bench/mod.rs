@@ -1,0 +1,140 @@
+//! `verbcast bench`: ways to broadcast, measured side by side.
+
+pub mod args;
+mod campaign;
+mod clock;
+pub mod contender;
+mod control;
+mod lab;
+mod log;
+mod measure;
+mod mpi;
+pub mod plan;
+mod sizes;
+mod system;
+pub mod text;
+mod transport;
+mod validate;
+
+use crate::failure::Failure;
+use crate::files::{check_file, write_whole};
+use crate::launch::Job;
+use crate::launch::decide::{blame, decide};
+use crate::progress::Progress;
+use crate::results::{Device, FORMAT, Results};
+use args::{BenchArgs, CommonArgs};
+use campaign::{Campaign, Findings};
+use contender::{Algorithm, MPI};
+use control::Control;
+use mpi::{Mpi, check_launcher};
+use plan::Plan;
+use verbcast::bootstrap::{Bootstrap, Environment, Star};
+use verbcast::broadcast::{Config, Endpoint};
+use verbcast_core::rank::Rank;
+
+pub fn run(args: &BenchArgs) -> Result<(), Failure> {
+    let common = args.common();
+    let Some(results) = measure(common, args.algorithms(), |size| args.plan(size))? else {
+        return Ok(());
+    };
+    crate::print(&text::tables(&results))?;
+    save(common, &results)
+}
+
+/// Measures `algorithms`, as `plan` says for a number of ranks. Returns the results in the process that tells
+/// the user.
+pub fn measure(
+    common: &CommonArgs,
+    algorithms: &[Algorithm],
+    plan: impl Fn(u32) -> Result<Plan, String>,
+) -> Result<Option<Results>, Failure> {
+    let config = common.transport.configure().map_err(Failure::usage)?;
+    let needs_mpi = algorithms.iter().any(|algorithm| algorithm.name() == MPI);
+    if needs_mpi {
+        let is_set = |name: &str| std::env::var_os(name).is_some();
+        check_launcher(common.transport.ranks, is_set).map_err(Failure::usage)?;
+    }
+    if let Some(ranks) = common.transport.ranks {
+        plan(ranks).map_err(Failure::usage)?;
+    }
+    if let Some(path) = &common.json {
+        check_file("--json", path).map_err(Failure::usage)?;
+    }
+    let job = Job {
+        ranks: common.transport.ranks,
+        timeout: config.settings.timeout,
+        interrupted: "interrupted",
+        finds_rendezvous: needs_mpi,
+    };
+    job.run(
+        |_| (),
+        |environment, _| {
+            let plan = plan(environment.size).map_err(|what| blame(environment.rank, what))?;
+            run_rank(&plan, &config, environment)
+        },
+    )
+}
+
+/// Writes the file that is asked for, if one is.
+pub fn save(common: &CommonArgs, results: &Results) -> Result<(), Failure> {
+    let Some(path) = &common.json else { return Ok(()) };
+    let text = serde_json::to_string(results).map_err(Failure::new)?;
+    write_whole(path, &(text + "\n"))
+}
+
+/// This process as one rank. Rank 0 gets the results.
+fn run_rank(
+    plan: &Plan,
+    config: &Config,
+    environment: &Environment,
+) -> Result<Option<Results>, String> {
+    let (mpi, environment) = Mpi::start(plan, environment)?;
+    let environment = &environment;
+    let mut star =
+        Star::join(environment, config.settings.timeout).map_err(|error| error.to_string())?;
+    let rank = star.rank();
+    agree(&mut star, plan)?;
+    let endpoint = Endpoint::new(&config.settings);
+    let mut control = Control::open(&mut star, &endpoint, config)?;
+    let devices = devices(&mut star, &control)?;
+    let progress = Progress::of_rank(rank, plan.total(), "slices");
+    let findings = Campaign {
+        plan,
+        config,
+        environment,
+        endpoint: &endpoint,
+        mpi: &mpi,
+        control: &mut control,
+        progress: &progress,
+    }
+    .run(&mut star);
+    drop(progress);
+    if let Err(what) = &findings {
+        control.abort(what);
+    }
+    decide(&mut star, findings.as_ref().map(|_| Vec::new()).map_err(Clone::clone))?;
+    let Findings { points, left_out } = findings?;
+    let mut system = system::system(&config.settings, control.fragment_len(), devices);
+    system.mpi = mpi.version();
+    let configuration = system::configuration(plan, config, &star, system.mpi.is_some());
+    mpi.finish();
+    let results = Results { format: FORMAT.to_owned(), system, configuration, points, left_out };
+    Ok((rank == Rank(0)).then_some(results))
+}
+
+/// Makes sure that all ranks measure the same.
+fn agree(star: &mut Star, plan: &Plan) -> Result<(), String> {
+    let blobs = decide(star, Ok(format!("{plan:?}").into_bytes()))?;
+    match (0..).map(Rank).zip(&blobs).find(|(_, blob)| **blob != blobs[0]) {
+        Some((rank, _)) => Err(blame(rank, "was given other options than rank 0")),
+        None => Ok(()),
+    }
+}
+
+/// What each rank uses.
+fn devices(star: &mut Star, control: &Control) -> Result<Vec<Device>, String> {
+    let own = serde_json::to_vec(&system::device(control.description()));
+    let blobs = decide(star, own.map_err(|what| blame(control.rank(), what)))?;
+    let all: Result<_, _> = blobs.iter().map(|blob| serde_json::from_slice(blob)).collect();
+    all.map_err(|error| format!("a rank's device cannot be read: {error}"))
+}

@@ -1,0 +1,19 @@
+//! A transport of the benchmark's own, on the endpoint that all contenders share.
+
+use verbcast::bootstrap::Bootstrap;
+use verbcast::broadcast::{Config, Endpoint};
+use verbcast::rdma::{Agreed, Description, Multicast, RdmaTransport, Settings, establish_on};
+use verbcast_core::wire::Key;
+
+/// Makes it, with a group or without. Collective.
+pub fn open_transport(
+    bootstrap: &mut dyn Bootstrap,
+    endpoint: &Endpoint,
+    config: &Config,
+    multicast: Multicast,
+) -> Result<(RdmaTransport, Key, Description), String> {
+    let settings = Settings { multicast, ..config.settings.clone() };
+    let (transport, Agreed { key, .. }, description) =
+        establish_on(bootstrap, endpoint, &settings, &[]).map_err(|error| error.to_string())?;
+    Ok((transport, key, description))
+}

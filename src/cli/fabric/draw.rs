@@ -1,0 +1,34 @@
+//! `verbcast fabric netlist`, `dot` and `svg`.
+
+use super::args::{DrawArgs, OutputArgs, SchemeName};
+use super::output;
+use super::source::Loaded;
+use crate::failure::Failure;
+use verbcast_fabric::{Checker, Layout, Topology, netlist};
+
+pub fn write_netlist(args: &OutputArgs) -> Result<(), Failure> {
+    let loaded = Loaded::new(&args.fabric)?;
+    output::put(args.output.as_deref(), &netlist(&loaded.topology))
+}
+
+/// Draws by `draw`, which gets the topology, its layout and the links to be marked.
+pub fn run(
+    args: &DrawArgs,
+    draw: impl Fn(&Topology, Layout, &[u32]) -> String,
+) -> Result<(), Failure> {
+    let loaded = Loaded::new(&args.output.fabric)?;
+    let topology = &loaded.topology;
+    let mut marked = Vec::new();
+    if let Some(from) = &args.from {
+        let (source, group) = (loaded.endpoint(from)?, loaded.endpoints(&args.group)?);
+        let scheme = args.scheme.scheme.unwrap_or(SchemeName::of(loaded.shape));
+        let entries = scheme.entries(&loaded, &group, source)?;
+        let mut checker = Checker::new(topology);
+        // Where packets get lost or come twice can be seen in the drawing.
+        let _ = checker.check(&entries, &group, source);
+        let first = topology.endpoints()[source as usize].port;
+        let ports = std::iter::once(&first).chain(checker.crossed());
+        marked.extend(ports.filter_map(|port| topology.link_index(*port)));
+    }
+    output::put(args.output.output.as_deref(), &draw(topology, loaded.layout(), &marked))
+}

@@ -1,0 +1,160 @@
+//! `verbcast info`: this host's RDMA devices, and which one would be used.
+
+use crate::cli::InfoArgs;
+use crate::failure::Failure;
+use serde_json::{Value, json};
+use std::fmt::Write;
+use std::net::Ipv6Addr;
+use verbcast::broadcast::Config;
+use verbcast::rdma::{DeviceReport, GidReport, PortReport, Survey, survey};
+use verbcast_core::rank::Rank;
+use verbcast_verbs::{GidKind, LinkLayer};
+
+const HINT: &str = "\
+Is there an adapter, and is its driver loaded? `ls /sys/class/infiniband` lists what the kernel has.
+With an Ethernet interface, SoftRoCE can stand in for an adapter:
+  modprobe rdma_rxe
+  rdma link add rxe0 type rxe netdev IFACE
+";
+
+pub fn run(args: &InfoArgs) -> Result<(), Failure> {
+    let mut settings = Config::from_env().map_err(Failure::usage)?.settings;
+    if !args.device.is_empty() {
+        settings.devices.clone_from(&args.device);
+    }
+    // A kernel without RDMA has no list of devices, which is the same to the user as an empty one.
+    let survey = survey(&settings, Rank(0)).unwrap_or_else(|error| Survey {
+        devices: Vec::new(),
+        choice: Err(format!("the kernel's list of RDMA devices cannot be read: {error}")),
+    });
+    if args.json {
+        let text = serde_json::to_string_pretty(&to_json(&survey)).map_err(Failure::new)?;
+        crate::print(&(text + "\n"))
+    } else {
+        crate::print(&to_text(&survey))
+    }
+}
+
+fn to_text(survey: &Survey) -> String {
+    let mut text = String::new();
+    // Writing to a String does not fail.
+    for device in &survey.devices {
+        let _ = describe_device(&mut text, device);
+    }
+    let _ = match &survey.choice {
+        _ if survey.devices.is_empty() => {
+            let why = survey.choice.as_ref().err().filter(|why| why.contains("cannot be read"));
+            let why = why.map(|why| format!(": {why}")).unwrap_or_default();
+            write!(text, "no RDMA devices{why}\n\n{HINT}")
+        }
+        Ok(choice) => writeln!(
+            text,
+            "rank 0 would use {} port {}, GID {}: {}",
+            survey.devices[choice.device].name, choice.port, choice.gid_index, choice.why
+        ),
+        Err(why) => writeln!(text, "no device would be used: {why}"),
+    };
+    text
+}
+
+fn describe_device(text: &mut String, device: &DeviceReport) -> std::fmt::Result {
+    writeln!(text, "{}", device.name)?;
+    writeln!(text, "  node GUID         {:016x}", device.guid)?;
+    let ports = match &device.ports {
+        Ok(ports) => ports,
+        Err(why) => return writeln!(text, "  cannot be opened: {why}\n"),
+    };
+    let (groups, qps) = (device.max_multicast_groups, device.max_multicast_qps);
+    writeln!(text, "  multicast groups  at most {groups}, with {qps} queue pairs each")?;
+    for PortReport { port, gids, verdict } in ports {
+        writeln!(text, "  port {}", port.number)?;
+        writeln!(text, "    state           {}", state(port.is_active))?;
+        writeln!(text, "    link layer      {}", link_layer(port.link_layer))?;
+        writeln!(text, "    MTU             {} bytes", port.mtu)?;
+        if port.link_layer == LinkLayer::InfiniBand {
+            writeln!(text, "    LID             {}", port.lid)?;
+        }
+        for gid in gids {
+            writeln!(text, "    GID {:<11} {} ({})", gid.index, address(gid), kind(gid.kind))?;
+        }
+        match verdict {
+            Ok(index) => writeln!(text, "    usable          yes, with GID {index}")?,
+            Err(why) => writeln!(text, "    usable          no: {why}")?,
+        }
+    }
+    writeln!(text)
+}
+
+fn to_json(survey: &Survey) -> Value {
+    let devices: Vec<Value> = survey.devices.iter().map(device_json).collect();
+    let (chosen, reason) = match &survey.choice {
+        Ok(choice) => {
+            let device = &survey.devices[choice.device].name;
+            let (port, index) = (choice.port, choice.gid_index);
+            (json!({ "device": device, "port": port, "gid_index": index }), &choice.why)
+        }
+        Err(why) => (Value::Null, why),
+    };
+    json!({ "devices": devices, "chosen": chosen, "reason": reason })
+}
+
+fn device_json(device: &DeviceReport) -> Value {
+    let (ports, error) = match &device.ports {
+        Ok(ports) => (ports.iter().map(port_json).collect(), Value::Null),
+        Err(why) => (Vec::new(), json!(why)),
+    };
+    json!({
+        "name": device.name,
+        "node_guid": format!("{:016x}", device.guid),
+        "max_multicast_groups": device.max_multicast_groups,
+        "max_multicast_queue_pairs": device.max_multicast_qps,
+        "max_completions": device.max_completions,
+        "ports": ports,
+        "error": error,
+    })
+}
+
+fn port_json(report: &PortReport) -> Value {
+    let gids: Vec<Value> = report
+        .gids
+        .iter()
+        .map(|gid| json!({ "index": gid.index, "address": address(gid), "kind": kind(gid.kind) }))
+        .collect();
+    let port = &report.port;
+    json!({
+        "number": port.number,
+        "state": state(port.is_active),
+        "link_layer": link_layer(port.link_layer),
+        "mtu": port.mtu,
+        "lid": port.lid,
+        "gids": gids,
+        "usable_gid": report.verdict.as_ref().ok(),
+        "problem": report.verdict.as_ref().err(),
+    })
+}
+
+fn address(gid: &GidReport) -> String {
+    match gid.ipv4() {
+        Some(ipv4) => ipv4.to_string(),
+        None => Ipv6Addr::from(gid.gid).to_string(),
+    }
+}
+
+fn state(is_active: bool) -> &'static str {
+    if is_active { "active" } else { "not active" }
+}
+
+fn link_layer(layer: LinkLayer) -> &'static str {
+    match layer {
+        LinkLayer::InfiniBand => "InfiniBand",
+        LinkLayer::Ethernet => "Ethernet (RoCE)",
+    }
+}
+
+fn kind(kind: GidKind) -> &'static str {
+    match kind {
+        GidKind::InfiniBand => "InfiniBand",
+        GidKind::RoceV1 => "RoCE v1",
+        GidKind::RoceV2 => "RoCE v2",
+    }
+}

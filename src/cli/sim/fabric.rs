@@ -1,0 +1,283 @@
+//! The fabric of `verbcast sim --fabric`: from the command line to ranks on hosts, and what its links did.
+
+use crate::fabric::args::{FabricArgs, RoutingName, SchemeArgs, SchemeName, Spec, UnicastArgs};
+use crate::fabric::link_args::{LinkArgs, LinkReport};
+use crate::fabric::source::{Loaded, Shape};
+use crate::failure::Failure;
+use clap::{Args, ValueEnum};
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{Rng, SeedableRng};
+use serde::Serialize;
+use std::rc::Rc;
+use std::sync::Arc;
+use verbcast_fabric::links::{LaneRule, Parameters};
+use verbcast_fabric::{Entries, Lids, Numbering, Port, Topology, UnicastTables};
+use verbcast_sim::{Costs, Fabric, Routing, Traffic};
+
+/// InfiniBand's local ACK timeout with the exponent 14, in nanoseconds.
+const RETRY: u64 = 4096 << 14;
+
+#[derive(Args)]
+#[command(mut_group("SchemeArgs", |scheme| scheme.requires("fabric")))]
+#[command(mut_group("LinkArgs", |links| links.requires("fabric")))]
+pub struct OnFabricArgs {
+    /// Carry packets over the links of a fabric: fat-tree:M,N, mesh:M,N or file:PATH (see verbcast fabric
+    /// --help)
+    #[arg(long, value_name = "SPEC", help_heading = "Fabric")]
+    pub fabric: Option<Spec>,
+    /// How unicast tables are made [default: paper on fat trees and meshes, minhop elsewhere]
+    #[arg(long, value_enum, value_name = "NAME", requires = "fabric", help_heading = "Fabric")]
+    pub routing: Option<RoutingName>,
+    #[command(flatten)]
+    pub scheme: SchemeArgs,
+    /// So many jobs at once, each of --ranks ranks, all with the same broadcasts
+    #[arg(long, value_name = "N", requires = "fabric", help_heading = "Fabric")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub jobs: Option<u32>,
+    /// On which hosts a job's ranks are
+    #[arg(long, value_enum, value_name = "WHERE", requires = "fabric", help_heading = "Fabric")]
+    pub placement: Option<Placement>,
+    /// Virtual lanes; each job has a service level, and takes the lane of this
+    #[arg(long, value_name = "N", requires = "fabric", help_heading = "Fabric")]
+    #[arg(value_parser = clap::value_parser!(u8).range(1..=15))]
+    pub lanes: Option<u8>,
+    /// Nanoseconds that a packet waits at a switch's output before it is thrown away (the head-of-queue
+    /// lifetime limit) [default: for ever]
+    #[arg(long, value_name = "NS", requires = "fabric", help_heading = "Links")]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..=3_600_000_000_000))]
+    pub lifetime: Option<u64>,
+    /// Nanoseconds until an adapter sends a reliable packet again that was thrown away [default: 67108864,
+    /// which is 4.096 µs · 2¹⁴]
+    #[arg(long, value_name = "NS", requires = "lifetime", help_heading = "Links")]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..=3_600_000_000_000))]
+    pub retry: Option<u64>,
+    #[command(flatten)]
+    pub links: LinkArgs,
+}
+
+/// On which hosts a job's ranks are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Placement {
+    /// One job's after another's (the default)
+    Block,
+    /// In turns: the first of each job, then the second of each
+    Spread,
+    /// Drawn from the seed
+    Random,
+}
+
+/// A fabric with its tables, and where the ranks are.
+#[derive(Clone)]
+pub struct OnFabric {
+    ways: Rc<Ways>,
+    parameters: Parameters,
+    retry: u64,
+    hosts: Vec<Vec<u32>>,
+    pub report: FabricReport,
+}
+
+/// What packets were carried by.
+#[derive(Clone, Debug, Serialize)]
+pub struct FabricReport {
+    pub fabric: String,
+    pub hosts: u32,
+    pub switches: u32,
+    pub routing: &'static str,
+    pub scheme: String,
+    pub jobs: usize,
+    pub placement: Placement,
+    pub lanes: u8,
+    /// None: nothing is thrown away.
+    pub lifetime_ns: Option<u64>,
+    pub retry_ns: Option<u64>,
+    #[serde(flatten)]
+    pub links: LinkReport,
+}
+
+/// What the links did, over all operations of all jobs.
+#[derive(Clone, Debug, Serialize)]
+pub struct LinksReport {
+    #[serde(flatten)]
+    pub fabric: FabricReport,
+    /// The link that carried bytes for longest, from whom, and for how long in all.
+    pub busiest_from: String,
+    pub busiest_port: u8,
+    pub busiest_ns: u64,
+    /// For how long those to and from the first job's first root did, in all.
+    pub into_root_ns: u64,
+    pub out_of_root_ns: u64,
+    /// Multicasts, or copies of them, that waited for too long and were thrown away; and reliable packets,
+    /// which were sent again.
+    pub dropped: u64,
+    pub resent: u64,
+    /// Events on links and switches; those of the ranks are the others.
+    pub events: u64,
+}
+
+/// How packets find their way, by the names on the command line.
+pub struct Ways {
+    loaded: Loaded,
+    scheme: SchemeName,
+    tables: Arc<UnicastTables>,
+}
+
+impl Routing for Ways {
+    fn topology(&self) -> &Topology {
+        &self.loaded.topology
+    }
+
+    fn lid(&self, from: u32, to: u32) -> u16 {
+        let lids = self.tables.lids();
+        match self.loaded.shape {
+            // With several LIDs the tables are those of the paper.
+            Shape::FatTree(tree) if lids.lmc() > 0 => tree.select(lids, from, to),
+            _ => lids.base(to),
+        }
+    }
+
+    fn way(&self, source: u32) -> u32 {
+        self.scheme.way(self.loaded.shape, source)
+    }
+
+    fn tree(&self, members: &[u32], source: u32) -> Entries {
+        // That the scheme suits the fabric was seen when it was chosen.
+        let entries = self.scheme.entries(&self.loaded, members, source);
+        entries.unwrap_or_else(|_| Entries::none(&self.loaded.topology))
+    }
+}
+
+impl OnFabricArgs {
+    /// The fabric that is asked for, with a host for each rank.
+    pub fn load(&self, ranks: u32, seed: u64) -> Result<Option<OnFabric>, Failure> {
+        let Some(spec) = &self.fabric else { return Ok(None) };
+        let loaded = Loaded::new(&FabricArgs { fabric: spec.clone(), mtu: 4096 })?;
+        let topology = &loaded.topology;
+        let endpoints = topology.endpoints().len() as u64;
+        let jobs = self.jobs.unwrap_or(1);
+        let wanted = u64::from(jobs) * u64::from(ranks);
+        if wanted > endpoints {
+            return Err(Failure::usage(format!(
+                "--jobs {jobs} of --ranks {ranks} need {wanted} hosts, and {spec} has {endpoints}"
+            )));
+        }
+        // Large trees have not LIDs enough for several a host.
+        let routing = self.routing.or(match loaded.shape {
+            Shape::FatTree(tree) => Lids::fat_tree(&tree, topology, Numbering::Aligned)
+                .is_err()
+                .then_some(RoutingName::DModK),
+            Shape::Mesh(_) | Shape::Other => None,
+        });
+        let unicast = UnicastArgs { routing, ..UnicastArgs::default() };
+        let (tables, routing) = unicast.tables(&loaded)?;
+        let scheme = self.scheme.scheme.unwrap_or(SchemeName::of(loaded.shape));
+        let placement = self.placement.unwrap_or(Placement::Block);
+        let hosts = place(placement, jobs, ranks, endpoints as u32, seed);
+        scheme.entries(&loaded, &hosts[0][..1], hosts[0][0])?;
+        let lanes = self.lanes.unwrap_or(1);
+        let retry = self.retry.unwrap_or(RETRY);
+        let report = FabricReport {
+            fabric: spec.to_string(),
+            hosts: topology.hosts(),
+            switches: topology.switches(),
+            routing,
+            scheme: scheme.name(),
+            jobs: jobs as usize,
+            placement,
+            lanes,
+            lifetime_ns: self.lifetime,
+            retry_ns: self.lifetime.map(|_| retry),
+            links: self.links.report(),
+        };
+        let parameters = Parameters {
+            lifetime: self.lifetime,
+            ..self.links.parameters(lanes, LaneRule::ServiceLevel)
+        };
+        let ways = Rc::new(Ways { loaded, scheme, tables: Arc::new(tables) });
+        Ok(Some(OnFabric { ways, parameters, retry, hosts, report }))
+    }
+}
+
+/// The hosts of each job.
+fn place(placement: Placement, jobs: u32, ranks: u32, endpoints: u32, seed: u64) -> Vec<Vec<u32>> {
+    let mut all: Vec<u32> = (0..endpoints).collect();
+    if placement == Placement::Random {
+        let mut draw = ChaCha8Rng::seed_from_u64(seed);
+        for at in (1..all.len()).rev() {
+            all.swap(at, draw.next_u32() as usize % (at + 1));
+        }
+    }
+    let at = |job: u32, rank: u32| match placement {
+        Placement::Spread => rank * jobs + job,
+        Placement::Block | Placement::Random => job * ranks + rank,
+    };
+    let job = |job| (0..ranks).map(|rank| all[at(job, rank) as usize]).collect();
+    (0..jobs).map(job).collect()
+}
+
+impl OnFabric {
+    /// The fabric as the simulator takes it.
+    pub fn fabric(&self) -> Fabric {
+        Fabric {
+            routing: Rc::clone(&self.ways) as Rc<dyn Routing>,
+            tables: Arc::clone(&self.ways.tables),
+            parameters: self.parameters,
+            retry: self.retry,
+            hosts: self.hosts.clone(),
+        }
+    }
+
+    pub fn jobs(&self) -> usize {
+        self.hosts.len()
+    }
+
+    /// Costs with the latencies of the longest path where nothing is in the way, for the model.
+    pub fn costs(&self, costs: Costs) -> Costs {
+        let latency = self.parameters.head(self.ways.loaded.longest_path());
+        Costs {
+            multicast_latency: latency,
+            unicast_latency: latency,
+            wire_per_byte: self.parameters.per_byte,
+            ..costs
+        }
+    }
+
+    pub fn links(&self, traffic: &Traffic, root: u32) -> LinksReport {
+        let topology = &self.ways.loaded.topology;
+        let busiest = traffic.carried.iter().max_by_key(|(_, nanos)| *nanos);
+        let (port, busiest_ns) = busiest.copied().unwrap_or((Port { node: 0, port: 0 }, 0));
+        let host = topology.endpoints()[self.hosts[0][root as usize] as usize].port;
+        let of = |port: Option<Port>| {
+            let found = traffic.carried.iter().find(|(other, _)| Some(*other) == port);
+            found.map_or(0, |(_, nanos)| *nanos)
+        };
+        LinksReport {
+            fabric: self.report.clone(),
+            busiest_from: topology.node(port.node).name.clone(),
+            busiest_port: port.port,
+            busiest_ns,
+            into_root_ns: of(topology.peer(host)),
+            out_of_root_ns: of(Some(host)),
+            dropped: traffic.dropped,
+            resent: traffic.resent,
+            events: traffic.events,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_rank_of_every_job_has_a_host_of_its_own() {
+        assert_eq!(place(Placement::Block, 2, 3, 8, 1), [[0, 1, 2], [3, 4, 5]]);
+        assert_eq!(place(Placement::Spread, 2, 3, 8, 1), [[0, 2, 4], [1, 3, 5]]);
+        let drawn = place(Placement::Random, 2, 4, 8, 1);
+        let mut all = drawn.concat();
+        all.sort_unstable();
+        assert_eq!(all, (0..8).collect::<Vec<_>>());
+        assert_eq!(drawn, place(Placement::Random, 2, 4, 8, 1));
+        assert_ne!(drawn, place(Placement::Random, 2, 4, 8, 2));
+    }
+}

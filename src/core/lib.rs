@@ -1,0 +1,25 @@
+//! What a rank of a broadcast does, without anything that it does it with: no sockets, no verbs, no clock, no unsafe
+//! code, no C library.
+//!
+//! # Reading order
+//! 1. [`rank`] and [`time`]: the words everything else uses.
+//! 2. [`wire`]: the header of every packet.
+//! 3. [`protocol`]: the sans-IO contract, and the families of protocols behind it.
+//! 4. [`transport`]: the seam to whatever carries packets, and the fault injector.
+//! 5. [`driver`]: one turn: receive, timers, transmit, events.
+//! 6. [`model`]: the papers' models.
+//!
+//! Dependencies point one way: `rank, time <- wire <- protocol <- transport <- driver`; `model <- protocol`.
+//!
+//! # Features
+//! - `serde`: [`driver::Statistics`] and [`transport::Faults`] can be serialised.
+
+#![forbid(unsafe_code)]
+
+pub mod driver;
+pub mod model;
+pub mod protocol;
+pub mod rank;
+pub mod time;
+pub mod transport;
+pub mod wire;

@@ -1,0 +1,258 @@
+//! A communicator's broadcasts by multicast.
+
+use super::call::{Call, Refusal};
+use super::codes::Codes;
+use super::in_flight::InFlight;
+use super::promise::Promise;
+use super::queue::Queue;
+use super::retire;
+use super::set_up::Made;
+use super::slot::Slot;
+use mpi::ffi::{self, MPI_Comm, MPI_Request};
+use multicast::bootstrap::Bootstrap;
+use multicast::broadcast::{self, Broadcaster};
+use multicast::mpi::{Error, Link, Member, MpiError, Way};
+use std::ffi::c_int;
+use verbcast_core::rank::Rank;
+
+/// A communicator's broadcasts by multicast.
+pub struct Active {
+    member: Member,
+    slot: Slot,
+    /// Non-blocking ones.
+    queue: Queue,
+    /// An error that was met while the program did not ask for any.
+    met: Option<Error>,
+    /// The code of the first error. After it there are no more broadcasts.
+    failed: Option<c_int>,
+}
+
+// SAFETY: what is not Send in it are handles and addresses of the program's buffers, which mean the same in all
+// threads; which of them may call MPI is for the program to keep to, whose calls bring us here.
+unsafe impl Send for Active {}
+
+/// How a broadcast ended that did not succeed.
+pub enum Trouble {
+    /// MPI is to say what is wrong with the arguments.
+    Refused,
+    /// The error handler is to run with this code.
+    Failed(c_int),
+}
+
+impl Active {
+    /// With what was made for it.
+    pub fn new(made: Made) -> Self {
+        let Made { member, slot } = made;
+        Active { member, slot, queue: Queue::default(), met: None, failed: None }
+    }
+
+    /// The communicator beside the program's.
+    pub fn link(&self) -> &Link {
+        self.member.link()
+    }
+
+    /// The code of the first error, if there was one.
+    pub fn failed(&self) -> Option<c_int> {
+        self.failed
+    }
+
+    /// Broadcasts, when none is in flight.
+    ///
+    /// # Errors
+    /// If the arguments are wrong, or the broadcast fails.
+    ///
+    /// # Safety
+    /// As for `MPI_Bcast`; `alone` is a communicator of this process alone whose errors are returned.
+    pub unsafe fn broadcast(
+        &mut self,
+        call: &Call,
+        codes: &Codes,
+        alone: MPI_Comm,
+    ) -> Result<(), Trouble> {
+        // SAFETY: promised by the caller; the arguments are right where they have been checked.
+        unsafe {
+            self.check(call, codes, alone)?;
+            let mut outcome = self.try_broadcast(call);
+            if matches!(&outcome, Err(Error::Broadcast(error)) if error.is_too_many()) {
+                // The others are behind.
+                outcome = self.flush().and_then(|()| self.try_broadcast(call));
+            }
+            outcome.map_err(|error| Trouble::Failed(self.end_with(&error, codes)))
+        }
+    }
+
+    /// Begins a broadcast, and makes the program's request.
+    ///
+    /// # Errors
+    /// If the arguments are wrong, or MPI makes no request.
+    ///
+    /// # Safety
+    /// As for `MPI_Ibcast`; `alone` as for [`broadcast`](Self::broadcast).
+    pub unsafe fn begin(
+        &mut self,
+        call: &Call,
+        request: *mut MPI_Request,
+        codes: &Codes,
+        alone: MPI_Comm,
+    ) -> Result<(), Trouble> {
+        // SAFETY: promised by the caller; the arguments are right where they have been checked.
+        unsafe {
+            self.check(call, codes, alone)?;
+            match InFlight::new(call, request, alone) {
+                Ok(latest) => self.queue.push(latest),
+                Err(error) => return Err(Trouble::Failed(self.end_with(&error, codes))),
+            }
+            let (broadcaster, link) = parts(&mut self.member);
+            // An error ends all that is in flight, and is told by the requests.
+            if let Err(error) = self.queue.start(broadcaster, link.comm()) {
+                self.end_with(&error, codes);
+            }
+        }
+        Ok(())
+    }
+
+    /// Brings what is in flight forward, and returns the requests of what has ended.
+    ///
+    /// # Safety
+    /// MPI runs, and the calling thread may call it.
+    pub unsafe fn advance(&mut self, codes: &Codes) -> Ended {
+        let mut ended = Ended::default();
+        if self.queue.is_empty() {
+            return ended;
+        }
+        if self.failed.is_none() {
+            let (broadcaster, link) = parts(&mut self.member);
+            // SAFETY: promised by the caller.
+            unsafe {
+                let outcome = match self.met.take() {
+                    Some(error) => Err(error),
+                    None => self.queue.advance(broadcaster, link.comm(), &mut ended.complete),
+                };
+                if let Err(error) = outcome {
+                    self.end_with(&error, codes);
+                }
+            }
+        }
+        if self.failed.is_some() {
+            // SAFETY: promised by the caller.
+            ended.lost = unsafe { self.queue.give_up() };
+        }
+        ended
+    }
+
+    /// Serves the other ranks, without a call of MPI.
+    pub fn serve(&mut self) {
+        if self.failed.is_none() && self.met.is_none() {
+            let (broadcaster, _) = parts(&mut self.member);
+            self.met = broadcaster.progress().err().map(Error::from);
+        }
+    }
+
+    /// Frees everything. Collective.
+    pub fn leave(self) {
+        let Active { member, slot, met, failed, .. } = self;
+        let (way, link) = member.into_parts();
+        if let Way::Multicast(broadcaster) = way {
+            retire::retire(*broadcaster, slot, failed.is_some() || met.is_some());
+        }
+        drop(link);
+    }
+
+    unsafe fn check(&mut self, call: &Call, codes: &Codes, alone: MPI_Comm) -> Result<(), Trouble> {
+        // SAFETY: promised by the caller.
+        unsafe {
+            if let Some(error) = self.met.take() {
+                self.end_with(&error, codes);
+            }
+            if let Some(code) = self.failed {
+                return Err(Trouble::Failed(code));
+            }
+            call.check(alone, self.link().size()).map_err(|refusal| {
+                self.refuse(refusal, codes);
+                Trouble::Refused
+            })
+        }
+    }
+
+    unsafe fn try_broadcast(&mut self, call: &Call) -> Result<(), Error> {
+        // SAFETY: promised by the caller.
+        unsafe {
+            let layout = call.layout()?;
+            self.member.broadcast(Rank(call.root as u32), call.buffer, &layout, call.comm)
+        }
+    }
+
+    fn flush(&mut self) -> Result<(), Error> {
+        let (broadcaster, _) = parts(&mut self.member);
+        Ok(broadcaster.flush()?)
+    }
+
+    /// There are no more broadcasts after this error; its code.
+    ///
+    /// # Safety
+    /// MPI runs, and the calling thread may call it.
+    unsafe fn end_with(&mut self, error: &Error, codes: &Codes) -> c_int {
+        let why = error.to_string();
+        // SAFETY: promised by the caller.
+        let code = unsafe { codes.of(error, &self.in_words(&why)) };
+        match error {
+            Error::Mpi(_) | Error::TooLong | Error::Broadcast(broadcast::Error::Call(_)) => {
+                // The others know nothing of it.
+                self.give_up(code, &why);
+            }
+            _ => self.failed = Some(code),
+        }
+        code
+    }
+
+    /// Ends it, since this rank has called wrongly, and has the other ranks get an error rather than wait.
+    ///
+    /// # Safety
+    /// MPI runs, and the calling thread may call it.
+    pub unsafe fn refuse(&mut self, refusal: Refusal, codes: &Codes) {
+        let why = why(refusal);
+        // SAFETY: promised by the caller.
+        let code = unsafe { codes.failed(&self.in_words(&why)) };
+        self.give_up(code, &why);
+    }
+
+    /// Ends it, and has the other ranks get an error rather than wait.
+    fn give_up(&mut self, code: c_int, why: &str) {
+        let (broadcaster, _) = parts(&mut self.member);
+        broadcaster.abort(why);
+        self.failed = Some(code);
+    }
+
+    fn in_words(&self, why: &str) -> String {
+        format!("rank {} of {}: MPI_Bcast failed: {why}", self.link().rank().0, self.link().size())
+    }
+}
+
+/// Requests of broadcasts that have ended.
+#[derive(Default)]
+pub struct Ended {
+    /// Their messages are in the program's buffers.
+    pub complete: Vec<Promise>,
+    /// Their communicator has failed.
+    pub lost: Vec<Promise>,
+}
+
+/// The broadcaster of a member that was made for multicast, and its link.
+fn parts(member: &mut Member) -> (&mut Broadcaster, &Link) {
+    match member.parts_mut() {
+        (Way::Multicast(broadcaster), link) => (broadcaster, link),
+        (Way::Mpi(_), _) => unreachable!("it is made for multicast alone"),
+    }
+}
+
+fn why(refusal: Refusal) -> String {
+    match refusal {
+        Refusal::Root(root) => format!("called MPI_Bcast with root {root}"),
+        Refusal::Arguments(code) => {
+            let mut class = code;
+            // SAFETY: MPI has given the code. The class has a shorter text, which fits into a notice.
+            unsafe { ffi::PMPI_Error_class(code, &mut class) };
+            MpiError { call: "called MPI_Bcast wrongly", code: class }.to_string()
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! The communicators with non-blocking broadcasts, and what brings these forward.
+//!
+//! The program's own threads do so whenever they are in MPI; only they complete requests. While they are not, a thread
+//! of this library's serves the other ranks, and calls no MPI.
+
+use super::state::State;
+use super::threads::without_signals;
+use mpi::ffi::MPI_Comm;
+use multicast::mpi::Progress;
+use std::ffi::c_int;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+/// How long the program may be away before the other ranks are served.
+const AWAY: Duration = Duration::from_millis(1);
+/// Looks of a waiting program before it sleeps between them, and how long.
+const LOOKS: u32 = 50;
+const NAP: Duration = Duration::from_micros(50);
+
+/// Whether there are any, for those who would not take a lock to find out.
+static IS_ANY: AtomicBool = AtomicBool::new(false);
+/// How often the program has been here.
+static VISITS: AtomicU64 = AtomicU64::new(0);
+static BUSY: Mutex<Busy> = Mutex::new(Busy { states: Vec::new(), has_thread: false });
+static NEWS: Condvar = Condvar::new();
+
+struct Busy {
+    states: Vec<Arc<State>>,
+    has_thread: bool,
+}
+
+fn busy() -> MutexGuard<'static, Busy> {
+    BUSY.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A communicator has one more, which it has counted.
+pub fn add(state: &Arc<State>) {
+    let mut busy = busy();
+    if !busy.states.iter().any(|other| Arc::ptr_eq(other, state)) {
+        busy.states.push(Arc::clone(state));
+        IS_ANY.store(true, Ordering::Release);
+    }
+    if !busy.has_thread {
+        busy.has_thread = true;
+        // It ends with the process, and holds nothing that must be freed.
+        without_signals(|| thread::spawn(serve));
+    }
+    NEWS.notify_all();
+}
+
+/// Brings all forward, and returns how many requests it has completed.
+///
+/// # Safety
+/// MPI runs, and the calling thread may call it.
+pub unsafe fn advance() -> c_int {
+    if !IS_ANY.load(Ordering::Acquire) {
+        return 0;
+    }
+    VISITS.fetch_add(1, Ordering::Relaxed);
+    let states = busy().states.clone();
+    // SAFETY: promised by the caller.
+    let completed = states.iter().map(|state| unsafe { state.advance() }).sum();
+    if completed > 0 {
+        let mut busy = busy();
+        busy.states.retain(|state| state.in_flight() > 0);
+        IS_ANY.store(!busy.states.is_empty(), Ordering::Release);
+    }
+    completed
+}
+
+/// Brings all forward until something holds, and lets MPI make progress meanwhile.
+///
+/// # Safety
+/// As [`advance`]; `alone` is a communicator of this process alone.
+pub unsafe fn until(holds: impl Fn() -> bool, alone: MPI_Comm) {
+    // SAFETY: promised by the caller.
+    let mpi = unsafe { Progress::on(alone) };
+    let mut looks = 0;
+    while !holds() {
+        // SAFETY: promised by the caller.
+        let completed = unsafe { advance() };
+        mpi.run();
+        looks = if completed > 0 { 0 } else { looks + 1 };
+        match looks {
+            0..LOOKS => thread::yield_now(),
+            _ => thread::sleep(NAP),
+        }
+    }
+}
+
+/// Serves the other ranks while the program is away.
+fn serve() {
+    let mut visits = 0;
+    loop {
+        let states = {
+            let mut busy = busy();
+            while busy.states.is_empty() {
+                busy = NEWS.wait(busy).unwrap_or_else(PoisonError::into_inner);
+            }
+            busy.states.clone()
+        };
+        let before = visits;
+        visits = VISITS.load(Ordering::Relaxed);
+        if visits == before {
+            for state in states {
+                state.serve();
+            }
+        }
+        thread::sleep(AWAY);
+    }
+}

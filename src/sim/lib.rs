@@ -1,0 +1,111 @@
+//! A deterministic simulator: thousands of ranks in one thread, each the very driver and core that run
+//! on hardware.
+//!
+//! Simulated are the ranks' CPUs (what a call costs, and that one rank's calls come one after
+//! another), their adapters (posted receives and their overflow, rings, counters, one message after
+//! another on the wire) and the wire (latencies, loss, bursts of it, duplication, delay). Not simulated
+//! is what the adapter's memory accesses cost. Time is an integer of nanoseconds; everything random comes
+//! from one seed, so that a run repeats exactly.
+//!
+//! The wire is plain latencies ([`simulate`]), or the links and switches of a fabric
+//! ([`simulate_on`]): then every packet of a protocol, acknowledgements of adapters included, competes on
+//! [`links`](verbcast_fabric::links) with all others, those of other jobs too. Links lose nothing, as
+//! InfiniBand's; a datagram is lost where it finds no receive. Only probes of a peer's life take a plain
+//! latency still.
+//!
+//! ```
+//! use verbcast_core::protocol::choice::{Algorithm, Table};
+//! use verbcast_core::protocol::options::Options;
+//! use verbcast_core::rank::Rank;
+//! use verbcast_sim::{Plan, Step, simulate};
+//!
+//! let plan = Plan::new(64, vec![Step { root: Rank(0), len: 8 }]);
+//! let options = Options { table: Table::uniform(Algorithm::Window), ..Options::default() };
+//! let outcome = simulate(&plan, &options).unwrap();
+//! assert!(outcome.latency(0, Rank(0)) < 20_000);
+//! ```
+
+#![forbid(unsafe_code)]
+
+mod checkers;
+mod cluster;
+mod costs;
+mod depths;
+mod event;
+mod faults;
+mod jobs;
+mod network;
+mod outcome;
+mod plan;
+mod port;
+mod queue;
+mod streams;
+pub mod swarm;
+mod transport;
+mod wire;
+
+pub use cluster::Cluster;
+pub use costs::Costs;
+pub use depths::Depths;
+pub use faults::{CERTAIN, Faults};
+pub use outcome::{Call, Outcome, Violation};
+pub use plan::{Computing, Plan, Step};
+pub use transport::SimTransport;
+pub use wire::{Fabric, Routing, Traffic};
+
+use jobs::Jobs;
+use verbcast_core::protocol::options::Options;
+use verbcast_core::protocol::suite::Suite;
+use verbcast_core::rank::Rank;
+
+/// Runs a plan with the protocols and parameters of `options`.
+///
+/// # Errors
+/// If the options contradict the plan, or anything does not hold that must: the bytes and their order,
+/// the bounds of buffers, an end of all waiting, nothing owed in the end.
+pub fn simulate(plan: &Plan, options: &Options) -> Result<Outcome, Violation> {
+    simulate_observed(plan, options, |_, _| {})
+}
+
+/// As [`simulate`]; calls `observe` whenever a broadcast, counted from 0, ends at a rank.
+///
+/// # Errors
+/// As [`simulate`].
+pub fn simulate_observed(
+    plan: &Plan,
+    options: &Options,
+    observe: impl FnMut(Rank, usize),
+) -> Result<Outcome, Violation> {
+    let mut suites = suites(plan, options)?.into_iter();
+    let make = |_| suites.next().expect("there is a suite for each rank");
+    Cluster::new(plan, make).observed(observe).run()
+}
+
+/// Runs jobs on a fabric, each with its plan; all start at time 0. Calls `observe` whenever a broadcast
+/// ends at a rank of any job.
+///
+/// # Errors
+/// As [`simulate`], and if there is not a host for each rank, or packets come to a standstill.
+pub fn simulate_on(
+    fabric: Fabric,
+    plans: &[Plan],
+    options: &Options,
+    observe: impl Fn(Rank, usize),
+) -> Result<(Vec<Outcome>, Traffic), Violation> {
+    let mut clusters = Vec::new();
+    for plan in plans {
+        let mut suites = suites(plan, options)?.into_iter();
+        let make = |_| suites.next().expect("there is a suite for each rank");
+        clusters.push(Cluster::new(plan, make).observed(&observe));
+    }
+    Jobs::on(fabric, clusters)?.run()
+}
+
+/// The cores of a plan's ranks.
+fn suites(plan: &Plan, options: &Options) -> Result<Vec<Suite>, Violation> {
+    let refused = |error: &dyn std::fmt::Display| Violation(error.to_string());
+    let depths = plan.depths;
+    options.validate(depths.receive, depths.ring).map_err(|error| refused(&error))?;
+    let suite = |rank| options.suite(&plan.place(rank)).map_err(|error| refused(&error));
+    (0..plan.size).map(Rank).map(suite).collect()
+}
