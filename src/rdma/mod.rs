@@ -41,53 +41,22 @@
 //! carries datagrams, connect to the protocol's peers. Every step is put to a vote, so that all
 //! ranks fail alike, with the rank and the thing named.
 
-mod absorb;
-mod access;
-mod address;
-mod channel;
-mod complete;
-mod connection;
-mod connections;
-mod datagrams;
-mod deliver;
 mod endpoint;
-mod establish;
-mod event;
-mod fetches;
 mod group;
-mod group_choice;
-mod handshake;
-mod inquiry;
-mod introduction;
-mod landing;
-mod leaving;
-mod lend;
-mod loans;
 mod memory;
-mod one_sided;
-mod opening;
 mod outstanding;
-mod places;
-mod prediction;
 mod process;
-mod prove;
-mod registrations;
-mod reports;
-mod ring;
-mod send_slots;
+mod rc;
 mod settings;
-mod shared;
-mod shelf;
-mod survey;
+mod setup;
 mod transport;
-mod wait;
+mod ud;
 mod work;
 
-pub use address::GroupAddress;
-pub use establish::{Agreed, Description, establish, establish_on};
-pub use lend::{Claims, lend};
-pub use loans::Counters;
+pub use group::GroupAddress;
 pub use settings::{Family, Multicast, Settings, SettingsError, Waiting};
-pub use shared::{SharedEndpoint, Usage};
-pub use survey::{Candidate, DeviceReport, GidReport, PortReport, Survey, survey};
-pub use transport::RdmaTransport;
+pub use setup::{
+    Agreed, Candidate, Description, DeviceReport, GidReport, PortReport, SharedEndpoint, Survey,
+    Usage, establish, establish_on, survey,
+};
+pub use transport::{Claims, Counters, RdmaTransport, lend};

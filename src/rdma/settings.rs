@@ -1,6 +1,6 @@
 //! What can be set about the transport.
 
-use super::reports::{AT_ONCE, CELL_LEN};
+use crate::rdma::memory::{AT_ONCE, CELL_LEN};
 use std::fmt;
 use std::time::Duration;
 use verbcast_core::protocol::Counter;

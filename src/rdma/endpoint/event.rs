@@ -1,0 +1,72 @@
+//! What an endpoint tells a communicator, and where the bytes are that came for it.
+
+use crate::rdma::settings::GRH_LEN;
+use verbcast_core::protocol::{Counter, Token, Via};
+use verbcast_core::rank::{Fragment, OpId, Rank};
+use verbcast_core::wire::HEADER_LEN;
+use verbcast_verbs::{Pool, Slot};
+
+/// Something that happened.
+#[derive(Debug)]
+pub enum Event {
+    /// A packet came. Its payload may be at the place of a fragment in a lent message.
+    Packet { via: Via, body: Body, place: Option<(OpId, Fragment)> },
+    /// A receive that was posted for the place of a fragment has ended otherwise; whether what it
+    /// received was moved from there.
+    Missed { op: OpId, fragment: Fragment, moved: bool },
+    /// A reliable message was delivered.
+    Delivered { to: Rank, token: Token },
+    /// A send from a slot of the ring has ended; who got it, and what the sender wants to be told.
+    RingSent { slot: u32, delivered: Option<(Rank, Token)> },
+    /// A report has ended, well or not.
+    Reported { to: Rank, counter: Counter, is_told: bool },
+    /// A read has ended well.
+    Fetched { from: Rank, token: Token, body: Body },
+    /// A probe was answered.
+    Alive { peer: Rank },
+}
+
+/// The bytes of something received.
+#[derive(Debug)]
+pub enum Body {
+    /// A datagram of so many bytes, which start with the GRH.
+    Datagram(Slot, usize),
+    /// A reliable message of so many bytes.
+    Message(Slot, usize),
+    /// So many bytes read from a ring.
+    Read(Slot, usize),
+    /// A packet that was copied out of its buffer.
+    Copy(Box<[u8]>),
+}
+
+/// The memory that bodies are in.
+#[derive(Clone, Debug)]
+pub struct Pools {
+    pub datagrams: Pool,
+    pub messages: Pool,
+    pub reads: Pool,
+}
+
+impl Body {
+    /// The packet, header first.
+    pub fn bytes<'a>(&'a self, pools: &'a Pools) -> &'a [u8] {
+        let (pool, slot, range) = match self {
+            Body::Datagram(slot, len) => (&pools.datagrams, slot, GRH_LEN..*len),
+            Body::Message(slot, len) => (&pools.messages, slot, 0..*len),
+            Body::Read(slot, len) => (&pools.reads, slot, 0..*len),
+            Body::Copy(bytes) => return bytes,
+        };
+        pool.bytes(slot).get(range).unwrap_or_default()
+    }
+
+    /// Puts a payload that was received elsewhere behind the header.
+    pub fn move_in(&mut self, pools: &mut Pools, payload: &[u8]) {
+        let start = match self {
+            Body::Datagram(slot, _) => &mut pools.datagrams.bytes_mut(slot)[GRH_LEN + HEADER_LEN..],
+            Body::Copy(bytes) => &mut bytes[HEADER_LEN..],
+            // Only datagrams are received elsewhere.
+            Body::Message(..) | Body::Read(..) => return,
+        };
+        start[..payload.len()].copy_from_slice(payload);
+    }
+}

@@ -1,0 +1,101 @@
+//! Which group a communicator uses: one of its own, or one that it shares.
+//!
+//! Groups are scarce: adapters and subnet managers have room for so many. While none of the ranks is in as
+//! many groups as it may be, a communicator gets a group of its own. Otherwise it shares one, and its packets
+//! are told apart by its key. Ranks that are in the group for another communicator only drop them.
+
+use super::address::GroupAddress;
+
+/// Groups that a rank tells of at most: the oldest, which most ranks have in common.
+pub const MOST_TOLD: usize = 16;
+
+/// What a rank says of the groups that it is in.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Offer {
+    /// The groups, [some of them](MOST_TOLD) at least.
+    pub groups: Vec<GroupAddress>,
+    /// Whether it should be in no more.
+    pub is_full: bool,
+}
+
+impl Offer {
+    pub fn emit(&self) -> Vec<u8> {
+        let mut bytes = vec![u8::from(self.is_full)];
+        bytes.extend(self.groups.iter().flat_map(GroupAddress::emit));
+        bytes
+    }
+
+    pub fn parse(bytes: &[u8]) -> Option<Self> {
+        let (is_full, rest) = bytes.split_first()?;
+        let (groups, rest) = rest.as_chunks();
+        let groups = groups.iter().map(GroupAddress::parse).collect::<Option<Vec<_>>>()?;
+        rest.is_empty().then_some(Offer { groups, is_full: *is_full != 0 })
+    }
+}
+
+/// The group that the ranks with these offers share, if they share one. The same at all ranks; `key` spreads
+/// communicators over groups that are as good. Where no group has all ranks that are full, the others of them
+/// join one more.
+pub fn shared<'a>(
+    offers: impl Iterator<Item = &'a Offer> + Clone,
+    key: u64,
+) -> Option<GroupAddress> {
+    if !offers.clone().any(|offer| offer.is_full) {
+        return None;
+    }
+    let mut merits: Vec<(GroupAddress, (u32, u32))> = Vec::new();
+    for offer in offers {
+        for group in &offer.groups {
+            let known = merits.iter().position(|(other, _)| other == group);
+            let at = known.unwrap_or_else(|| {
+                merits.push((*group, (0, 0)));
+                merits.len() - 1
+            });
+            let (full, all) = &mut merits[at].1;
+            *full += u32::from(offer.is_full);
+            *all += 1;
+        }
+    }
+    let most = merits.iter().map(|(_, merit)| *merit).max()?;
+    let best: Vec<_> = merits.iter().filter(|(_, merit)| *merit == most).collect();
+    Some(best[(key % best.len() as u64) as usize].0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn group(number: u8) -> GroupAddress {
+        GroupAddress::V4([239, 1, 1, number].into())
+    }
+
+    fn offer(numbers: &[u8], is_full: bool) -> Offer {
+        Offer { groups: numbers.iter().copied().map(group).collect(), is_full }
+    }
+
+    #[test]
+    fn an_offer_survives_the_wire() {
+        for offer in [offer(&[], false), offer(&[1, 2, 3], true)] {
+            assert_eq!(Offer::parse(&offer.emit()), Some(offer));
+        }
+        assert_eq!(Offer::parse(&[]), None);
+        assert_eq!(Offer::parse(&[1; 5]), None);
+    }
+
+    #[test]
+    fn ranks_share_a_group_once_one_of_them_is_full() {
+        let with_room = [offer(&[1], false), offer(&[1, 2], false)];
+        assert_eq!(shared(with_room.iter(), 0), None);
+        let one_full = [offer(&[1], false), offer(&[3, 1], true)];
+        assert_eq!(shared(one_full.iter(), 7), Some(group(1)), "both are in it");
+        let strangers = [offer(&[4], false), offer(&[5], true)];
+        assert_eq!(shared(strangers.iter(), 7), Some(group(5)), "who has room joins");
+    }
+
+    #[test]
+    fn groups_that_are_as_good_take_turns() {
+        let offers = [offer(&[1, 2, 3], true), offer(&[2, 1], true)];
+        let chosen = [0, 1, 2].map(|key| shared(offers.iter(), key));
+        assert_eq!(chosen, [Some(group(1)), Some(group(2)), Some(group(1))]);
+    }
+}

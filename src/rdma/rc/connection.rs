@@ -1,0 +1,192 @@
+//! One RC connection.
+//!
+//! It is two QPs. Messages, reports and fetches go over one, with as many retries as the device knows:
+//! its receiver may be busy (RNR), and on a wire that reorders, a go-back-N adapter may need many.
+//! Probes of liveness go over the other, one at a time and with few retries, so that only an adapter
+//! that answers nothing counts as gone.
+
+use super::handshake::{Ends, Handshake};
+use crate::rdma::endpoint::ChannelId;
+use crate::rdma::outstanding::Outstanding;
+use crate::rdma::process::ProcessId;
+use crate::rdma::ud::Tail;
+use crate::rdma::work::Work;
+use smallvec::SmallVec;
+use std::collections::VecDeque;
+use verbcast_core::protocol::{Counter, Token};
+use verbcast_core::rank::Rank;
+use verbcast_verbs::{QueuePair, Remote, Result, Slot, Span};
+
+/// Channels that want to know of an answer: mostly one.
+pub type Askers = SmallVec<[ChannelId; 4]>;
+
+/// Something to do over a connection.
+#[derive(Debug)]
+pub enum Pending {
+    /// Send a message of so many bytes, and a part of some message's memory behind them.
+    Message(Slot, usize, Option<Tail>),
+    /// Send a message of so many bytes once all fetches before it have ended.
+    Last(Slot, usize),
+    /// Send the packet in a slot of a channel's ring.
+    Ring(ChannelId, u32, Span),
+    /// Write a channel's number.
+    Report(ChannelId, Counter, Span, Remote),
+    /// Read so many bytes.
+    Fetch(Slot, usize, Remote),
+}
+
+/// A request on its way.
+#[derive(Clone, Copy, Debug)]
+pub enum Request {
+    /// A send of a message from a slot.
+    Message(u32),
+    /// A send of the packet in a slot of a channel's ring.
+    Ring(ChannelId, u32),
+    /// A write of a channel's number.
+    Report(ChannelId, Counter),
+    /// A read into a buffer.
+    Fetch(u32),
+}
+
+/// Requests of some kind under way, and at most.
+#[derive(Debug)]
+struct Share {
+    under_way: usize,
+    most: usize,
+}
+
+impl Share {
+    /// Takes a part, if there is one.
+    fn take(&mut self) -> bool {
+        let is_free = self.under_way < self.most;
+        self.under_way += usize::from(is_free);
+        is_free
+    }
+}
+
+#[derive(Debug)]
+pub struct Connection {
+    pub messages: QueuePair,
+    pub probes: QueuePair,
+    pub own: Ends,
+    pub handshake: Handshake,
+    /// What waits for the handshake, or behind what has no room.
+    pub queue: VecDeque<Pending>,
+    /// Requests over the messages' QP.
+    outstanding: Outstanding<Request>,
+    ring_sends: Share,
+    reports: Share,
+    /// To whom in a channel, and what the sender wants to be told, in the order in which sends from rings
+    /// will end.
+    pub ring_tokens: VecDeque<(Rank, Token)>,
+    /// The other side is to hear over the connection that this side is done with the handshake.
+    pub owes_confirm: bool,
+    /// A probe waits for the handshake.
+    pub to_probe: bool,
+    pub is_probing: bool,
+    /// Who wants to know of the answer.
+    pub askers: Askers,
+    pub is_broken: bool,
+}
+
+impl Connection {
+    /// With so many requests of all kinds, sends from rings and reports under way at most.
+    pub fn new(
+        (messages, probes): (QueuePair, QueuePair),
+        own: Ends,
+        handshake: Handshake,
+        (most, most_ring_sends, most_reports): (u32, usize, usize),
+    ) -> Self {
+        Connection {
+            messages,
+            probes,
+            own,
+            handshake,
+            queue: VecDeque::new(),
+            outstanding: Outstanding::new(most),
+            ring_sends: Share { under_way: 0, most: most_ring_sends },
+            reports: Share { under_way: 0, most: most_reports },
+            ring_tokens: VecDeque::new(),
+            owes_confirm: false,
+            to_probe: false,
+            is_probing: false,
+            askers: Askers::new(),
+            is_broken: false,
+        }
+    }
+
+    /// Whether the handshake is done, and the other side cannot fail to hear of it.
+    pub fn is_ready(&self) -> bool {
+        self.handshake.is_connected() && !self.owes_confirm
+    }
+
+    /// Whether nothing is under way, nor waits.
+    pub fn is_idle(&self) -> bool {
+        self.outstanding.len() == 0 && self.queue.is_empty()
+    }
+
+    /// The first request that has ended, up to the one of a number, and whether it is that one. What has
+    /// waited for it is to be [started](Self::start).
+    pub fn ended(&mut self, number: u32) -> Option<(Request, bool)> {
+        let ended = self.outstanding.pop_until(number)?;
+        match ended.0 {
+            Request::Ring(..) => self.ring_sends.under_way -= 1,
+            Request::Report(..) => self.reports.under_way -= 1,
+            Request::Message(_) | Request::Fetch(_) => {}
+        }
+        Some(ended)
+    }
+
+    /// Queues what has waited, once the handshake is done, as far as there is room.
+    pub fn start(&mut self, process: ProcessId) -> Result<()> {
+        if !self.handshake.is_connected() || self.is_broken {
+            return Ok(());
+        }
+        let Connection { messages, outstanding, .. } = self;
+        while let Some(pending) = self.queue.pop_front() {
+            let has_room = match &pending {
+                Pending::Ring(..) => self.ring_sends.take(),
+                Pending::Report(..) => self.reports.take(),
+                Pending::Message(..) | Pending::Last(..) | Pending::Fetch(..) => true,
+            };
+            if !has_room {
+                self.queue.push_front(pending);
+                break;
+            }
+            let mut begin = |request| Work::Request(process, outstanding.push(request)).id();
+            match pending {
+                Pending::Last(slot, len) => {
+                    let id = begin(Request::Message(slot.index()));
+                    messages.send_fenced(slot, len, id)?;
+                    // Nobody may poll for long.
+                    messages.submit()?;
+                }
+                Pending::Message(slot, len, tail) => {
+                    let id = begin(Request::Message(slot.index()));
+                    match tail {
+                        Some(tail) => {
+                            messages.send_with((slot, len), (&tail.lease, tail.range), id)?
+                        }
+                        None => messages.send(slot, len, id)?,
+                    }
+                }
+                Pending::Ring(channel, slot, span) => {
+                    messages.send_from(&span, begin(Request::Ring(channel, slot)))?;
+                }
+                Pending::Report(channel, counter, span, to) => {
+                    messages.write_from(&span, to, begin(Request::Report(channel, counter)))?;
+                }
+                Pending::Fetch(slot, len, from) => {
+                    let id = begin(Request::Fetch(slot.index()));
+                    messages.read(slot, len, from, id)?;
+                }
+            }
+        }
+        if std::mem::take(&mut self.to_probe) {
+            self.is_probing = true;
+            self.probes.write_nothing(Work::Probe(process).id())?;
+            self.probes.submit()?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,243 @@
+//! The three-way handshake that connects two processes' RC QPs, over unreliable datagrams.
+//!
+//! ```text
+//!   opener                         accepter
+//!   Open(endpoint)    ─────────▶   connects its QP
+//!   connects its QP   ◀─────────   Accept(endpoint)
+//!   may send          ─────────▶   Confirm: may send
+//! ```
+//!
+//! `Confirm` goes over the connection too, where it cannot be lost: the opener may do something else
+//! for long from then on.
+//!
+//! A side sends data only when it knows that the other's QP is connected, since a packet to a QP
+//! that is not costs a retransmission timeout. `Open` and `Accept` are repeated until they are
+//! answered; every message may be lost or doubled, and both sides may open at once, in which case
+//! both accept.
+
+use std::time::Duration;
+use verbcast_core::time::Instant;
+use verbcast_verbs::End;
+
+/// First pause before a message is repeated; it doubles up to [`LONGEST_PAUSE`].
+const FIRST_PAUSE: Duration = Duration::from_millis(20);
+pub const LONGEST_PAUSE: Duration = Duration::from_millis(320);
+
+/// A step of the handshake.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    Open,
+    Accept,
+    Confirm,
+}
+
+/// A process's ends of a connection: one QP for messages, one for probes of liveness.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ends {
+    pub messages: End,
+    pub probes: End,
+}
+
+/// A message of the handshake. Its packet's key is the life of the process that it is meant for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Message {
+    /// The [life](crate::rdma::process::Station::life) of the process that it is from.
+    pub from: u64,
+    pub step: Step,
+    pub ends: Ends,
+}
+
+impl Message {
+    const WIRE_LEN: usize = 28;
+
+    pub fn emit(&self) -> [u8; Self::WIRE_LEN] {
+        let Ends { messages, probes } = self.ends;
+        let mut bytes = [0; Self::WIRE_LEN];
+        bytes[0] = self.step as u8;
+        bytes[4..12].copy_from_slice(&self.from.to_be_bytes());
+        let numbers = [messages.qpn, messages.psn, probes.qpn, probes.psn];
+        for (field, number) in bytes[12..].chunks_exact_mut(4).zip(numbers) {
+            field.copy_from_slice(&number.to_be_bytes());
+        }
+        bytes
+    }
+
+    pub fn parse(bytes: &[u8]) -> Option<Message> {
+        let bytes: &[u8; Self::WIRE_LEN] = bytes.try_into().ok()?;
+        let step = match bytes[0] {
+            0 => Step::Open,
+            1 => Step::Accept,
+            2 => Step::Confirm,
+            _ => return None,
+        };
+        let u32_at = |at: usize| {
+            u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+        };
+        let from = u64::from(u32_at(4)) << 32 | u64::from(u32_at(8));
+        let messages = End { qpn: u32_at(12), psn: u32_at(16) };
+        let probes = End { qpn: u32_at(20), psn: u32_at(24) };
+        Some(Message { from, step, ends: Ends { messages, probes } })
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// The other side is not known.
+    Opening,
+    /// The own QP is connected; whether the other's is, is not known.
+    Accepting,
+    /// Both are.
+    Connected,
+}
+
+/// What a received message asks for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Reaction {
+    /// Connect the own QPs to these ends, before anything is sent.
+    pub connect: Option<Ends>,
+    /// Answer with this step.
+    pub answer: Option<Step>,
+}
+
+/// One side of a handshake.
+#[derive(Debug)]
+pub struct Handshake {
+    state: State,
+    theirs: Option<Ends>,
+    repeat_at: Instant,
+    pause: Duration,
+}
+
+impl Handshake {
+    /// A handshake whose first `Open` is due at once.
+    pub fn new(now: Instant) -> Self {
+        Handshake { state: State::Opening, theirs: None, repeat_at: now, pause: FIRST_PAUSE }
+    }
+
+    pub fn is_connected(&self) -> bool {
+        self.state == State::Connected
+    }
+
+    /// The step to send by now, if one is due.
+    pub fn poll(&mut self, now: Instant) -> Option<Step> {
+        let step = match self.state {
+            State::Opening => Step::Open,
+            State::Accepting => Step::Accept,
+            State::Connected => return None,
+        };
+        if now < self.repeat_at {
+            return None;
+        }
+        self.repeat_at = now + self.pause;
+        self.pause = (2 * self.pause).min(LONGEST_PAUSE);
+        Some(step)
+    }
+
+    /// The other side was heard on the connection itself, which is as good as a `Confirm`.
+    pub fn heard(&mut self) {
+        if self.state == State::Accepting {
+            self.state = State::Connected;
+        }
+    }
+
+    pub fn handle(&mut self, now: Instant, message: &Message) -> Reaction {
+        let mut reaction = Reaction::default();
+        if *self.theirs.get_or_insert(message.ends) != message.ends {
+            // Of a former life of the other side.
+            return reaction;
+        }
+        if self.state == State::Opening && message.step != Step::Confirm {
+            reaction.connect = Some(message.ends);
+            self.state = State::Accepting;
+            self.pause = FIRST_PAUSE;
+            self.repeat_at = now + FIRST_PAUSE;
+        }
+        match message.step {
+            Step::Open => reaction.answer = Some(Step::Accept),
+            Step::Accept => {
+                self.state = State::Connected;
+                reaction.answer = Some(Step::Confirm);
+            }
+            Step::Confirm => self.heard(),
+        }
+        reaction
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand_chacha::ChaCha8Rng;
+    use rand_chacha::rand_core::{Rng, SeedableRng};
+
+    const fn ends(qpn: u32) -> Ends {
+        let messages = End { qpn, psn: 1 };
+        Ends { messages, probes: End { qpn: qpn + 1, psn: 2 } }
+    }
+
+    const ENDS: [Ends; 2] = [ends(17), ends(34)];
+
+    /// Two sides over a lossy, doubling, reordering wire; returns after how long both may send.
+    fn meet(seed: u64, loss: u32, both_open: bool) -> Duration {
+        let mut draw = ChaCha8Rng::seed_from_u64(seed);
+        let mut now = Instant::ZERO;
+        let mut sides = [Some(Handshake::new(now)), both_open.then(|| Handshake::new(now))];
+        let mut connected = [false; 2];
+        let mut wire: Vec<(usize, Message)> = Vec::new();
+        for _ in 0..100_000 {
+            for me in 0..2 {
+                let Some(side) = &mut sides[me] else { continue };
+                if let Some(step) = side.poll(now) {
+                    wire.push((1 - me, Message { from: 0, step, ends: ENDS[me] }));
+                }
+            }
+            if !wire.is_empty() {
+                let (to, message) = wire.swap_remove(draw.next_u32() as usize % wire.len());
+                if draw.next_u32() % 100 < 20 {
+                    wire.push((to, message));
+                }
+                if draw.next_u32() % 100 >= loss {
+                    let side = sides[to].get_or_insert_with(|| Handshake::new(now));
+                    let Reaction { connect, answer } = side.handle(now, &message);
+                    if let Some(other) = connect {
+                        assert_eq!(other, ENDS[1 - to]);
+                        assert!(!connected[to], "connected twice, seed {seed}");
+                        connected[to] = true;
+                    }
+                    if let Some(step) = answer {
+                        wire.push((1 - to, Message { from: 0, step, ends: ENDS[to] }));
+                    }
+                }
+            }
+            for side in sides.iter().flatten() {
+                // The safety of it: nobody sends to a QP that is not connected.
+                assert!(!side.is_connected() || connected == [true; 2], "seed {seed}");
+            }
+            if sides.iter().all(|side| side.as_ref().is_some_and(Handshake::is_connected)) {
+                return now - Instant::ZERO;
+            }
+            now = now + Duration::from_millis(1);
+        }
+        panic!("no connection, seed {seed}");
+    }
+
+    #[test]
+    fn two_sides_meet_whatever_the_wire_does() {
+        for seed in 0..500 {
+            for loss in [0, 10, 60] {
+                meet(seed, loss, false);
+                meet(seed, loss, true);
+            }
+        }
+    }
+
+    #[test]
+    fn messages_survive_the_wire() {
+        for step in [Step::Open, Step::Accept, Step::Confirm] {
+            let message = Message { from: 0x0102_0304_0506_0708, step, ends: ENDS[0] };
+            assert_eq!(Message::parse(&message.emit()), Some(message));
+        }
+        assert_eq!(Message::parse(&[3; 28]), None);
+        assert_eq!(Message::parse(&[0; 27]), None);
+    }
+}

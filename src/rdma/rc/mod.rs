@@ -1,0 +1,13 @@
+//! Reliable connections: made when a process is first sent to, and what goes over them.
+
+mod connection;
+mod fetches;
+mod handshake;
+mod pool;
+mod send_slots;
+
+pub(super) use connection::{Pending, Request};
+pub(super) use fetches::{Fetcher, Fetches};
+pub(super) use handshake::{LONGEST_PAUSE, Message};
+pub(super) use pool::{Connections, Fabric};
+pub(super) use send_slots::Sender;

@@ -1,0 +1,313 @@
+//! Making a communicator's transport, collectively.
+
+use super::introduction::{Draw, Introduction};
+use super::opening::open;
+use super::shared::SharedEndpoint;
+use crate::bootstrap::{Bootstrap, VoteError, vote};
+use crate::rdma::endpoint::{Access, Channel, Site};
+use crate::rdma::group::{GroupAddress, Proof, address, choice, prove};
+use crate::rdma::memory::Memory;
+use crate::rdma::settings::{Multicast, Settings};
+use crate::rdma::transport::{Peer, RdmaTransport, Seat};
+use crate::rdma::ud::DEFAULT_QKEY;
+use rand_chacha::rand_core::Rng;
+use std::sync::Arc;
+use std::time::Duration;
+use verbcast_core::rank::Rank;
+use verbcast_core::time::Clock;
+use verbcast_core::transport::{Arrival, Park, Transport, TransportError};
+use verbcast_core::wire::Key;
+use verbcast_verbs::Context;
+
+/// What all ranks agreed on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Agreed {
+    /// The communicator's key.
+    pub key: Key,
+    /// A random seed, for what ranks must choose alike.
+    pub seed: u64,
+    /// Whether there is a group.
+    pub multicast: bool,
+    /// Most bytes of a packet, header included.
+    pub packet_len: usize,
+}
+
+/// What this rank uses, in words.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Description {
+    /// The device.
+    pub device: String,
+    /// Its port.
+    pub port: u8,
+    /// The index of its GID.
+    pub gid_index: u8,
+    /// The group's address, if there is one.
+    pub group: Option<String>,
+    /// Bytes of registered memory.
+    pub registered_memory: usize,
+}
+
+/// Makes the transport of this rank, connected with `peers`, on `context` or on a device that it
+/// opens. Collective.
+///
+/// # Errors
+/// The same at every rank, if one of them has no usable device or memory, or cannot join the group,
+/// hear the others on it or connect; or if the bootstrap fails.
+pub fn establish(
+    bootstrap: &mut dyn Bootstrap,
+    settings: &Settings,
+    peers: &[Rank],
+    context: Option<Context>,
+) -> Result<(RdmaTransport, Agreed, Description), VoteError> {
+    let (rank, size) = (bootstrap.rank(), bootstrap.size());
+    let opened = open(rank, size, settings, context);
+    let opened = opened.map(|endpoint| Access::Own(Box::new(endpoint)));
+    establish_with(bootstrap, settings, peers, opened)
+}
+
+/// As [`establish`], on an endpoint that this process shares among communicators.
+///
+/// # Errors
+/// As [`establish`]; and if two ranks use the same endpoint, or the connection with a rank broke in another
+/// communicator.
+pub fn establish_on(
+    bootstrap: &mut dyn Bootstrap,
+    endpoint: &SharedEndpoint,
+    settings: &Settings,
+    peers: &[Rank],
+) -> Result<(RdmaTransport, Agreed, Description), VoteError> {
+    let settings = endpoint.settings_for(settings);
+    let opened = endpoint.open(bootstrap.rank(), bootstrap.size());
+    establish_with(bootstrap, &settings, peers, opened)
+}
+
+fn establish_with(
+    bootstrap: &mut dyn Bootstrap,
+    settings: &Settings,
+    peers: &[Rank],
+    opened: Result<Access, String>,
+) -> Result<(RdmaTransport, Agreed, Description), VoteError> {
+    let (rank, size) = (bootstrap.rank(), bootstrap.size());
+    let opened = opened.and_then(|endpoint| {
+        let prepared = prepare(&endpoint, rank, size, settings)?;
+        Ok((endpoint, prepared))
+    });
+    let ballot = opened.as_ref().map(|(_, (_, introduction))| introduction.emit());
+    let ballot = ballot.as_ref().map(Vec::as_slice).map_err(|error| error.as_str());
+    let introductions = vote(bootstrap, ballot)?;
+    let parsed: Option<Vec<_>> =
+        introductions.iter().map(|bytes| Introduction::parse(bytes)).collect();
+    let (Ok((endpoint, (memory, _))), Some(all)) = (opened, parsed) else {
+        let refusal = "sent an introduction that cannot be read: another version of verbcast?";
+        return Err(VoteError::Refused(vec![(rank, refusal.to_owned())]));
+    };
+    tell_apart(&all)?;
+    let assembled = assemble(endpoint, memory, rank, &all, settings);
+    vote(bootstrap, assembled.as_ref().map(|_| [].as_slice()).map_err(String::as_str))?;
+    let mut transport = assembled.map_err(|what| VoteError::Refused(vec![(rank, what)]))?;
+    let Draw { key, seed, groups } = &all[0].draw;
+    let shared = choice::shared(all.iter().map(|one| &one.offer), *key);
+    let groups = shared.as_ref().map_or(&groups[..], std::slice::from_ref);
+    let multicast = settings.multicast != Multicast::Off && size > 1;
+    let multicast = multicast && gather(bootstrap, &mut transport, groups, settings)?;
+    connect(bootstrap, &mut transport, peers, settings.timeout)?;
+    transport.is_reached = true;
+    let description = describe(&transport, size);
+    let packet_len = transport.seat.packet_len;
+    let agreed = Agreed { key: Key(*key), seed: *seed, multicast, packet_len };
+    Ok((transport, agreed, description))
+}
+
+/// What a communicator has of its own, and the introduction that tells of it.
+fn prepare(
+    endpoint: &Access,
+    rank: Rank,
+    size: u32,
+    settings: &Settings,
+) -> Result<(Memory, Introduction), String> {
+    let endpoint = endpoint.see();
+    let Site { station, joiner, .. } = &endpoint.site;
+    let memory = Memory::new(&endpoint.domain, station.packet_len, size, settings);
+    let memory = memory.map_err(|error| error.to_string())?;
+    let mut generator = address::generator(rank);
+    let kind = joiner.address_kind(settings.group_family);
+    let draw = Draw {
+        key: generator.next_u64(),
+        seed: generator.next_u64(),
+        groups: std::array::from_fn(|_: usize| GroupAddress::draw(&mut generator, kind)),
+    };
+    let (station, exposed, offer) = (*station, memory.exposed(), endpoint.offer());
+    let introduction = Introduction { station, exposed, draw, offer };
+    Ok((memory, introduction))
+}
+
+/// Makes sure that every rank is a process of its own.
+fn tell_apart(all: &[Introduction]) -> Result<(), VoteError> {
+    for (rank, one) in (0..).map(Rank).zip(all) {
+        let before = &all[..rank.index()];
+        let same = before.iter().position(|other| other.station.life == one.station.life);
+        if let Some(other) = same {
+            let what = format!("uses the same endpoint as rank {other}");
+            return Err(VoteError::Refused(vec![(rank, what)]));
+        }
+    }
+    Ok(())
+}
+
+/// Makes the communicator known to its endpoint.
+fn assemble(
+    mut endpoint: Access,
+    memory: Memory,
+    rank: Rank,
+    all: &[Introduction],
+    settings: &Settings,
+) -> Result<RdmaTransport, String> {
+    let packet_len = all.iter().map(|one| one.station.packet_len).min().unwrap_or_default();
+    let seat = Seat { rank, key: Key(all[0].draw.key), packet_len };
+    let mut held = endpoint.hold();
+    let peers: Option<Vec<_>> = all
+        .iter()
+        .map(|one| {
+            let Introduction { station, exposed, .. } = one;
+            let (station, exposed) = (*station, *exposed);
+            let process = held.connections.meet(station)?;
+            Some(Peer { process, exposed, packet_len: station.packet_len })
+        })
+        .collect();
+    let peers = peers.ok_or("has met too many processes")?;
+    let processes = peers.iter().map(|peer| peer.process).collect();
+    let channel = held.channels.open(Channel::new(seat.key, rank, processes));
+    let channel = channel.ok_or("has too many communicators")?;
+    drop(held);
+    Ok(RdmaTransport::new(endpoint, channel, memory, (seat, peers), settings.clone()))
+}
+
+fn describe(transport: &RdmaTransport, size: u32) -> Description {
+    let endpoint = transport.endpoint.see();
+    let Site { device, port, gid_index, station, .. } = &endpoint.site;
+    Description {
+        device: device.clone(),
+        port: *port,
+        gid_index: *gid_index,
+        group: transport.group.as_ref().map(|group| group.address.to_string()),
+        registered_memory: endpoint.settings.registered_memory(station.packet_len, size),
+    }
+}
+
+/// Joins a group and proves it; whether there is one that works.
+fn gather(
+    bootstrap: &mut dyn Bootstrap,
+    transport: &mut RdmaTransport,
+    groups: &[GroupAddress],
+    settings: &Settings,
+) -> Result<bool, VoteError> {
+    match try_gather(bootstrap, transport, groups, settings) {
+        Ok(()) => Ok(true),
+        Err(error @ VoteError::Refused(_)) if settings.multicast == Multicast::Prefer => {
+            transport.leave_group();
+            let reset = transport.endpoint.hold().set_qkey(DEFAULT_QKEY);
+            let reset = reset.map(|()| [].as_slice());
+            vote(bootstrap, reset.as_deref().map_err(String::as_str))?;
+            if bootstrap.rank() == Rank(0) {
+                log::warn!("going on without multicast: {error}");
+            }
+            Ok(false)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+fn try_gather(
+    bootstrap: &mut dyn Bootstrap,
+    transport: &mut RdmaTransport,
+    groups: &[GroupAddress],
+    settings: &Settings,
+) -> Result<(), VoteError> {
+    for (draw, address) in groups.iter().enumerate() {
+        transport.leave_group();
+        let joined = join(transport, *address, settings.timeout);
+        vote(bootstrap, joined.as_ref().map(|()| [].as_slice()).map_err(String::as_str))?;
+        // A group that is shared is the only one here.
+        let is_last = draw + 1 == groups.len();
+        match prove(bootstrap, transport, &address.to_string(), settings, is_last)? {
+            Proof::Works => return Ok(()),
+            Proof::Taken => log::info!("group {address} is in use by others; drawing another"),
+        }
+    }
+    Ok(())
+}
+
+fn join(
+    transport: &mut RdmaTransport,
+    address: GroupAddress,
+    patience: Duration,
+) -> Result<(), String> {
+    let seen = transport.endpoint.see();
+    let known = seen.live_groups().find(|group| group.address == address);
+    let joiner = seen.site.joiner.clone();
+    drop(seen);
+    if known.is_some() {
+        transport.group = known;
+        return Ok(());
+    }
+    let joined = joiner.join(address, patience)?;
+    let mut endpoint = transport.endpoint.hold();
+    endpoint.set_qkey(joined.qkey())?;
+    let group = Arc::new(joined.attach(&transport.domain, endpoint.datagrams.qp())?);
+    endpoint.groups.retain(|group| group.strong_count() > 0);
+    endpoint.groups.push(Arc::downgrade(&group));
+    transport.group = Some(group);
+    Ok(())
+}
+
+/// Connects with the peers, while answering those who connect with this rank.
+fn connect(
+    bootstrap: &mut dyn Bootstrap,
+    transport: &mut RdmaTransport,
+    peers: &[Rank],
+    patience: Duration,
+) -> Result<(), VoteError> {
+    let outcome = try_connect(transport, peers, patience).map_err(|error| error.what);
+    vote(bootstrap, outcome.as_ref().map(|()| [].as_slice()).map_err(String::as_str)).map(drop)
+}
+
+fn try_connect(
+    transport: &mut RdmaTransport,
+    peers: &[Rank],
+    patience: Duration,
+) -> Result<(), TransportError> {
+    let clock = Clock::of_process();
+    let begun = clock.now();
+    let until = begun + patience;
+    for peer in peers {
+        transport.open(clock.now(), *peer)?;
+    }
+    let endpoint = transport.endpoint.see();
+    let mut ranks = (0..).map(Rank).zip(&transport.peers);
+    let broken = ranks.find(|(_, peer)| endpoint.connections.is_broken(peer.process));
+    if let Some((rank, _)) = broken {
+        let what = format!("the connection with {rank} broke before");
+        return Err(TransportError { what });
+    }
+    drop(endpoint);
+    loop {
+        let now = clock.now();
+        match transport.poll(now)? {
+            Some(Arrival::Packet { buffer, .. }) => transport.recycle(buffer)?,
+            Some(Arrival::Broken { peer, reason }) => {
+                return Err(TransportError {
+                    what: format!("no connection with {peer}: {reason}"),
+                });
+            }
+            Some(_) => {}
+            None => match peers.iter().find(|peer| !transport.is_connected(**peer)) {
+                None => return Ok(()),
+                Some(peer) if now >= until => {
+                    let what = format!("no connection with {peer} within {patience:?}");
+                    return Err(TransportError { what });
+                }
+                Some(_) => transport.park(now - begun, until - now)?,
+            },
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! Opening a device for an endpoint.
+
+use super::survey::{Candidate, DeviceReport, PortReport, Survey, survey};
+use crate::rdma::endpoint::{Endpoint, Parts, Site};
+use crate::rdma::group::{Joiner, address};
+use crate::rdma::process::Station;
+use crate::rdma::rc::{Connections, Fetches};
+use crate::rdma::settings::Settings;
+use crate::rdma::ud::Datagrams;
+use rand_chacha::rand_core::Rng;
+use verbcast_core::rank::Rank;
+use verbcast_verbs::{CompletionQueue, Context, GidKind, ProtectionDomain};
+
+/// RDMA reads that a connection serves at a time where the devices can: enough to hide the way there
+/// and back, few enough for the scarce resources that adapters keep for them.
+const READS: i32 = 4;
+
+/// Opens the device that `rank` uses, or takes `context`, for communicators of up to `size` ranks.
+pub fn open(
+    rank: Rank,
+    size: u32,
+    settings: &Settings,
+    context: Option<Context>,
+) -> Result<Endpoint, String> {
+    settings.validate().map_err(|error| error.to_string())?;
+    let mut settings = settings.clone();
+    if let Some(context) = &context {
+        settings.devices = vec![context.name().to_owned()];
+    }
+    let Survey { devices, choice } = survey(&settings, rank).map_err(|error| error.to_string())?;
+    let candidate = choice?;
+    let report = &devices[candidate.device];
+    open_candidate(report, &candidate, context, (rank, size), settings)
+        .map_err(|error| error.to_string())
+}
+
+fn open_candidate(
+    report: &DeviceReport,
+    candidate: &Candidate,
+    context: Option<Context>,
+    (rank, size): (Rank, u32),
+    settings: Settings,
+) -> verbcast_verbs::Result<Endpoint> {
+    let context = match context {
+        Some(context) => context,
+        None => open_device(&report.name)?,
+    };
+    context.unblock_async_events()?;
+    let port = context.port(candidate.port)?;
+    let domain = ProtectionDomain::new(&context)?;
+    let cq = completion_queue(&context, report, size, &settings)?;
+    let fetches = Fetches::new(&domain, settings.fetch_depth, port.mtu)?;
+    let datagrams = Datagrams::new(&domain, &cq, port.number, port.mtu, &settings)?;
+    let connections = Connections::new(&domain, port.mtu, size, &settings)?;
+    let joiner = joiner(report, candidate);
+    let limits = context.limits()?;
+    let reads = READS.min(limits.max_qp_rd_atom).min(limits.max_qp_init_rd_atom).max(0) as u8;
+    let station = Station {
+        life: address::generator(rank).next_u64(),
+        qpn: datagrams.qp().number(),
+        gid: joiner.gid,
+        lid: port.lid,
+        packet_len: port.mtu,
+        reads,
+    };
+    let site = Site {
+        device: report.name.clone(),
+        port: port.number,
+        gid_index: candidate.gid_index,
+        station,
+        joiner,
+    };
+    let parts = Parts { datagrams, connections, fetches, cq, domain, context };
+    let most_groups = settings.groups.min(report.max_multicast_groups) as usize;
+    Ok(Endpoint::new(parts, site, settings, (size.max(1) as usize, most_groups)))
+}
+
+fn open_device(name: &str) -> verbcast_verbs::Result<Context> {
+    let devices = verbcast_verbs::devices()?;
+    match devices.iter().find(|device| device.name() == name) {
+        Some(device) => device.open(),
+        None => Err(verbcast_verbs::Error::vanished(name)),
+    }
+}
+
+/// A queue that holds every completion that can be outstanding.
+fn completion_queue(
+    context: &Context,
+    report: &DeviceReport,
+    size: u32,
+    settings: &Settings,
+) -> verbcast_verbs::Result<CompletionQueue> {
+    let depth = settings.completions(size).min(report.max_completions.max(1));
+    CompletionQueue::new(context, depth)
+}
+
+fn joiner(report: &DeviceReport, candidate: &Candidate) -> Joiner {
+    let ports = report.ports.as_deref().unwrap_or_default();
+    let chosen = ports.iter().find(|report| report.port.number == candidate.port);
+    let Some(PortReport { port, gids, .. }) = chosen else {
+        unreachable!("the survey chose a port that it reports")
+    };
+    let own = gids.iter().find(|gid| gid.index == candidate.gid_index);
+    let mut ipv6: Vec<_> = gids
+        .iter()
+        .filter(|gid| gid.kind == GidKind::RoceV2 && gid.ipv4().is_none())
+        .map(|gid| (gid.index, gid.gid))
+        .collect();
+    // Link-local addresses last.
+    ipv6.sort_by_key(|(_, gid)| gid[0] == 0xfe);
+    Joiner {
+        link_layer: port.link_layer,
+        port: port.number,
+        gid: own.map(|gid| gid.gid).unwrap_or_default(),
+        ipv6,
+        interface: own.map(|gid| gid.interface).unwrap_or_default(),
+    }
+}

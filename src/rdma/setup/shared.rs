@@ -1,0 +1,106 @@
+//! An endpoint that several communicators of a process use.
+
+use super::opening;
+use crate::rdma::endpoint::{Access, Endpoint, lock};
+use crate::rdma::settings::Settings;
+use std::sync::{Arc, Mutex, PoisonError};
+use verbcast_core::rank::Rank;
+use verbcast_verbs::Context;
+
+/// Processes that a shared endpoint has room for at first; it makes more when it meets more.
+const LEAST_PROCESSES: u32 = 16;
+
+/// What several communicators of a process share: a device, its queues and buffers, and a connection with
+/// each other process, however many communicators both are in. A clone is the same endpoint.
+///
+/// Each communicator adds the memory that others reach (its ring and its table of numbers), and at most one
+/// multicast group. The device is opened with the first communicator, by whose rank it is chosen. It is
+/// closed when the last clone and the last communicator are gone.
+///
+/// Whoever waits on one communicator receives for all of them: datagrams for the others are kept up to a
+/// bound and then lost, as datagrams may be; reliable messages are kept in memory of the program's, as far
+/// as the protocols let other ranks run ahead. Every process uses an endpoint of its own, and an endpoint
+/// has one rank in each communicator.
+///
+/// Threads may use the communicators of one endpoint at the same time.
+#[derive(Clone, Debug)]
+pub struct SharedEndpoint {
+    settings: Settings,
+    inner: Arc<Mutex<Lazy>>,
+}
+
+#[derive(Debug)]
+enum Lazy {
+    /// To be opened, on a context that the program has opened or on the endpoint's own.
+    Closed(Option<Context>),
+    Open(Arc<Mutex<Endpoint>>),
+}
+
+/// What an endpoint takes of its device.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// Communicators that are not closed.
+    pub communicators: usize,
+    /// Communicators that are closed here, and whose memory other ranks may still reach.
+    pub left: usize,
+    /// Queue pairs: one for datagrams, and two for each process that a connection was made with.
+    pub queue_pairs: usize,
+    /// Multicast groups that it is in.
+    pub groups: usize,
+    /// Bytes of registered memory, besides that of messages.
+    pub registered_memory: usize,
+}
+
+impl SharedEndpoint {
+    /// An endpoint that will use what `settings` say.
+    pub fn new(settings: &Settings) -> Self {
+        Self::closed(settings, None)
+    }
+
+    /// As [`new`](Self::new), on a device that the program has opened; its asynchronous events stay the
+    /// program's.
+    pub fn with_context(settings: &Settings, context: Context) -> Self {
+        Self::closed(settings, Some(context))
+    }
+
+    fn closed(settings: &Settings, context: Option<Context>) -> Self {
+        let inner = Arc::new(Mutex::new(Lazy::Closed(context)));
+        SharedEndpoint { settings: settings.clone(), inner }
+    }
+
+    /// The settings of a communicator on this endpoint: of `settings`, those that are a communicator's own
+    /// (timeout, multicast, messages without a copy), and the endpoint's for the rest.
+    pub fn settings_for(&self, settings: &Settings) -> Settings {
+        let Settings { timeout, multicast, zero_copy, .. } = *settings;
+        Settings { timeout, multicast, zero_copy, ..self.settings.clone() }
+    }
+
+    /// What it takes of its device now; nothing before the first communicator.
+    pub fn usage(&self) -> Usage {
+        match &*self.lazy() {
+            Lazy::Closed(_) => Usage::default(),
+            Lazy::Open(endpoint) => lock(endpoint).usage(),
+        }
+    }
+
+    /// The endpoint, opened now if it is not.
+    pub(super) fn open(&self, rank: Rank, size: u32) -> Result<Access, String> {
+        let mut lazy = self.lazy();
+        let endpoint = match &mut *lazy {
+            Lazy::Open(endpoint) => Arc::clone(endpoint),
+            Lazy::Closed(context) => {
+                let size = size.max(LEAST_PROCESSES);
+                let endpoint = opening::open(rank, size, &self.settings, context.clone())?;
+                let endpoint = Arc::new(Mutex::new(endpoint.into_shared()));
+                *lazy = Lazy::Open(Arc::clone(&endpoint));
+                endpoint
+            }
+        };
+        Ok(Access::Shared(endpoint))
+    }
+
+    fn lazy(&self) -> std::sync::MutexGuard<'_, Lazy> {
+        // What is in it is whole at any time.
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,197 @@
+//! Receives into place: posting them for the fragments that they will probably get, and putting
+//! right what came otherwise.
+
+use super::RdmaTransport;
+use super::places::Destination;
+use crate::rdma::endpoint::{Body, Event, failed};
+use crate::rdma::ud::{Place, Tail};
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Duration;
+use verbcast_core::rank::{Fragment, OpId};
+use verbcast_core::transport::{Buffer, Origin, Placed, Transport, TransportError};
+use verbcast_core::wire::HEADER_LEN;
+use verbcast_verbs::Slot;
+
+/// How long a device may take to end all requests of a QP.
+pub const FLUSH_PATIENCE: Duration = Duration::from_secs(5);
+/// Between two looks for requests that ended.
+const FLUSH_PAUSE: Duration = Duration::from_micros(20);
+
+/// What became of a payload that was received at the place of its fragment.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Landed {
+    /// It stays there.
+    There(OpId, Range<usize>),
+    /// It was moved behind its header.
+    Moved,
+    /// Its memory was given back before.
+    Lost,
+}
+
+impl RdmaTransport {
+    /// Posts the receive of a slot again, for the place of the fragment that it will probably get if
+    /// that is known, this communicator's, and free.
+    pub(super) fn recycle_datagram(&mut self, slot: Slot) -> Result<(), TransportError> {
+        let mut endpoint = self.endpoint.hold();
+        let place = endpoint.next_receive(self.channel).and_then(|(op, fragment)| {
+            let loan = self.loans.by_op.get_mut(&op)?;
+            let range = loan.places.arm(fragment)?;
+            let tail = Tail { lease: Arc::clone(&loan.lease), range };
+            Some(Place { stream: (self.channel, op), fragment, tail })
+        });
+        endpoint.datagrams.recycle(slot, place).map_err(failed)
+    }
+
+    /// A payload was received at the place of its fragment. It stays there unless the fragment came
+    /// before.
+    pub(super) fn land(&mut self, body: &mut Body, op: OpId, fragment: Fragment) -> Landed {
+        let Some(loan) = self.loans.by_op.get_mut(&op) else { return Landed::Lost };
+        let range = loan.places.range(fragment);
+        if !loan.places.is_stashed(fragment) {
+            loan.places.disarm(fragment, true);
+            return Landed::There(op, range);
+        }
+        // SAFETY: the lease ends only when its loan is removed; the receive that could write here
+        // has ended, and no other was posted for the same place.
+        let payload = unsafe { loan.lease.bytes(range) };
+        body.move_in(&mut self.pools, payload);
+        self.loans.counters.moved += 1;
+        self.miss(op, fragment);
+        Landed::Moved
+    }
+
+    /// The receive for the place of a fragment has ended otherwise.
+    pub(super) fn miss(&mut self, op: OpId, fragment: Fragment) {
+        let Some(loan) = self.loans.by_op.get_mut(&op) else { return };
+        if let Some(bytes) = loan.places.disarm(fragment, false) {
+            let start = loan.places.range(fragment).start;
+            // SAFETY: as above; what was received there is not borrowed any more, and nothing is sent
+            // from a place whose fragment is in the stash.
+            unsafe { loan.lease.write(start, &bytes) };
+        }
+    }
+
+    /// The payload of a packet that was received into a message.
+    pub(super) fn landed_payload(&self, buffer: &Buffer) -> Option<&[u8]> {
+        let (op, range) = self.shelf.get(buffer)?.in_place.as_ref()?;
+        self.loans.bytes(*op, range.clone())
+    }
+
+    /// Moves what was received into a message and not taken from there yet behind its headers.
+    pub(super) fn move_out(&mut self, op: OpId) {
+        self.land_waiting(op);
+        let RdmaTransport { shelf, loans, pools, .. } = self;
+        for parcel in shelf.iter_mut() {
+            if let Some((_, range)) = parcel.in_place.take_if(|(known, _)| *known == op)
+                && let Some(payload) = loans.bytes(op, range)
+            {
+                parcel.body.move_in(pools, payload);
+            }
+        }
+    }
+
+    /// Does for an operation what events ask for that were not taken yet, and moves what was received into
+    /// its message behind its headers.
+    fn land_waiting(&mut self, op: OpId) {
+        let mut endpoint = self.endpoint.hold();
+        let Some(channel) = endpoint.channels.get_mut(self.channel) else { return };
+        let mut events = std::mem::take(&mut channel.events);
+        drop(endpoint);
+        events.retain_mut(|event| match event {
+            Event::Packet { body, place, .. } => {
+                if let Some((_, fragment)) = place.take_if(|(known, _)| *known == op)
+                    && let Landed::There(_, range) = self.land(body, op, fragment)
+                    && let Some(payload) = self.loans.bytes(op, range)
+                {
+                    body.move_in(&mut self.pools, payload);
+                }
+                true
+            }
+            Event::Missed { op: of, fragment, .. } if *of == op => {
+                self.miss(op, *fragment);
+                false
+            }
+            _ => true,
+        });
+        let mut endpoint = self.endpoint.hold();
+        if let Some(channel) = endpoint.channels.get_mut(self.channel) {
+            events.append(&mut channel.events);
+            channel.set_events(events);
+        }
+    }
+
+    /// Puts a payload into a lent message, unless it was received there.
+    pub(super) fn place_payload(
+        &mut self,
+        op: OpId,
+        range: Range<usize>,
+        from: Origin<'_>,
+    ) -> Result<Option<Placed>, TransportError> {
+        if let Origin::Received(buffer) = from
+            && let Some(parcel) = self.shelf.get(buffer)
+            && let Some((there, part)) = &parcel.in_place
+            && (*there, part) == (op, &range)
+        {
+            return Ok(Some(Placed::Already));
+        }
+        let Some(loan) = self.loans.by_op.get_mut(&op) else { return Ok(None) };
+        let Some(destination) = loan.places.place(&range) else {
+            let what = format!("bytes {range:?} of {op} are no fragment");
+            return Err(TransportError { what });
+        };
+        let payload = match from {
+            Origin::Bytes(bytes) => bytes,
+            Origin::Received(buffer) => match self.landed_payload(buffer) {
+                Some(payload) => payload,
+                None => &self.bytes(buffer)[HEADER_LEN..][..range.len()],
+            },
+        };
+        match destination {
+            Destination::Place => {
+                let Some(loan) = self.loans.by_op.get(&op) else { return Ok(None) };
+                // SAFETY: the lease ends only when its loan is removed. No receive is posted for a
+                // place that is not armed, nothing is sent that was not here before, and a received
+                // payload is in a slot, or at another place.
+                unsafe { loan.lease.write(range.start, payload) };
+            }
+            Destination::Stash(fragment) => {
+                let payload = payload.to_vec();
+                if let Some(loan) = self.loans.by_op.get_mut(&op) {
+                    loan.places.stash(fragment, &payload);
+                }
+            }
+        }
+        Ok(Some(Placed::Copied))
+    }
+
+    /// Takes back all receives that are posted, and posts them anew for slots alone. Datagrams under
+    /// way are lost.
+    ///
+    /// # Errors
+    /// If the device fails, or does not end its requests.
+    pub fn flush_receives(&mut self) -> Result<(), TransportError> {
+        self.loans.counters.receive_flushes += 1;
+        self.endpoint.hold().datagrams.flush().map_err(failed)?;
+        let begun = std::time::Instant::now();
+        loop {
+            let mut endpoint = self.endpoint.hold();
+            if !endpoint.datagrams.is_flushing() {
+                return Ok(());
+            }
+            if endpoint.datagrams.is_flushed() {
+                return endpoint.datagrams.restart().map_err(failed);
+            }
+            let any = endpoint.pull(self.channel, self.now);
+            drop(endpoint);
+            if any {
+                continue;
+            }
+            if begun.elapsed() > FLUSH_PATIENCE {
+                let what = "the device does not end the requests of a QP in the error state";
+                return Err(TransportError { what: what.to_owned() });
+            }
+            std::thread::sleep(FLUSH_PAUSE);
+        }
+    }
+}

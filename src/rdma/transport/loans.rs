@@ -1,0 +1,79 @@
+//! Messages whose memory the transport was lent.
+
+use super::places::Places;
+use crate::rdma::ud::Tail;
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::Arc;
+use verbcast_core::rank::OpId;
+use verbcast_core::transport::{TransportError, not_lent};
+use verbcast_verbs::Lease;
+
+/// What was done for messages without a copy, and with their memory; and what came for nobody.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Datagrams received where another fragment was expected, and moved away.
+    pub moved: u64,
+    /// Flushes of the receive queue.
+    pub receive_flushes: u64,
+    /// Times that memory was registered.
+    pub registrations: u64,
+    /// Times that memory was found registered.
+    pub registration_hits: u64,
+    /// Packets of other communicators, or of no verbcast at all.
+    pub foreign: u64,
+    /// Datagrams dropped because they came while nobody polled this communicator, and others of its
+    /// endpoint were polled.
+    pub overflowed: u64,
+}
+
+/// A lent message.
+#[derive(Debug)]
+pub struct Loan {
+    pub lease: Arc<Lease>,
+    pub places: Places,
+    /// The message itself, where the transport owns it. Nobody looks at it before the lease has ended.
+    pub owned: Option<Vec<u8>>,
+}
+
+impl Drop for Loan {
+    fn drop(&mut self) {
+        // Before the message is freed.
+        self.lease.end();
+    }
+}
+
+/// A payload that is to be sent.
+pub enum Source<'a> {
+    /// It is in its place.
+    Place(Tail),
+    /// It waits elsewhere.
+    Bytes(&'a [u8]),
+}
+
+/// All lent messages of a communicator.
+#[derive(Debug, Default)]
+pub struct Loans {
+    pub by_op: HashMap<OpId, Loan>,
+    pub counters: Counters,
+}
+
+impl Loans {
+    /// A part of a lent message that is here.
+    pub fn bytes(&self, op: OpId, range: Range<usize>) -> Option<&[u8]> {
+        let loan = self.by_op.get(&op)?;
+        // SAFETY: the lease ends when the loan is removed, which needs `self` alone. A part that is
+        // here is not written any more: its place is taken, so that no receive is posted for it; and
+        // if one was posted before, the part is in the stash.
+        let in_place = || unsafe { loan.lease.bytes(range.clone()) };
+        Some(loan.places.stashed(&range).unwrap_or_else(in_place))
+    }
+
+    /// A part of a lent message that is here, to be sent.
+    pub fn source(&self, op: OpId, range: Range<usize>) -> Result<Source<'_>, TransportError> {
+        let loan = self.by_op.get(&op).ok_or_else(|| not_lent(op))?;
+        let in_place =
+            || Source::Place(Tail { lease: Arc::clone(&loan.lease), range: range.clone() });
+        Ok(loan.places.stashed(&range).map_or_else(in_place, Source::Bytes))
+    }
+}

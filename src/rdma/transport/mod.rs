@@ -1,0 +1,478 @@
+//! One communicator's transport over its endpoint.
+
+mod absorb;
+mod landing;
+mod lend;
+mod loans;
+mod one_sided;
+mod places;
+mod shelf;
+mod wait;
+
+pub use lend::{Claims, lend};
+pub use loans::Counters;
+pub(super) use loans::Source;
+
+use crate::rdma::endpoint::{Access, ChannelId, Endpoint, Pools, failed};
+use crate::rdma::group::{Group, Heard};
+use crate::rdma::memory::{Exposed, Memory};
+use crate::rdma::process::ProcessId;
+use crate::rdma::rc::Sender;
+use crate::rdma::settings::Settings;
+use loans::Loans;
+use shelf::Shelf;
+use std::collections::{HashSet, VecDeque};
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Duration;
+use verbcast_core::protocol::{Counter, Room, Token};
+use verbcast_core::rank::{OpId, Rank};
+use verbcast_core::time::Instant;
+use verbcast_core::transport::{
+    Arrival, Buffer, Origin, Park, Placed, Transport, TransportError, not_lent,
+};
+use verbcast_core::wire::{HEADER_LEN, Key};
+use verbcast_verbs::ProtectionDomain;
+
+/// Looks for completions in one poll that tells nothing in the end, so that a flood of strangers'
+/// packets cannot keep it from ending.
+const LOOKS_PER_POLL: u32 = 64;
+
+/// This process's place in a communicator.
+#[derive(Clone, Copy, Debug)]
+pub struct Seat {
+    pub rank: Rank,
+    pub key: Key,
+    /// Most bytes of a packet.
+    pub packet_len: usize,
+}
+
+/// What this rank knows of another.
+#[derive(Clone, Copy, Debug)]
+pub struct Peer {
+    pub process: ProcessId,
+    pub exposed: Exposed,
+    /// Most bytes of a packet at its port, which its ring is made for.
+    pub packet_len: usize,
+}
+
+/// UD multicast and RC connections of one rank of a communicator. Fields are dropped in order: the
+/// endpoint, if it is this one's alone, before the memory that it uses.
+#[derive(Debug)]
+pub struct RdmaTransport {
+    pub(super) group: Option<Arc<Group>>,
+    pub(super) endpoint: Access,
+    pub(super) channel: ChannelId,
+    pub(super) memory: Memory,
+    /// Ended before the messages that it owns are freed.
+    pub(super) loans: Loans,
+    pub(super) pools: Pools,
+    pub(super) domain: ProtectionDomain,
+    pub(super) seat: Seat,
+    pub(super) peers: Vec<Peer>,
+    /// Ranks with a connection, and the number of the endpoint's connections when they were looked for.
+    pub(super) acquainted: (usize, Vec<Rank>),
+    pub(super) settings: Settings,
+    pub(super) shelf: Shelf,
+    /// Reports that were read in this rank's memory.
+    pub(super) reported: VecDeque<Arrival>,
+    pub(super) heard: Heard,
+    /// Ranks that have left.
+    pub(super) departed: HashSet<Rank>,
+    /// Other ranks may reach into this one's memory.
+    pub(super) is_reached: bool,
+    /// Foreign packets at the endpoint before.
+    pub(super) foreign_before: u64,
+    /// The time of the last poll.
+    pub(super) now: Instant,
+}
+
+impl RdmaTransport {
+    pub(super) fn new(
+        endpoint: Access,
+        channel: ChannelId,
+        memory: Memory,
+        (seat, peers): (Seat, Vec<Peer>),
+        settings: Settings,
+    ) -> Self {
+        let seen = endpoint.see();
+        let (pools, domain) = (seen.pools(), seen.domain.clone());
+        let foreign_before = seen.foreign;
+        drop(seen);
+        RdmaTransport {
+            group: None,
+            endpoint,
+            channel,
+            memory,
+            loans: Loans::default(),
+            pools,
+            domain,
+            seat,
+            heard: Heard::new(peers.len()),
+            peers,
+            acquainted: (0, Vec::new()),
+            settings,
+            shelf: Shelf::default(),
+            reported: VecDeque::new(),
+            departed: HashSet::new(),
+            is_reached: false,
+            foreign_before,
+            now: Instant::ZERO,
+        }
+    }
+
+    pub(super) fn process(&self, rank: Rank) -> ProcessId {
+        self.peers[rank.index()].process
+    }
+
+    /// Begins to connect with a rank, unless it is connected.
+    pub(super) fn open(&mut self, now: Instant, rank: Rank) -> Result<(), TransportError> {
+        let process = self.process(rank);
+        self.endpoint.hold().open(now, process)
+    }
+
+    /// Packets of strangers that came to the endpoint since this transport was made.
+    pub(super) fn foreign(&self) -> u64 {
+        self.endpoint.see().foreign - self.foreign_before
+    }
+
+    /// Takes what has happened, on this communicator or on others.
+    fn look(&mut self, now: Instant) -> Result<bool, TransportError> {
+        let mut endpoint = self.endpoint.hold();
+        let any = endpoint.pump(self.channel, now)?;
+        let connections = &endpoint.connections;
+        if self.acquainted.0 != connections.count() {
+            let ranks = (0..).map(Rank).zip(&self.peers);
+            let ranks = ranks.filter(|(_, peer)| connections.exists(peer.process));
+            self.acquainted = (connections.count(), ranks.map(|(rank, _)| rank).collect());
+        }
+        drop(endpoint);
+        Ok(any | self.look_at_reports())
+    }
+
+    fn send(
+        &mut self,
+        to: Rank,
+        header: &[u8; HEADER_LEN],
+        payload: &[u8],
+        token: Token,
+    ) -> Result<bool, TransportError> {
+        if !self.is_usable(to)? {
+            return Ok(true);
+        }
+        let (process, channel) = (self.process(to), self.channel);
+        let mut endpoint = self.endpoint.hold();
+        let sender = Some(Sender { channel, to, token });
+        let payload = Source::Bytes(payload);
+        endpoint.connections.send(process, header, payload, sender).map_err(failed)
+    }
+}
+
+impl Room for RdmaTransport {
+    fn multicast_room(&self) -> usize {
+        self.group.as_ref().map_or(0, |_| self.endpoint.see().datagrams.room())
+    }
+
+    fn reliable_room(&self, _to: Rank) -> usize {
+        let endpoint = self.endpoint.see();
+        let room = endpoint.connections.room();
+        // Nobody takes what another one needs: where some receiver is busy, this is what remains.
+        match endpoint.channels.open_count() {
+            0 | 1 => room,
+            _ => room.saturating_sub(endpoint.connections.sends_of(self.channel)),
+        }
+    }
+
+    fn report_room(&self, to: Rank) -> usize {
+        self.memory.reports.room(to)
+    }
+
+    fn fetch_room(&self, _from: Rank) -> usize {
+        self.endpoint.see().fetches.room()
+    }
+
+    fn is_idle(&self, slot: u32) -> bool {
+        self.memory.ring.is_idle(slot)
+    }
+}
+
+impl Transport for RdmaTransport {
+    fn packet_len(&self) -> usize {
+        self.seat.packet_len
+    }
+
+    fn multicast(
+        &mut self,
+        header: &[u8; HEADER_LEN],
+        payload: &[u8],
+    ) -> Result<(), TransportError> {
+        let Some(group) = &self.group else { return Err(no_slot("a datagram")) };
+        let mut endpoint = self.endpoint.hold();
+        match endpoint.datagrams.multicast(group, header, payload).map_err(failed)? {
+            // Where another thread has taken the slot, it is as if the datagram were lost.
+            false if !endpoint.is_shared => Err(no_slot("a datagram")),
+            _ => Ok(()),
+        }
+    }
+
+    fn reliable(
+        &mut self,
+        to: Rank,
+        header: &[u8; HEADER_LEN],
+        payload: &[u8],
+        token: Token,
+    ) -> Result<(), TransportError> {
+        match self.send(to, header, payload, token)? {
+            true => Ok(()),
+            false => Err(no_slot(&format!("a message to {to}"))),
+        }
+    }
+
+    fn ring_len(&self) -> u32 {
+        self.settings.ring_depth
+    }
+
+    fn retain(
+        &mut self,
+        slot: u32,
+        header: &[u8; HEADER_LEN],
+        payload: &[u8],
+    ) -> Result<(), TransportError> {
+        self.memory.ring.retain(slot, header, payload);
+        Ok(())
+    }
+
+    fn multicast_retained(&mut self, slot: u32) -> Result<(), TransportError> {
+        self.multicast_slot(slot)
+    }
+
+    fn reliable_retained(
+        &mut self,
+        to: Rank,
+        slot: u32,
+        token: Token,
+    ) -> Result<(), TransportError> {
+        self.send_slot(to, slot, token)
+    }
+
+    fn report(&mut self, to: Rank, counter: Counter, value: u64) -> Result<(), TransportError> {
+        self.write_report(to, counter, value)
+    }
+
+    fn fetch(&mut self, from: Rank, slot: u32, token: Token) -> Result<(), TransportError> {
+        self.read_slot(from, slot, token)
+    }
+
+    fn notice_room(&self) -> usize {
+        self.endpoint.see().connections.free_slots()
+    }
+
+    fn connect(&mut self, peer: Rank) -> Result<(), TransportError> {
+        self.open(self.now, peer)
+    }
+
+    fn is_connected(&self, peer: Rank) -> bool {
+        self.endpoint.see().connections.is_connected(self.process(peer))
+    }
+
+    fn disconnect(&mut self, now: Instant, peer: Rank) {
+        self.departed.insert(peer);
+        let process = self.process(peer);
+        self.endpoint.hold().part(now, self.channel, process);
+    }
+
+    fn connected(&self) -> Vec<Rank> {
+        let endpoint = self.endpoint.see();
+        let is_known = |(_, peer): &(Rank, &Peer)| endpoint.connections.exists(peer.process);
+        (0..).map(Rank).zip(&self.peers).filter(is_known).map(|(rank, _)| rank).collect()
+    }
+
+    fn probe(&mut self, peer: Rank) -> Result<(), TransportError> {
+        let process = self.process(peer);
+        let mut endpoint = self.endpoint.hold();
+        endpoint.open(self.now, process)?;
+        endpoint.connections.probe(process, Some(self.channel)).map_err(failed)
+    }
+
+    fn submit(&mut self) -> Result<(), TransportError> {
+        self.endpoint.hold().submit()
+    }
+
+    fn poll(&mut self, now: Instant) -> Result<Option<Arrival>, TransportError> {
+        self.now = now;
+        for _ in 0..LOOKS_PER_POLL {
+            while let Some(event) = self.next_event() {
+                if let Some(arrival) = self.absorb(event)? {
+                    return Ok(Some(arrival));
+                }
+            }
+            if let Some(arrival) = self.reported.pop_front() {
+                return Ok(Some(arrival));
+            }
+            if !self.look(now)? {
+                let mut endpoint = self.endpoint.hold();
+                let channel = endpoint.channels.get_mut(self.channel);
+                let broken = channel.and_then(|channel| channel.broken.pop_front());
+                return Ok(broken.map(|(peer, reason)| Arrival::Broken { peer, reason }));
+            }
+        }
+        Ok(None)
+    }
+
+    fn bytes(&self, buffer: &Buffer) -> &[u8] {
+        let Some(parcel) = self.shelf.get(buffer) else { return &[] };
+        let bytes = parcel.body.bytes(&self.pools);
+        match parcel.in_place {
+            Some(_) => bytes.get(..HEADER_LEN).unwrap_or_default(),
+            None => bytes,
+        }
+    }
+
+    fn recycle(&mut self, buffer: Buffer) -> Result<(), TransportError> {
+        match self.shelf.take(buffer) {
+            Some(parcel) => self.give_back(parcel.body),
+            None => Ok(()),
+        }
+    }
+
+    fn payload_elsewhere(&self, buffer: &Buffer) -> Option<&[u8]> {
+        self.landed_payload(buffer)
+    }
+
+    fn lent(&self, op: OpId, range: Range<usize>) -> Option<&[u8]> {
+        self.loans.bytes(op, range)
+    }
+
+    fn multicast_lent(
+        &mut self,
+        header: &[u8; HEADER_LEN],
+        op: OpId,
+        range: Range<usize>,
+    ) -> Result<bool, TransportError> {
+        let Some(group) = &self.group else { return Err(no_slot("a datagram")) };
+        let mut endpoint = self.endpoint.hold();
+        let datagrams = &mut endpoint.datagrams;
+        let sent = match self.loans.source(op, range)? {
+            Source::Place(tail) => (datagrams.multicast_with(group, header, tail), true),
+            Source::Bytes(payload) => (datagrams.multicast(group, header, payload), false),
+        };
+        match sent {
+            (Ok(true), in_place) => Ok(in_place),
+            (Ok(false), _) if endpoint.is_shared => Ok(false),
+            (Ok(false), _) => Err(no_slot("a datagram")),
+            (Err(error), _) => Err(failed(error)),
+        }
+    }
+
+    fn reliable_lent(
+        &mut self,
+        to: Rank,
+        header: &[u8; HEADER_LEN],
+        op: OpId,
+        range: Range<usize>,
+        token: Token,
+    ) -> Result<bool, TransportError> {
+        if !self.is_usable(to)? {
+            return Ok(false);
+        }
+        let (process, channel) = (self.process(to), self.channel);
+        let mut endpoint = self.endpoint.hold();
+        let payload = self.loans.source(op, range)?;
+        let in_place = matches!(payload, Source::Place(_));
+        let sender = Some(Sender { channel, to, token });
+        match endpoint.connections.send(process, header, payload, sender) {
+            Ok(true) => Ok(in_place),
+            Ok(false) => Err(no_slot(&format!("a message to {to}"))),
+            Err(error) => Err(failed(error)),
+        }
+    }
+
+    fn retain_lent(
+        &mut self,
+        slot: u32,
+        header: &[u8; HEADER_LEN],
+        op: OpId,
+        range: Range<usize>,
+    ) -> Result<(), TransportError> {
+        let payload = self.loans.bytes(op, range).ok_or_else(|| not_lent(op))?;
+        self.memory.ring.retain(slot, header, payload);
+        Ok(())
+    }
+
+    fn place(
+        &mut self,
+        op: OpId,
+        range: Range<usize>,
+        from: Origin<'_>,
+    ) -> Result<Option<Placed>, TransportError> {
+        self.place_payload(op, range, from)
+    }
+}
+
+fn no_slot(what: &str) -> TransportError {
+    TransportError { what: format!("no slot is free for {what}") }
+}
+
+impl Park for RdmaTransport {
+    fn park(&mut self, idle: Duration, at_most: Duration) -> Result<(), TransportError> {
+        match wait::step(self.settings.waiting, idle) {
+            wait::Step::Spin => std::hint::spin_loop(),
+            wait::Step::Yield => std::thread::yield_now(),
+            wait::Step::Block => self.sleep(at_most.min(wait::longest_sleep(idle)))?,
+        }
+        Ok(())
+    }
+}
+
+impl RdmaTransport {
+    fn sleep(&mut self, at_most: Duration) -> Result<(), TransportError> {
+        let mut endpoint = self.endpoint.hold();
+        endpoint.check_device()?;
+        let at_most = endpoint.longest_sleep(at_most);
+        endpoint.cq.arm().map_err(failed)?;
+        // What completed before the queue was armed is told by nobody.
+        if endpoint.pull(self.channel, self.now) || has_news(&endpoint, self.channel) {
+            return Ok(());
+        }
+        let (cq, context) = (endpoint.cq.clone(), endpoint.context.clone());
+        drop(endpoint);
+        wait::sleep(&cq, context.async_fd(), at_most).map_err(|errno| TransportError {
+            what: format!("waiting for {} failed: {errno}", context.name()),
+        })
+    }
+}
+
+impl RdmaTransport {
+    /// Leaves the group, if it is in one.
+    pub(super) fn leave_group(&mut self) {
+        if let Some(group) = self.group.take() {
+            self.endpoint.hold().datagrams.leave(group);
+        }
+    }
+}
+
+impl Drop for RdmaTransport {
+    fn drop(&mut self) {
+        if let Access::Own(_) = self.endpoint {
+            // It goes, and with it all requests.
+            return;
+        }
+        for op in self.loans.by_op.keys().copied().collect::<Vec<_>>() {
+            self.reclaim(op);
+        }
+        self.leave_group();
+        let memory = self.memory.keep();
+        let mut endpoint = self.endpoint.hold();
+        for parcel in self.shelf.drain() {
+            if let Err(error) = endpoint.free(parcel.body) {
+                log::warn!("while closing a communicator: {error}");
+            }
+        }
+        endpoint.close(self.now, self.channel, memory, self.is_reached);
+    }
+}
+
+fn has_news(endpoint: &Endpoint, channel: ChannelId) -> bool {
+    let channel = endpoint.channels.get(channel);
+    channel.is_some_and(|channel| !channel.events.is_empty() || !channel.broken.is_empty())
+}

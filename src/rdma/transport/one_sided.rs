@@ -1,0 +1,128 @@
+//! Sends from the ring, reports and fetches: what starts them, and what others did here.
+
+use super::RdmaTransport;
+use crate::rdma::endpoint::{Body, Event, failed};
+use crate::rdma::rc::{Fetcher, Pending, Sender};
+use verbcast_core::protocol::{Counter, Token};
+use verbcast_core::rank::Rank;
+use verbcast_core::transport::{Arrival, TransportError};
+use verbcast_verbs::MOST_INLINE;
+
+impl RdmaTransport {
+    /// Sends the packet in a slot of the ring to the group.
+    pub(super) fn multicast_slot(&mut self, slot: u32) -> Result<(), TransportError> {
+        let mut endpoint = self.endpoint.hold();
+        let Some(group) = &self.group else { return Err(no_room("a multicast from the ring")) };
+        let (datagrams, ring) = (&mut endpoint.datagrams, &mut self.memory.ring);
+        let mut short = [0; MOST_INLINE];
+        let is_sent = match ring.copy_short(slot, &mut short) {
+            Some((header, payload)) => datagrams.multicast(group, header, payload),
+            None if datagrams.has_ring_room() => {
+                let span = ring.begin(slot);
+                let sent = datagrams.multicast_from(group, self.channel, slot, &span);
+                endpoint.channels.begin(self.channel);
+                sent.map(|()| true)
+            }
+            None => Ok(false),
+        };
+        match is_sent.map_err(failed)? {
+            // Another thread may have taken the room; then it is as if the datagram were lost.
+            false if !endpoint.is_shared => Err(no_room("a multicast from the ring")),
+            _ => Ok(()),
+        }
+    }
+
+    /// Sends the packet in a slot of the ring to a rank.
+    pub(super) fn send_slot(
+        &mut self,
+        to: Rank,
+        slot: u32,
+        token: Token,
+    ) -> Result<(), TransportError> {
+        if !self.is_usable(to)? {
+            return Ok(());
+        }
+        let (process, channel) = (self.process(to), self.channel);
+        let span = self.memory.ring.begin(slot);
+        let sender = Sender { channel, to, token };
+        let mut endpoint = self.endpoint.hold();
+        endpoint.channels.begin(channel);
+        endpoint.connections.send_from_ring(process, sender, slot, span).map_err(failed)
+    }
+
+    /// Writes a number into the memory of a rank.
+    pub(super) fn write_report(
+        &mut self,
+        to: Rank,
+        counter: Counter,
+        value: u64,
+    ) -> Result<(), TransportError> {
+        if !self.is_usable(to)? {
+            return Ok(());
+        }
+        let span = self.memory.reports.begin(to, value);
+        let peer = &self.peers[to.index()];
+        let cell = peer.exposed.cell(self.seat.rank, counter);
+        let pending = Pending::Report(self.channel, counter, span, cell);
+        let mut endpoint = self.endpoint.hold();
+        endpoint.channels.begin(self.channel);
+        endpoint.connections.add(peer.process, pending).map_err(failed)
+    }
+
+    /// Reads a slot of the ring of a rank.
+    pub(super) fn read_slot(
+        &mut self,
+        from: Rank,
+        slot: u32,
+        token: Token,
+    ) -> Result<(), TransportError> {
+        assert!(slot < self.settings.ring_depth, "slot {slot} of {}", self.settings.ring_depth);
+        if !self.is_usable(from)? {
+            return Ok(());
+        }
+        let len = self.seat.packet_len;
+        let peer = &self.peers[from.index()];
+        let remote = peer.exposed.slot(slot, peer.packet_len);
+        let mut endpoint = self.endpoint.hold();
+        let fetcher = Fetcher { channel: self.channel, from, token, len };
+        let Some(buffer) = endpoint.fetches.begin(fetcher) else {
+            if !endpoint.is_shared {
+                return Err(no_room(&format!("a fetch from {from}")));
+            }
+            // Another thread has taken the room: it is as if nothing had been found.
+            let nothing = Event::Fetched { from, token, body: Body::Copy(Box::default()) };
+            endpoint.channels.tell(self.channel, nothing);
+            return Ok(());
+        };
+        let pending = Pending::Fetch(buffer, len, remote);
+        endpoint.connections.add(peer.process, pending).map_err(failed)
+    }
+
+    /// Begins to connect with a rank where there is no connection; false where it is broken, or the rank
+    /// has left.
+    pub(super) fn is_usable(&mut self, rank: Rank) -> Result<bool, TransportError> {
+        if self.departed.contains(&rank) {
+            return Ok(false);
+        }
+        let process = self.process(rank);
+        let mut endpoint = self.endpoint.hold();
+        endpoint.open(self.now, process)?;
+        Ok(!endpoint.connections.is_broken(process))
+    }
+
+    /// Looks at what others have written here; whether there was any news.
+    pub(super) fn look_at_reports(&mut self) -> bool {
+        // Nobody writes without a connection, which exists here before it does there.
+        for from in self.acquainted.1.iter().copied() {
+            let reported = &mut self.reported;
+            self.memory.reports.look(from, |counter, value| {
+                reported.push_back(Arrival::Reported { from, counter, value });
+            });
+        }
+        !self.reported.is_empty()
+    }
+}
+
+fn no_room(what: &str) -> TransportError {
+    TransportError { what: format!("there is no room for {what}") }
+}

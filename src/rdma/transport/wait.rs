@@ -1,0 +1,77 @@
+//! Waiting for the device, by policy.
+
+use crate::rdma::settings::Waiting;
+use rustix::event::{PollFd, PollFlags, Timespec};
+use std::os::fd::BorrowedFd;
+use std::time::Duration;
+use verbcast_verbs::CompletionQueue;
+
+/// How long the adaptive policy yields before it blocks. Long enough for ranks that share a core to take their turns in a
+/// broadcast: each that blocks would have to be woken, at the expense of the one that sends.
+const YIELD_FOR: Duration = Duration::from_millis(5);
+
+/// Nobody is woken by an RDMA write into its memory, so who sleeps has to look now and then. This is
+/// the first pause: several times what a wake-up costs, and still short beside a rendezvous.
+const FIRST_SLEEP: Duration = Duration::from_micros(200);
+/// Later pauses grow with the wait, so that a long one costs few wake-ups, and a report that comes
+/// after it is late by an eighth of it at most.
+const SLEEP_SHARE: u32 = 8;
+
+/// What to do now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    Spin,
+    Yield,
+    Block,
+}
+
+/// The policy's answer after `idle` without anything to do.
+pub fn step(waiting: Waiting, idle: Duration) -> Step {
+    match waiting {
+        Waiting::Spin => Step::Spin,
+        Waiting::Yield => Step::Yield,
+        Waiting::Block => Step::Block,
+        Waiting::Adaptive if idle < YIELD_FOR => Step::Yield,
+        Waiting::Adaptive => Step::Block,
+    }
+}
+
+/// How long to sleep at most after `idle` without anything to do.
+pub fn longest_sleep(idle: Duration) -> Duration {
+    FIRST_SLEEP.max(idle / SLEEP_SHARE)
+}
+
+/// Sleeps until the armed queue or the device's events tell something, at most for `at_most`.
+pub fn sleep(
+    cq: &CompletionQueue,
+    events: Option<BorrowedFd<'_>>,
+    at_most: Duration,
+) -> rustix::io::Result<()> {
+    let channel = cq.fd();
+    let events = events.as_ref().unwrap_or(&channel);
+    let mut fds = [PollFd::new(&channel, PollFlags::IN), PollFd::new(events, PollFlags::IN)];
+    let timeout = Timespec::try_from(at_most).ok();
+    match rustix::event::poll(&mut fds, timeout.as_ref()) {
+        Ok(_) | Err(rustix::io::Errno::INTR) => {}
+        Err(errno) => return Err(errno),
+    }
+    cq.take_events();
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_adaptive_policy_yields_first_and_sleeps_later() {
+        assert_eq!(step(Waiting::Adaptive, Duration::ZERO), Step::Yield);
+        assert_eq!(step(Waiting::Adaptive, YIELD_FOR), Step::Block);
+    }
+
+    #[test]
+    fn pauses_grow_with_the_wait() {
+        assert_eq!(longest_sleep(Duration::ZERO), FIRST_SLEEP);
+        assert_eq!(longest_sleep(Duration::from_secs(8)), Duration::from_secs(1));
+    }
+}

@@ -1,0 +1,358 @@
+//! The UD QP: datagrams to groups and to single processes, and the receives posted for both.
+
+use super::leaving::Leaving;
+use super::prediction::{Prediction, Stream};
+use crate::rdma::endpoint::ChannelId;
+use crate::rdma::group::Group;
+use crate::rdma::outstanding::Outstanding;
+use crate::rdma::process::ProcessId;
+use crate::rdma::settings::{GRH_LEN, RESERVED_SLOTS, Settings};
+use crate::rdma::work::Work;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::ops::Range;
+use std::sync::Arc;
+use verbcast_core::rank::Fragment;
+use verbcast_core::wire::HEADER_LEN;
+use verbcast_verbs::{
+    AddressHandle, CompletionQueue, Lease, PathTo, Pool, ProtectionDomain, QueuePair, Result, Slot,
+    Span,
+};
+
+/// The Q_Key of datagrams where no group has its own.
+pub const DEFAULT_QKEY: u32 = 0x0123_4567;
+
+/// The UD QP and its memory.
+#[derive(Debug)]
+pub struct Datagrams {
+    qp: QueuePair,
+    qkey: u32,
+    handles: HashMap<ProcessId, AddressHandle>,
+    receives: Pool,
+    sends: Pool,
+    free: Vec<Slot>,
+    /// Further sends from rings that the send queue takes.
+    ring_room: usize,
+    /// The places that posted receives are for, by slot.
+    receives_into: Vec<Option<Place>>,
+    /// Memory of messages that sends use, by slot.
+    sends_from: Vec<Option<Arc<Lease>>>,
+    outstanding: Outstanding<Datagram>,
+    leaving: Leaving<Arc<Group>>,
+    pub prediction: Prediction,
+    /// Receives to be posted when the flush under way has ended.
+    idle: Option<Vec<Slot>>,
+    port: u8,
+    send_depth: usize,
+    ring_depth: usize,
+}
+
+/// A datagram on its way out.
+#[derive(Clone, Copy, Debug)]
+pub enum Datagram {
+    /// From a slot.
+    Slot(u32),
+    /// From a slot of a channel's ring.
+    Ring(ChannelId, u32),
+}
+
+/// A part of a message's memory in a request.
+#[derive(Clone, Debug)]
+pub struct Tail {
+    pub lease: Arc<Lease>,
+    pub range: Range<usize>,
+}
+
+/// The place of a fragment, for which a receive is posted.
+#[derive(Debug)]
+pub struct Place {
+    pub stream: Stream,
+    pub fragment: Fragment,
+    pub tail: Tail,
+}
+
+impl Datagrams {
+    /// Makes the QP and posts all its receives.
+    pub fn new(
+        domain: &ProtectionDomain,
+        cq: &CompletionQueue,
+        port: u8,
+        packet_len: usize,
+        settings: &Settings,
+    ) -> Result<Self> {
+        let (receives, to_post) = Pool::new(domain, settings.receive_depth, GRH_LEN + packet_len)?;
+        let (sends, free) = Pool::new(domain, settings.send_depth, packet_len)?;
+        let mut qp = QueuePair::datagram(
+            domain,
+            cq,
+            (&sends, settings.datagram_requests()),
+            (&receives, settings.receive_depth),
+        )?;
+        qp.ready_datagrams(port, DEFAULT_QKEY)?;
+        let mut datagrams = Datagrams {
+            qp,
+            qkey: DEFAULT_QKEY,
+            handles: HashMap::new(),
+            receives,
+            sends,
+            free,
+            ring_room: settings.ring_depth as usize,
+            receives_into: (0..settings.receive_depth).map(|_| None).collect(),
+            sends_from: vec![None; settings.send_depth as usize],
+            outstanding: Outstanding::new(settings.datagram_requests()),
+            leaving: Leaving::default(),
+            prediction: Prediction::new(settings.receive_depth),
+            idle: None,
+            port,
+            send_depth: settings.send_depth as usize,
+            ring_depth: settings.ring_depth as usize,
+        };
+        to_post.into_iter().try_for_each(|slot| datagrams.post(slot, None))?;
+        datagrams.submit()?;
+        Ok(datagrams)
+    }
+
+    fn post(&mut self, slot: Slot, place: Option<Place>) -> Result<()> {
+        let index = slot.index();
+        let id = Work::DatagramReceive(index).id();
+        match place {
+            Some(place) => {
+                let Tail { lease, range } = &place.tail;
+                let head = (slot, GRH_LEN + HEADER_LEN);
+                self.qp.post_receive_with(head, (lease, range.clone()), id)?;
+                self.receives_into[index as usize] = Some(place);
+            }
+            None => self.qp.post_receive(slot, id)?,
+        }
+        self.prediction.post();
+        Ok(())
+    }
+
+    /// The memory of received datagrams.
+    pub fn pool(&self) -> &Pool {
+        &self.receives
+    }
+
+    pub fn qp(&self) -> &QueuePair {
+        &self.qp
+    }
+
+    /// The Q_Key in use.
+    pub fn qkey(&self) -> u32 {
+        self.qkey
+    }
+
+    /// Uses a Q_Key from now on.
+    pub fn set_qkey(&mut self, qkey: u32) -> Result<()> {
+        self.qp.set_qkey(qkey)?;
+        self.qkey = qkey;
+        Ok(())
+    }
+
+    /// Datagrams of the protocol that can be sent to a group now, from slots and from rings alike.
+    pub fn room(&self) -> usize {
+        match self.idle {
+            // It would be flushed.
+            Some(_) => 0,
+            None => self.free.len().saturating_sub(RESERVED_SLOTS as usize).min(self.ring_room),
+        }
+    }
+
+    /// Whether a packet of a ring can be sent to a group.
+    pub fn has_ring_room(&self) -> bool {
+        self.ring_room > 0
+    }
+
+    /// Sends the packet of a slot of a channel's ring to a group.
+    pub fn multicast_from(
+        &mut self,
+        group: &Group,
+        channel: ChannelId,
+        slot: u32,
+        span: &Span,
+    ) -> Result<()> {
+        let id = self.begin(Datagram::Ring(channel, slot));
+        self.ring_room -= 1;
+        self.qp.send_datagram_from(span, id, &group.handle, (MULTICAST_QPN, self.qkey))
+    }
+
+    /// A send begins; the id of its request.
+    fn begin(&mut self, datagram: Datagram) -> u64 {
+        self.leaving.post();
+        Work::Datagram(self.outstanding.push(datagram)).id()
+    }
+
+    /// Sends to a group, with a payload out of a message's memory; false where there is no slot.
+    pub fn multicast_with(
+        &mut self,
+        group: &Group,
+        header: &[u8; HEADER_LEN],
+        tail: Tail,
+    ) -> Result<bool> {
+        let Some(slot) = self.free.pop() else { return Ok(false) };
+        let index = slot.index();
+        let head = fill(&mut self.sends, slot, header, &[]);
+        let (id, to) = (self.begin(Datagram::Slot(index)), (MULTICAST_QPN, self.qkey));
+        let Tail { lease, range } = tail;
+        self.qp.send_datagram_with(head, (&lease, range), id, &group.handle, to)?;
+        self.sends_from[index as usize] = Some(lease);
+        Ok(true)
+    }
+
+    /// Sends to a group; false where there is no slot.
+    pub fn multicast(
+        &mut self,
+        group: &Group,
+        header: &[u8; HEADER_LEN],
+        payload: &[u8],
+    ) -> Result<bool> {
+        let Some(slot) = self.free.pop() else { return Ok(false) };
+        let (slot, len) = fill(&mut self.sends, slot, header, payload);
+        let id = self.begin(Datagram::Slot(slot.index()));
+        self.qp.send_datagram(slot, len, id, &group.handle, (MULTICAST_QPN, self.qkey))?;
+        Ok(true)
+    }
+
+    /// Sends to the UD QP of one process; false where there is no slot.
+    pub fn unicast(
+        &mut self,
+        domain: &ProtectionDomain,
+        (process, qpn, path): (ProcessId, u32, PathTo),
+        header: &[u8; HEADER_LEN],
+        payload: &[u8],
+    ) -> Result<bool> {
+        if self.idle.is_some() {
+            // It would be flushed.
+            return Ok(true);
+        }
+        if let Entry::Vacant(entry) = self.handles.entry(process) {
+            entry.insert(AddressHandle::new(domain, &path)?);
+        }
+        let Some(slot) = self.free.pop() else { return Ok(false) };
+        let (slot, len) = fill(&mut self.sends, slot, header, payload);
+        let id = self.begin(Datagram::Slot(slot.index()));
+        self.qp.send_datagram(slot, len, id, &self.handles[&process], (qpn, self.qkey))?;
+        Ok(true)
+    }
+
+    /// Gives a group up, for this user of it.
+    pub fn leave(&mut self, group: Arc<Group>) {
+        self.leaving.add(group);
+    }
+
+    /// Hands to the device what waits to be sent, and the receives that wait to be posted.
+    pub fn submit(&mut self) -> Result<()> {
+        self.qp.submit()?;
+        self.qp.submit_receives()
+    }
+
+    /// The first send that has ended, up to the one of a number, and whether it is that one; its slot is free.
+    ///
+    /// # Safety
+    /// A completion of that number was polled.
+    pub unsafe fn sent(&mut self, number: u32) -> Option<(Datagram, bool)> {
+        let ended = self.outstanding.pop_until(number)?;
+        self.leaving.end();
+        match ended.0 {
+            Datagram::Ring(..) => self.ring_room += 1,
+            Datagram::Slot(slot) => {
+                if let Some(lease) = self.sends_from[slot as usize].take() {
+                    // SAFETY: promised by the caller; a request is outstanding only once.
+                    unsafe { lease.completed() };
+                }
+                // SAFETY: as above.
+                self.free.push(unsafe { self.sends.reclaim(slot) });
+            }
+        }
+        Some(ended)
+    }
+
+    /// A receive has ended; its slot, and the place that it was for. The place's lease is still to be told
+    /// that the request has completed.
+    ///
+    /// # Safety
+    /// A completion of the slot's receive was polled, and this is the first time that it is told.
+    pub unsafe fn arrived(&mut self, slot: u32) -> (Slot, Option<Place>) {
+        let place = self.receives_into[slot as usize].take();
+        // SAFETY: promised by the caller.
+        (unsafe { self.receives.reclaim(slot) }, place)
+    }
+
+    /// The bytes behind the GRH of a received datagram of `len` bytes in all.
+    pub fn bytes<'a>(&'a self, slot: &'a Slot, len: usize) -> &'a [u8] {
+        self.receives.bytes(slot).get(GRH_LEN..len).unwrap_or_default()
+    }
+
+    /// Puts a payload that was received elsewhere behind the header in a slot.
+    pub fn move_in(&mut self, slot: &mut Slot, payload: &[u8]) {
+        let start = GRH_LEN + HEADER_LEN;
+        let bytes = self.receives.bytes_mut(slot);
+        bytes[start..start + payload.len()].copy_from_slice(payload);
+    }
+
+    /// What the receive that is posted next will probably get; none while there is a flush.
+    pub fn next_receive(&self) -> Option<(Stream, Fragment)> {
+        self.prediction.next().filter(|_| self.idle.is_none())
+    }
+
+    /// Posts a receive again; for a place, only the header goes into the slot.
+    pub fn recycle(&mut self, slot: Slot, place: Option<Place>) -> Result<()> {
+        match &mut self.idle {
+            Some(idle) => {
+                idle.push(slot);
+                Ok(())
+            }
+            None => self.post(slot, place),
+        }
+    }
+
+    /// Whether sends from a message's memory are under way.
+    pub fn sends_from(&self, lease: &Arc<Lease>) -> bool {
+        self.sends_from.iter().flatten().any(|one| Arc::ptr_eq(one, lease))
+    }
+
+    /// Ends all requests, so that their memory can be had back. Once their completions were taken and
+    /// it [is flushed](Self::is_flushed), the QP can be [restarted](Self::restart).
+    pub fn flush(&mut self) -> Result<()> {
+        self.submit()?;
+        self.idle.get_or_insert_default();
+        self.qp.give_up()
+    }
+
+    /// Whether a flush is under way.
+    pub fn is_flushing(&self) -> bool {
+        self.idle.is_some()
+    }
+
+    /// Whether no requests are under way.
+    pub fn is_flushed(&self) -> bool {
+        let sends = self.free.len() == self.send_depth && self.ring_room == self.ring_depth;
+        sends && self.prediction.outstanding() == 0
+    }
+
+    /// Makes the QP work again, and posts its receives.
+    pub fn restart(&mut self) -> Result<()> {
+        self.qp.reset()?;
+        self.qp.ready_datagrams(self.port, self.qkey)?;
+        let idle = self.idle.take().unwrap_or_default();
+        idle.into_iter().try_for_each(|slot| self.post(slot, None))?;
+        self.submit()
+    }
+}
+
+/// The QP number that stands for all QPs of a group.
+const MULTICAST_QPN: u32 = 0xff_ffff;
+
+/// Writes a packet into a slot; its length.
+pub fn fill(
+    pool: &mut Pool,
+    mut slot: Slot,
+    header: &[u8; HEADER_LEN],
+    payload: &[u8],
+) -> (Slot, usize) {
+    let len = HEADER_LEN + payload.len();
+    let bytes = pool.bytes_mut(&mut slot);
+    bytes[..HEADER_LEN].copy_from_slice(header);
+    bytes[HEADER_LEN..len].copy_from_slice(payload);
+    (slot, len)
+}

@@ -1,0 +1,139 @@
+//! Which fragment the next receive will get.
+//!
+//! A UD QP consumes its receives in the order in which they were posted. Both sides of that are
+//! numbered: if the receive of number c got fragment f, and datagrams come in order and without gaps,
+//! the one of number s will get fragment f + s − c. A loss, a stranger's datagram or a duplicate
+//! shifts this, so the latest fragment decides. A shift falsifies what was foretold for all receives that
+//! are outstanding; where that happens often, to foretell costs more than it saves. After a gap nothing is
+//! foretold until as many fragments have come without one.
+
+use crate::rdma::endpoint::ChannelId;
+use verbcast_core::rank::{Fragment, OpId};
+
+/// What fragments belong to: an operation of a communicator.
+pub type Stream = (ChannelId, OpId);
+
+/// Numbers the receives of a queue and foretells what they get.
+#[derive(Debug)]
+pub struct Prediction {
+    posted: u64,
+    completed: u64,
+    /// Fragments since the last gap, up to the queue's depth.
+    in_order: u32,
+    depth: u32,
+    /// The stream that fragments come of, and how far its fragments are ahead of the receives'
+    /// numbers.
+    latest: Option<(Stream, i64)>,
+}
+
+impl Prediction {
+    /// For a queue of `depth` receives, none of which is posted yet.
+    pub fn new(depth: u32) -> Self {
+        Prediction { posted: 0, completed: 0, in_order: depth, depth, latest: None }
+    }
+
+    /// Receives posted and not completed.
+    pub fn outstanding(&self) -> u64 {
+        self.posted - self.completed
+    }
+
+    /// A receive was posted.
+    pub fn post(&mut self) {
+        self.posted += 1;
+    }
+
+    /// The first outstanding receive has ended; with a fragment of another rank, or with something else.
+    pub fn complete(&mut self, seen: Option<(Stream, Fragment)>) {
+        if let Some((stream, fragment)) = seen {
+            let ahead = i64::from(fragment.0) - self.completed as i64;
+            let is_gap =
+                self.latest.is_some_and(|(last, before)| last == stream && before != ahead);
+            self.in_order = if is_gap { 0 } else { self.depth.min(self.in_order + 1) };
+            self.latest = Some((stream, ahead));
+        }
+        self.completed += 1;
+    }
+
+    /// What the receive that is posted next will get; `None` where that is uncertain.
+    pub fn next(&self) -> Option<(Stream, Fragment)> {
+        let (stream, ahead) = self.latest.filter(|_| self.in_order == self.depth)?;
+        let fragment = u32::try_from(self.posted as i64 + ahead).ok()?;
+        Some((stream, Fragment(fragment)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DEPTH: u32 = 4;
+
+    fn ready() -> Prediction {
+        let mut prediction = Prediction::new(DEPTH);
+        (0..DEPTH).for_each(|_| prediction.post());
+        prediction
+    }
+
+    fn seen(fragment: u32) -> Option<(Stream, Fragment)> {
+        Some(((ChannelId(0), OpId(9)), Fragment(fragment)))
+    }
+
+    #[test]
+    fn in_order_every_prediction_is_right() {
+        let mut prediction = ready();
+        assert_eq!(prediction.next(), None);
+        for fragment in 0..100 {
+            prediction.complete(seen(fragment));
+            assert_eq!(prediction.next(), seen(fragment + DEPTH));
+            prediction.post();
+            assert_eq!(prediction.outstanding(), u64::from(DEPTH));
+        }
+    }
+
+    #[test]
+    fn receives_posted_late_count_what_is_outstanding() {
+        let mut prediction = ready();
+        (0..3).for_each(|fragment| prediction.complete(seen(fragment)));
+        for fragment in 4..7 {
+            assert_eq!(prediction.next(), seen(fragment));
+            prediction.post();
+        }
+    }
+
+    #[test]
+    fn after_a_gap_nothing_is_foretold_for_a_while() {
+        let mut prediction = ready();
+        prediction.complete(seen(0));
+        prediction.post();
+        // Fragment 1 is lost, so that its receive gets fragment 2.
+        for fragment in 2..2 + DEPTH {
+            prediction.complete(seen(fragment));
+            assert_eq!(prediction.next(), None, "after {fragment}");
+            prediction.post();
+        }
+        prediction.complete(seen(2 + DEPTH));
+        assert_eq!(prediction.next(), seen(2 + 2 * DEPTH));
+    }
+
+    #[test]
+    fn a_stranger_is_a_gap_once_it_shows() {
+        let mut prediction = ready();
+        prediction.complete(seen(0));
+        prediction.post();
+        prediction.complete(None);
+        assert_eq!(prediction.next(), seen(1 + DEPTH), "it may have come in place of a fragment");
+        prediction.post();
+        prediction.complete(seen(1));
+        assert_eq!(prediction.next(), None);
+    }
+
+    #[test]
+    fn another_operation_or_communicator_starts_anew() {
+        for stream in [(ChannelId(0), OpId(10)), (ChannelId(1), OpId(9))] {
+            let mut prediction = ready();
+            prediction.complete(seen(77));
+            prediction.complete(Some((stream, Fragment(0))));
+            assert_eq!(prediction.next(), Some((stream, Fragment(3))));
+        }
+    }
+}
