@@ -4,6 +4,7 @@
 #
 # STATE/vm/pid      the process group of the running machine
 # STATE/vm/up       written by the guest's agent once it waits for jobs
+# STATE/vm/kernel   its kernel: the folder of kernel.sh, and the version
 # STATE/vm/jobs/    see job.sh
 # STATE/console.log the console of the machine that ran last
 
@@ -18,7 +19,7 @@ LIFETIME=6h
 vm_prepare() {
     need_packages "${VM_PACKAGES[@]}"
     need_virtme
-    need_kernel "$STATE"
+    need_kernel
 }
 
 need_virtme() {
@@ -38,6 +39,16 @@ vm_running() {
     pid=$(vm_pid) && [[ -n $pid ]] && grep -qsF "$STATE/vm" "/proc/$pid/cmdline"
 }
 
+# The kernel's version of the machine that runs.
+vm_kernel() { sed -n 2p "$STATE/vm/kernel"; }
+
+# A machine that runs already must have the kernel that is wanted now.
+vm_check_kernel() {
+    [[ $(sed -n 1p "$STATE/vm/kernel") == "$(kernel_folder)" ]] ||
+        die "the virtual machine that runs has the kernel $(vm_kernel), but ${VERBCAST_KERNEL:-$KERNEL_SERIES} is wanted;" \
+            "end it first, with: ci/softroce stop"
+}
+
 # Usage: vm_start. Leaves the accelerator that worked in STATE/accel, so that KVM is tried once only.
 vm_start() {
     local accel
@@ -48,6 +59,7 @@ vm_start() {
             step "trying KVM (at most $KVM_LIMIT s, only this once)"
             if vm_boot kvm "$KVM_LIMIT"; then
                 echo kvm >"$STATE/accel"
+                step "up after $VM_BOOT_SECONDS s, kernel $(vm_kernel)"
                 return
             fi
             vm_stop
@@ -56,7 +68,7 @@ vm_start() {
     fi
     step "booting the virtual machine ($accel)"
     vm_boot "$accel" "$BOOT_LIMIT" || vm_died "the virtual machine did not come up"
-    step "up after $VM_BOOT_SECONDS s"
+    step "up after $VM_BOOT_SECONDS s, kernel $(vm_kernel)"
 }
 
 # Usage: vm_boot ACCEL LIMIT. Returns once the guest's agent is there, or fails.
@@ -64,6 +76,7 @@ vm_boot() {
     local began=$SECONDS
     rm -rf "$STATE/vm"
     mkdir -p "$STATE/vm/jobs"
+    printf '%s\n' "$(kernel_folder)" "$(kernel_version)" >"$STATE/vm/kernel"
     vm_launch "$1"
     until [[ -e $STATE/vm/up ]]; do
         if ! vm_running || ((SECONDS - began > $2)); then
@@ -75,7 +88,7 @@ vm_boot() {
 }
 
 vm_launch() {
-    local options=(--run "$(kernel_image "$STATE")" --force-9p --user root --cpus "$(nproc)" --memory "$(vm_memory)"
+    local options=(--run "$(kernel_image)" --force-9p --user root --cpus "$(nproc)" --memory "$(vm_memory)"
         --verbose --append "tsc=reliable loglevel=5" --cwd "$REPO" --rwdir "$REPO")
     [[ $1 == kvm ]] || options+=(--disable-kvm)
     # A target folder elsewhere must be writable from inside as well.
