@@ -30,28 +30,24 @@
 //! it, so they put off the report proper and never replace it.
 //!
 //! # Where to find it
-//! This file holds the state and the contract. What is done with them is told in the order of a broadcast's
-//! life: `starting`, `keeping` for others and multicasting, `receiving`, `fetching` what is missing,
-//! `reporting`, `ending`. The parts of the state: an `operation` and who repairs whom in it (`groups`); the
-//! `ring`, which knows who has what by its `report`, and the `patience` of its timers; `debts` of reports;
-//! `credits` of the root; `pull`, when to read.
+//! This file holds the state and the contract; `lifecycle` how a broadcast begins and ends, `transfer` how its
+//! fragments are kept, multicast, received, pushed and read, `reporting` what is acknowledged. The parts of the
+//! state: an `operation` and who repairs whom in it (`groups`); the `ring`, which knows who has what by its
+//! `report`, and the `patience` of its timers; `debts` of reports; `credits` of the root; `pull`, when to read.
 
 mod config;
 mod credits;
 mod debts;
-mod ending;
-mod fetching;
 mod groups;
-mod keeping;
+mod lifecycle;
 mod operation;
 mod patience;
 mod pull;
-mod receiving;
 mod report;
 mod reporting;
 mod ring;
 mod seq;
-mod starting;
+mod transfer;
 pub use config::{Acknowledge, By, Config, Repair};
 pub use groups::{Groups, Repairers};
 pub use patience::Bounds;

@@ -1,0 +1,95 @@
+//! How a broadcast begins, when it is complete here, and when nothing more is owed for it.
+
+use super::operation::Operation;
+use super::{Config, Groups, MOST_FRAGMENTS, Repair, Repairers, Window};
+use crate::protocol::{Core, Event, Limits, StartError};
+use crate::rank::{OpId, Rank};
+use crate::time::Instant;
+
+impl Window {
+    /// As [`start`](Core::start), with other repairers for this operation, the same at every rank.
+    ///
+    /// # Errors
+    /// As [`start`](Core::start).
+    pub fn start_with(
+        &mut self,
+        now: Instant,
+        root: Rank,
+        len: u64,
+        repairers: Repairers,
+    ) -> Result<OpId, StartError> {
+        self.now = now;
+        let Config { in_flight, fragment_len, .. } = self.config;
+        let limits = Limits { size: self.size, in_flight, fragment_len, fragments: MOST_FRAGMENTS };
+        let cut = limits.admit(root, len, self.operations.len())?;
+        let op = self.next_op();
+        let groups = Groups::new(repairers, self.size);
+        let operation = Operation::new(self.me, root, groups, cut, self.next_seq);
+        let is_repaired = operation.repairer(self.me).is_some();
+        if !is_repaired && root != self.me {
+            self.expected.insert(op.0, cut.count());
+        }
+        self.introduce(&operation);
+        self.next_seq = operation.end();
+        self.operations.push_back(operation);
+        self.advance();
+        if is_repaired && self.config.repair == Repair::Pull {
+            self.pull.begin(now);
+        }
+        self.settle();
+        self.events.extend(self.departed.iter().filter_map(|left| left.disagreement(op)));
+        Ok(op)
+    }
+
+    /// The first time with a root and groups, each rank needs a connection with its repairer: to report
+    /// to it, to read from it, and to hear of its farewell.
+    fn introduce(&mut self, operation: &Operation) {
+        let (root, groups) = operation.context();
+        if self.introduced.insert((root, groups)) {
+            self.partners.extend(groups.repairer(self.me, root));
+            self.partners.extend(groups.leaves(self.me, root));
+        }
+    }
+
+    /// Emits the events that the operations' states call for, and lets complete ones go.
+    pub(super) fn settle(&mut self) {
+        while let Some(op) = self.ring.take_freed() {
+            if let Some(slots) = self.holding.get_mut(op.0) {
+                *slots -= 1;
+            }
+            let is_complete = self.operation(op).is_none_or(|operation| operation.is_complete);
+            if is_complete && self.holding.get(op.0) == Some(&0) {
+                self.holding.remove(op.0);
+                self.events.push_back(Event::Quiescent(op));
+            }
+        }
+        for index in 0..self.operations.len() {
+            self.complete(index);
+        }
+        while self.operations.front().is_some_and(|operation| operation.is_complete) {
+            self.operations.pop_front();
+            self.first = self.first.next();
+            self.whole -= 1;
+        }
+    }
+
+    fn complete(&mut self, index: usize) {
+        let op = self.first.plus(index as u32);
+        let slots = self.holding.get(op.0).copied().unwrap_or(0);
+        let operation = &mut self.operations[index];
+        let waits = self.config.blocking && operation.root == self.me && slots > 0;
+        let expected: u64 = self.expected.values().map(|count| u64::from(*count)).sum();
+        let absorbs = expected <= u64::from(self.config.absorbed);
+        let done = operation.has_all() && operation.keeps_all() && absorbs && !waits;
+        let sent = self.to_multicast.is_none() && !self.ring.has_queued(op);
+        if operation.is_complete || !done || !sent {
+            return;
+        }
+        operation.is_complete = true;
+        self.events.push_back(Event::Complete { op, lost: operation.lost() });
+        if slots == 0 {
+            self.holding.remove(op.0);
+            self.events.push_back(Event::Quiescent(op));
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! The way of a fragment: kept in the ring for others and multicast from there (Liu 2004, section 5.1), received,
+//! sent again or read where it was lost.
+
+use super::{Repair, Window};
+use crate::protocol::{
+    Disposition, Event, Incoming, Piece, Room, Target, Token, Transmit, Via, disagreement,
+};
+use crate::rank::{Fragment, OpId, Rank};
+use crate::wire::Kind;
+
+impl Window {
+    /// Keeps the next fragment; at the root it is to be multicast then.
+    pub(super) fn keep(&mut self, room: &dyn Room) -> Option<Transmit> {
+        self.wanted = None;
+        for index in 0..self.operations.len() {
+            let operation = &self.operations[index];
+            if operation.keeps_all() {
+                continue;
+            }
+            let (is_root, groups) = (operation.root == self.me, operation.groups);
+            let first = operation.first_unkept().map(|fragment| operation.seq(fragment));
+            if is_root {
+                let credit =
+                    first.is_some_and(|seq| self.credits.has_one_for(seq, groups, &self.ring));
+                if !credit || room.multicast_room() == 0 {
+                    return None;
+                }
+            }
+            let ring = &self.ring;
+            let may = |seq| ring.is_free(seq) && room.is_idle(ring.slot(seq));
+            // The root sends in order; a co-root keeps what it has.
+            let span = if is_root { 1 } else { self.config.window };
+            if let Some(fragment) = self.operations[index].next_to_keep(span, may) {
+                return Some(self.keep_fragment(index, fragment));
+            }
+            let taken = first.filter(|seq| !self.ring.is_free(*seq));
+            self.wanted = self.wanted.or(taken.map(|seq| self.ring.slot(seq)));
+            if is_root {
+                return None;
+            }
+        }
+        None
+    }
+
+    fn keep_fragment(&mut self, index: usize, fragment: Fragment) -> Transmit {
+        let op = self.first.plus(index as u32);
+        let operation = &mut self.operations[index];
+        operation.keep(fragment);
+        let (context, seq) = (operation.context(), operation.seq(fragment));
+        let range = operation.cut.range(fragment).unwrap_or_default();
+        let message_len = operation.cut.message_len() as u64;
+        let report = self.report(context);
+        *self.holding.get_or_insert(op.0, 0) += 1;
+        let slot = self.ring.slot(seq);
+        let kind = Kind::Fragment;
+        let piece = Piece { kind, op, fragment, message_len, report: report.emit() };
+        let token = piece.token();
+        self.ring.keep(self.now, seq, token, context);
+        if context.0 == self.me {
+            self.to_multicast = Some(Transmit::Resend { target: Target::Group, slot, token });
+            if self.config.piggyback {
+                self.debts.put_off(self.put_off(), report);
+            }
+        }
+        self.settle();
+        Transmit::Retain { slot, piece, range }
+    }
+
+    /// Sends again what its receiver has not acknowledged in time.
+    pub(super) fn push(&mut self) -> Option<Transmit> {
+        let push = self.ring.take_push()?;
+        self.settle();
+        Some(push)
+    }
+
+    /// Takes a fragment, however it came.
+    pub(super) fn handle_fragment(&mut self, packet: &Incoming) -> Disposition {
+        if packet.via == Via::Reliable {
+            self.count_expected(packet.op);
+        }
+        if packet.op.after(self.first) < 0 {
+            return Disposition::Late;
+        }
+        let me = self.me;
+        let Some(operation) = self.operation(packet.op) else { return Disposition::Hold };
+        let (cut, root) = (operation.cut, operation.root);
+        let length = disagreement::in_length(packet, &cut);
+        if let Some(what) = length.or_else(|| disagreement::in_root(packet, root)) {
+            return self.disagree(packet.op, packet.source, what);
+        }
+        let Some(range) = cut.range(packet.fragment) else { return Disposition::Reject };
+        if range.len() != packet.payload_len {
+            return Disposition::Reject;
+        }
+        let is_head = operation.groups.is_head(me, root);
+        let is_new = operation.own(packet.fragment, packet.via == Via::Multicast);
+        let seq = operation.seq(packet.fragment);
+        let next = seq.plus(1);
+        if next.after(self.seen) > 0 {
+            self.seen = next;
+        }
+        if is_new {
+            self.pull.came((packet.op, packet.fragment));
+            self.advance();
+            if self.reads() && packet.via != Via::Fetched {
+                let is_gap = self.have.after(self.seen) < 0;
+                self.pull.heard(self.now, is_gap);
+            }
+            self.settle();
+            return Disposition::Place(range);
+        }
+        match packet.via {
+            // A co-root gets every fragment twice by design.
+            Via::Multicast | Via::Reliable if is_head => Disposition::Redundant,
+            Via::Multicast | Via::Reliable => Disposition::Duplicate,
+            Via::Fetched => Disposition::Redundant,
+        }
+    }
+
+    /// Counts a reliable copy, which may come when the operation is over here.
+    fn count_expected(&mut self, op: OpId) {
+        if self.expected.contains_key(op.0) {
+            self.expected.count_down(op.0);
+            self.settle();
+        }
+    }
+
+    fn disagree(&mut self, op: OpId, rank: Rank, what: String) -> Disposition {
+        self.events.push_back(Event::Disagreement { op, rank, what });
+        Disposition::Reject
+    }
+
+    /// Reads something that is missing from its repairer's ring.
+    pub(super) fn fetch(&mut self, room: &dyn Room) -> Option<Transmit> {
+        let reach = self.pull.reach()?;
+        let is_gap = self.have.after(self.seen) < 0;
+        let limit = if is_gap { self.seen } else { self.have.plus(reach) };
+        for index in self.whole..self.operations.len() {
+            let op = self.first.plus(index as u32);
+            let operation = &self.operations[index];
+            let Some(from) = operation.repairer(self.me) else { continue };
+            let wanted = operation
+                .missing(self.config.window)
+                .take_while(|fragment| operation.seq(*fragment).after(limit) < 0)
+                .find(|fragment| !self.pull.is_under_way((op, *fragment)));
+            if let Some(fragment) = wanted {
+                if room.fetch_room(from) == 0 {
+                    return None;
+                }
+                let slot = self.ring.slot(operation.seq(fragment));
+                self.pull.started(self.now, (op, fragment));
+                let token = Token { kind: Kind::Fragment, op, fragment };
+                return Some(Transmit::Fetch { from, slot, token });
+            }
+        }
+        self.pull.pause(self.now);
+        None
+    }
+
+    /// Whether this rank misses something that it may read.
+    pub(super) fn reads(&self) -> bool {
+        let mut missing = self.operations.range(self.whole..);
+        self.config.repair == Repair::Pull
+            && missing.any(|operation| operation.repairer(self.me).is_some())
+    }
+}
