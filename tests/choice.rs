@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
-use verbcast_core::protocol::options::{Options, Place};
+use verbcast_core::protocol::options::{Options, SuiteParameters};
 use verbcast_core::protocol::{Core, Room, Target, Transmit};
 use verbcast_core::rank::Rank;
 use verbcast_core::time::Instant;
@@ -38,8 +38,8 @@ impl Room for One {
 fn children(algorithm: &str, len: u64) -> Vec<u32> {
     let mut options = Options::default();
     options.set("algorithm", algorithm).unwrap();
-    let place = Place { multicast: false, ..Plan::new(8, Vec::new()).place(Rank(0)) };
-    let mut suite = options.suite(&place).unwrap();
+    let parameters = Plan::new(8, Vec::new()).parameters(Rank(0)).suite;
+    let mut suite = options.suite(&SuiteParameters { multicast: false, ..parameters }).unwrap();
     suite.start(Instant::ZERO, Rank(0), len).unwrap();
     let room = One::default();
     while let Some(Transmit::Send { target: Target::Rank(to), .. }) = suite.poll_transmit(&room) {

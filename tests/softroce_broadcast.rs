@@ -88,7 +88,7 @@ fn all_are_connected_at_once_with_few_slots() {
     let Some(devices) = ranks::devices() else { return };
     let mut config = config(&devices);
     // Among sixteen, each has more handshakes to confirm than sends that may be under way.
-    config.settings.reliable_send_depth = 8;
+    config.settings.depths.reliable_send = 8;
     config.options.set("algorithm", "binomial").unwrap();
     exchange(16, &config, &[8; 16]);
 }

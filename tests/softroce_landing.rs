@@ -7,7 +7,7 @@ mod ranks;
 use std::time::Duration;
 use verbcast::bootstrap::Bootstrap;
 use verbcast::rdma::{self, Claims, RdmaTransport, Settings};
-use verbcast_core::protocol::{Room, Via};
+use verbcast_core::protocol::{Depths, Room, Via};
 use verbcast_core::rank::{Fragment, OpId, Rank};
 use verbcast_core::time::Clock;
 use verbcast_core::transport::{Arrival, Buffer, Origin, Park, Placed, Transport};
@@ -132,7 +132,7 @@ fn run(
     ranks::run(2, |bootstrap| {
         let settings = Settings {
             devices: devices.to_vec(),
-            receive_depth: DEPTH as u32,
+            depths: Depths { receive: DEPTH as u32, ..Depths::default() },
             zero_copy: Some(1),
             ..Settings::default()
         };

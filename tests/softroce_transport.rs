@@ -418,7 +418,7 @@ fn a_broken_connection_frees_what_it_held() {
         let fetches = member.transport.fetch_room(gone);
         let reports = member.transport.report_room(gone);
         // Messages of the handshake may still hold slots here, but not for ever.
-        let slots = settings.reliable_send_depth as usize;
+        let slots = settings.depths.reliable_send as usize;
         for slot in 0..3 {
             member.retain(slot, slot, 10);
             member.transport.reliable_retained(gone, slot, token(slot)).unwrap();

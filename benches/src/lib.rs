@@ -71,9 +71,8 @@ impl Ranks {
         options.set("algorithm", algorithm).unwrap();
         let plan = Plan::new(size, Vec::new());
         let members = (0..size).map(Rank).map(|rank| {
-            let place = plan.place(rank);
-            let ring = vec![None; place.ring_depth as usize];
-            Member { core: options.suite(&place).unwrap(), ring }
+            let ring = vec![None; plan.depths.ring as usize];
+            Member { core: options.suite(&plan.parameters(rank).suite).unwrap(), ring }
         });
         let members = members.collect();
         let mut ranks = Ranks { members, inputs: VecDeque::new(), now: Instant::ZERO };

@@ -4,6 +4,7 @@ use crate::rdma::{Family, Multicast, Settings, Waiting};
 use std::fmt::{self, Write};
 use std::str::FromStr;
 use std::time::Duration;
+use verbcast_core::protocol::Depths;
 use verbcast_core::protocol::choice::TableError;
 use verbcast_core::protocol::options::Options;
 use verbcast_core::rank::OpId;
@@ -79,13 +80,13 @@ impl Config {
         read.optional("VERBCAST_PORT", "a port number", &mut settings.port)?;
         read.optional("VERBCAST_GID_INDEX", "an index", &mut settings.gid_index)?;
         let depth = "a number of packets";
-        read.number("VERBCAST_RECEIVE_DEPTH", depth, &mut settings.receive_depth)?;
-        read.number("VERBCAST_SEND_DEPTH", depth, &mut settings.send_depth)?;
-        let reliable = &mut settings.reliable_receive_depth;
+        read.number("VERBCAST_RECEIVE_DEPTH", depth, &mut settings.depths.receive)?;
+        read.number("VERBCAST_SEND_DEPTH", depth, &mut settings.depths.send)?;
+        let reliable = &mut settings.depths.reliable_receive;
         read.number("VERBCAST_RELIABLE_RECEIVE_DEPTH", depth, reliable)?;
-        read.number("VERBCAST_RELIABLE_SEND_DEPTH", depth, &mut settings.reliable_send_depth)?;
-        read.number("VERBCAST_RING_DEPTH", depth, &mut settings.ring_depth)?;
-        read.number("VERBCAST_FETCH_DEPTH", depth, &mut settings.fetch_depth)?;
+        read.number("VERBCAST_RELIABLE_SEND_DEPTH", depth, &mut settings.depths.reliable_send)?;
+        read.number("VERBCAST_RING_DEPTH", depth, &mut settings.depths.ring)?;
+        read.number("VERBCAST_FETCH_DEPTH", depth, &mut settings.depths.fetch)?;
         let zero_copy = &mut settings.zero_copy;
         read.with("VERBCAST_ZERO_COPY", "a number of bytes, or off", |text| {
             *zero_copy = if text == "off" { None } else { Some(text.parse().ok()?) };
@@ -130,21 +131,20 @@ impl Config {
     /// If they contradict each other.
     pub fn validate(&self) -> Result<(), ConfigError> {
         self.settings.validate().map_err(|error| ConfigError(error.to_string()))?;
-        let Settings { receive_depth, ring_depth, .. } = self.settings;
-        let valid = self.options.validate(receive_depth, ring_depth);
+        let valid = self.options.validate(&self.settings.depths);
         valid.map_err(|error| ConfigError(error.to_string()))
     }
 
     /// The settings that must be the same at every rank, each with its value in a line.
     pub(super) fn common(&self) -> String {
-        let Settings { multicast, receive_depth, reliable_receive_depth, ring_depth, .. } =
-            self.settings;
-        let mut text = self.options.describe(receive_depth);
+        let Settings { multicast, depths, .. } = self.settings;
+        let Depths { receive, reliable_receive, ring, .. } = depths;
+        let mut text = self.options.describe(&depths);
         // Writing to a String does not fail.
         let _ = write!(
             text,
-            "multicast: {multicast:?}\nring depth: {ring_depth}\nreceive depth: {receive_depth}\n\
-             depth of reliable receives: {reliable_receive_depth}\nfirst id: {}\n",
+            "multicast: {multicast:?}\nring depth: {ring}\nreceive depth: {receive}\n\
+             depth of reliable receives: {reliable_receive}\nfirst id: {}\n",
             self.first_op.0
         );
         text
@@ -265,7 +265,7 @@ mod tests {
         ])
         .unwrap();
         assert_eq!(config.settings.devices, ["rxe0", "rxe1"]);
-        assert_eq!((config.settings.ring_depth, config.settings.fetch_depth), (64, 3));
+        assert_eq!((config.settings.depths.ring, config.settings.depths.fetch), (64, 3));
         assert_eq!((config.settings.groups, config.settings.zero_copy), (5, None));
         assert_eq!(config.settings.registration_cache, 1_000_000);
         assert_eq!(config.settings.timeout, Duration::from_millis(2500));

@@ -32,8 +32,8 @@ use crate::bootstrap::Bootstrap;
 use crate::rdma::{self, Agreed, Counters, Description, RdmaTransport};
 use bytemuck::Pod;
 use std::time::Duration;
-use verbcast_core::driver::{Driver, Identity, Statistics};
-use verbcast_core::protocol::options::{self, OptionsError};
+use verbcast_core::driver::{Driver, Parameters, Statistics};
+use verbcast_core::protocol::options::SuiteParameters;
 use verbcast_core::protocol::suite::Suite;
 use verbcast_core::rank::{OpId, Rank};
 use verbcast_core::time::Clock;
@@ -42,9 +42,6 @@ use verbcast_core::wire::HEADER_LEN;
 use verbcast_verbs::Context;
 use wait::{Ending, LINGER, Meanwhile};
 
-/// Reliable messages of operations to come that are copied at most; more among many ranks, each of
-/// which may have one.
-const LEAST_COPIED: u32 = 256;
 /// Turns at most of a call that does not wait: ranks that answer fast could keep it busy to the end of a long message.
 const TURNS: usize = 16;
 
@@ -145,42 +142,15 @@ impl Broadcaster {
             Origin::Own(context) => rdma::establish(bootstrap, settings, &peers, context),
             Origin::Shared(endpoint) => rdma::establish_on(bootstrap, endpoint, settings, &peers),
         }?;
-        let Agreed { key, seed, multicast, packet_len } = agreed;
-        let fragment_len = packet_len - HEADER_LEN;
-        let most_copied = LEAST_COPIED.max(size);
-        let place = options::Place {
-            me: rank,
-            size,
-            first: config.first_op,
-            seed,
-            fragment_len,
-            multicast,
-            receive_depth: config.settings.receive_depth,
-            reliable_receive_depth: config.settings.reliable_receive_depth,
-            most_copied,
-            ring_depth: config.settings.ring_depth,
-        };
-        let refused = |error: OptionsError| Error::Config(error.to_string());
-        let core = config.options.suite(&place).map_err(refused)?;
-        let identity = Identity {
-            rank,
-            key,
-            payload_crc: config.payload_crc,
-            most_held: (config.settings.receive_depth / 2) as usize,
-            // Where others need the buffers, none is kept.
-            most_copied: match is_shared {
-                true => usize::MAX,
-                false => most_copied as usize,
-            },
-            copies_datagrams: is_shared,
-        };
+        let parameters = parameters(config, rank, size, agreed, is_shared);
         let transport = Faulty::new(transport, config.faults.unwrap_or_default(), rank);
+        let driver = Driver::assemble(&config.options, &parameters, transport);
         Ok(Broadcaster {
-            driver: Driver::new(core, transport, identity),
+            driver: driver.map_err(|error| Error::Config(error.to_string()))?,
             clock: Clock::of_process(),
             rank,
             size,
-            fragment_len,
+            fragment_len: parameters.suite.fragment_len,
             description,
             timeout: config.settings.timeout,
             meanwhile: Meanwhile::default(),
@@ -386,6 +356,27 @@ impl Broadcaster {
     }
 }
 
+/// Runtime parameters of a rank's driver on the device.
+fn parameters(
+    config: &Config,
+    rank: Rank,
+    size: u32,
+    agreed: Agreed,
+    shares_buffers: bool,
+) -> Parameters {
+    let Agreed { key, seed, multicast, packet_len } = agreed;
+    let suite = SuiteParameters {
+        rank,
+        size,
+        first_op: config.first_op,
+        seed,
+        fragment_len: packet_len - HEADER_LEN,
+        multicast,
+        depths: config.settings.depths,
+    };
+    Parameters { suite, key, payload_crc: config.payload_crc, shares_buffers }
+}
+
 impl Drop for Broadcaster {
     fn drop(&mut self) {
         if std::thread::panicking() && !self.is_silent {
@@ -393,5 +384,24 @@ impl Drop for Broadcaster {
         } else if let Err(error) = self.leave() {
             log::warn!("while dropping a broadcaster: {error}");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use verbcast_core::protocol::options::Options;
+    use verbcast_sim::Plan;
+
+    /// What one rank is made from is the same, so that what the simulator tests is what runs.
+    #[test]
+    fn the_defaults_of_the_simulator_are_those_of_the_device() {
+        let (config, rank, size) = (Config::default(), Rank(3), 300);
+        let plan = Plan::new(size, Vec::new());
+        let simulated = plan.parameters(rank);
+        let packet_len = plan.packet_len;
+        let agreed = Agreed { key: simulated.key, seed: plan.seed, multicast: true, packet_len };
+        assert_eq!(parameters(&config, rank, size, agreed, false), simulated);
+        assert_eq!(config.options, Options::default());
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! # What is on the device
 //! Per communicator and process: one UD QP, attached to the communicator's group, with
-//! [`Settings::receive_depth`] receives posted before the first message; two RC QPs for each
+//! [`Depths::receive`](verbcast_core::protocol::Depths::receive) receives posted before the first message; two RC QPs for each
 //! rank that the protocol talks to (messages, and probes of liveness), all of which receive through one
 //! shared queue; one completion queue. Two pieces of memory are open to the other ranks: the ring of
 //! retained packets, which they may read, and a table of numbers, which they may write.

@@ -3,7 +3,7 @@
 use crate::rdma::memory::{AT_ONCE, CELL_LEN};
 use std::fmt;
 use std::time::Duration;
-use verbcast_core::protocol::Counter;
+use verbcast_core::protocol::{Counter, Depths};
 
 /// How a rank waits for its device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -52,19 +52,8 @@ pub struct Settings {
     pub port: Option<u8>,
     /// Entry of the port's GID table; none: the first that suits.
     pub gid_index: Option<u8>,
-    /// Receives posted for datagrams (n of Hoefler 2007, section 3.3, where it is 5).
-    pub receive_depth: u32,
-    /// Datagrams on their way out at most.
-    pub send_depth: u32,
-    /// Receives posted for reliable messages, over all connections.
-    pub reliable_receive_depth: u32,
-    /// Reliable messages on their way out at most, over all connections.
-    pub reliable_send_depth: u32,
-    /// Slots of the ring of packets that are kept for resending and for other ranks to read: a power
-    /// of two. The same at every rank.
-    pub ring_depth: u32,
-    /// Reads of other ranks' rings under way, or read and not used yet, at most.
-    pub fetch_depth: u32,
+    /// How many requests its queues hold.
+    pub depths: Depths,
     /// Bytes from which on a message is sent from and received into its own memory, without a copy;
     /// none: never. Each rank decides for itself.
     pub zero_copy: Option<usize>,
@@ -93,12 +82,7 @@ impl Default for Settings {
             devices: Vec::new(),
             port: None,
             gid_index: None,
-            receive_depth: 64,
-            send_depth: 32,
-            reliable_receive_depth: 32,
-            reliable_send_depth: 32,
-            ring_depth: 32,
-            fetch_depth: 8,
+            depths: Depths::default(),
             zero_copy: Some(64 << 10),
             registration_cache: 64 << 20,
             ack_timeout: Duration::from_secs(2),
@@ -134,27 +118,10 @@ impl Settings {
     /// Checks the settings against each other.
     ///
     /// # Errors
-    /// If a depth is too small to work with or too large to number, the ring's no power of two, or a
-    /// length or time is zero.
+    /// If nothing can work with the depths, or a length or time is zero.
     pub fn validate(&self) -> Result<(), SettingsError> {
-        let depths = [
-            ("receive depth", self.receive_depth, 4),
-            ("send depth", self.send_depth, RESERVED_SLOTS + 2),
-            ("depth of reliable receives", self.reliable_receive_depth, 12),
-            ("depth of reliable sends", self.reliable_send_depth, RESERVED_SLOTS + 2),
-            ("ring depth", self.ring_depth, 2),
-            ("fetch depth", self.fetch_depth, 1),
-        ];
-        for (name, depth, least) in depths {
-            if !(least..=1 << 20).contains(&depth) {
-                let what = format!("a {name} of {depth} is not between {least} and 1048576");
-                return Err(SettingsError(what));
-            }
-        }
-        if !self.ring_depth.is_power_of_two() {
-            let what = format!("a ring depth of {} is no power of two", self.ring_depth);
-            return Err(SettingsError(what));
-        }
+        let depths = self.depths.validate(RESERVED_SLOTS);
+        depths.map_err(|error| SettingsError(error.to_string()))?;
         if self.zero_copy == Some(0) {
             let what = "messages without a copy need a length of at least 1; none turns them off";
             return Err(SettingsError(what.to_owned()));
@@ -171,23 +138,23 @@ impl Settings {
     /// Reliable sends from the ring under way at most on a connection in a communicator of `size`
     /// ranks; others wait. Each connection has its share, so that a busy receiver holds up nobody else.
     pub(super) fn ring_sends(&self, size: u32) -> u32 {
-        (SENDS_PER_RING_SLOT * self.ring_depth / size.max(1)).clamp(1, self.ring_depth)
+        (SENDS_PER_RING_SLOT * self.depths.ring / size.max(1)).clamp(1, self.depths.ring)
     }
 
     /// Whole fragments at the end of a message that are received into slots. As many datagrams under
     /// way may be lost before receives are left over.
     pub(super) fn margin(&self) -> u32 {
-        self.receive_depth / 4
+        self.depths.receive / 4
     }
 
     /// Requests outstanding at most on the QP of datagrams.
     pub(super) fn datagram_requests(&self) -> u32 {
-        self.send_depth + self.ring_depth
+        self.depths.send + self.depths.ring
     }
 
     /// Requests outstanding at most on a connection: messages, sends from the ring, reports, fetches.
     pub(super) fn connection_requests(&self, size: u32) -> u32 {
-        self.reliable_send_depth + self.ring_sends(size) + AT_ONCE as u32 + self.fetch_depth
+        self.depths.reliable_send + self.ring_sends(size) + AT_ONCE as u32 + self.depths.fetch
     }
 
     /// Completions outstanding at most in a communicator of `size` ranks.
@@ -198,10 +165,10 @@ impl Settings {
     /// Completions outstanding at most with so many connections, each with so many sends from rings.
     pub(super) fn completions_of(&self, connections: u32, ring_sends: u32) -> u32 {
         let (probes, reports) = (connections, AT_ONCE as u32 * connections);
-        let reliable = self.reliable_receive_depth + self.reliable_send_depth;
-        let one_sided = probes + reports + self.fetch_depth;
+        let reliable = self.depths.reliable_receive + self.depths.reliable_send;
+        let one_sided = probes + reports + self.depths.fetch;
         let ring_sends = connections * ring_sends;
-        self.receive_depth + self.datagram_requests() + reliable + ring_sends + one_sided
+        self.depths.receive + self.datagram_requests() + reliable + ring_sends + one_sided
     }
 
     /// Bytes of registered memory per process, besides that of messages, in a communicator of `size` ranks
@@ -213,17 +180,17 @@ impl Settings {
     /// Bytes of registered memory of an endpoint, besides that of messages, whatever the number of its
     /// communicators.
     pub fn memory_of_endpoint(&self, packet_len: usize) -> usize {
-        slots(self.receive_depth, GRH_LEN + packet_len)
-            + slots(self.send_depth, packet_len)
-            + slots(self.reliable_receive_depth, packet_len)
-            + slots(self.reliable_send_depth, packet_len)
-            + slots(self.fetch_depth, packet_len)
+        slots(self.depths.receive, GRH_LEN + packet_len)
+            + slots(self.depths.send, packet_len)
+            + slots(self.depths.reliable_receive, packet_len)
+            + slots(self.depths.reliable_send, packet_len)
+            + slots(self.depths.fetch, packet_len)
     }
 
     /// Bytes of registered memory of a communicator of `size` ranks, besides its endpoint's.
     pub fn memory_of_channel(&self, packet_len: usize, size: u32) -> usize {
         let cells = |count: u32| (count as usize * CELL_LEN).next_multiple_of(4096);
-        slots(self.ring_depth, packet_len)
+        slots(self.depths.ring, packet_len)
             + cells(Counter::KINDS as u32 * size)
             + cells(AT_ONCE as u32 * size)
     }
@@ -246,12 +213,14 @@ mod tests {
     }
 
     #[test]
-    fn depths_that_cannot_work_are_named() {
-        let settings = Settings { send_depth: 7, ..Settings::default() };
-        let error = settings.validate().unwrap_err().to_string();
-        assert!(error.contains("send depth of 7"), "{error}");
-        let settings = Settings { ring_depth: 48, ..Settings::default() };
-        let error = settings.validate().unwrap_err().to_string();
-        assert!(error.contains("ring depth of 48 is no power of two"), "{error}");
+    fn sends_are_left_for_the_transport_itself() {
+        let send = RESERVED_SLOTS + Depths::MIN.send;
+        let settings = |send| {
+            let depths = Depths { send, ..Depths::DEFAULT };
+            Settings { depths, ..Settings::default() }
+        };
+        settings(send).validate().unwrap();
+        let error = settings(send - 1).validate().unwrap_err().to_string();
+        assert!(error.contains(&format!("send depth of {} ", send - 1)), "{error}");
     }
 }

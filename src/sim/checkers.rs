@@ -1,7 +1,7 @@
 //! What must hold, apart from the machinery that runs the ranks.
 
 use super::outcome::{Outcome, Violation};
-use super::plan::{MOST_COPIED, Plan};
+use super::plan::Plan;
 use verbcast_core::rank::Rank;
 
 /// A rank has exactly the root's bytes.
@@ -29,7 +29,7 @@ pub fn in_order(rank: Rank, expected: usize, step: usize) -> Result<(), Violatio
 pub fn bounded(plan: &Plan, rank: Rank, out: usize, kept: usize) -> Result<(), Violation> {
     let depths = &plan.depths;
     let buffers = depths.receive + depths.reliable_receive + depths.fetch;
-    let copies = MOST_COPIED.max(plan.size) + depths.receive / 2 + depths.reliable_receive;
+    let copies = depths.max_copied(plan.size) + depths.max_held() + depths.reliable_receive;
     if out > buffers as usize || kept > copies as usize {
         let what = format!("{rank} held {out} of {buffers} buffers and kept {kept} packets");
         return Err(Violation(what));

@@ -5,25 +5,25 @@ use super::event::Event;
 use super::jobs::Jobs;
 use super::network::Network;
 use super::outcome::{Call, Outcome, Violation};
-use super::plan::{MOST_COPIED, Plan};
+use super::plan::Plan;
 use super::transport::SimTransport;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
-use verbcast_core::driver::{Driver, Failure, Identity};
-use verbcast_core::protocol::Core;
+use verbcast_core::driver::{Driver, Failure};
+use verbcast_core::protocol::options::Options;
+use verbcast_core::protocol::suite::Suite;
 use verbcast_core::rank::{OpId, Rank};
 use verbcast_core::time::Instant;
-use verbcast_core::wire::Key;
 
 /// Turns that a rank takes at one point in time at most, before it must be doing something wrong.
 const TURNS_ON_END: u32 = 10_000;
 
 /// One rank.
-pub(super) struct Member<C> {
-    pub(super) driver: Driver<C, SimTransport>,
+pub(super) struct Member {
+    pub(super) driver: Driver<Suite, SimTransport>,
     /// The next broadcast to call, and when.
     next: usize,
     calls_at: u64,
@@ -36,18 +36,18 @@ pub(super) struct Member<C> {
     is_departing: bool,
 }
 
-impl<C: Core> Member<C> {
+impl Member {
     fn is_done(&self, steps: usize) -> bool {
         self.ended == steps || self.failure.is_some()
     }
 }
 
 /// All ranks and the network between them.
-pub struct Cluster<'a, C> {
+pub struct Cluster<'a> {
     pub(super) plan: &'a Plan,
     observe: Box<dyn FnMut(Rank, usize) + 'a>,
     pub(super) network: Rc<RefCell<Network>>,
-    pub(super) members: Vec<Member<C>>,
+    pub(super) members: Vec<Member>,
     draw: ChaCha8Rng,
     calls: Vec<Vec<Call>>,
     pub(super) done: u32,
@@ -56,9 +56,12 @@ pub struct Cluster<'a, C> {
     now: u64,
 }
 
-impl<'a, C: Core> Cluster<'a, C> {
-    /// The ranks of a plan, with the cores that `make` makes.
-    pub fn new(plan: &'a Plan, mut make: impl FnMut(Rank) -> C) -> Self {
+impl<'a> Cluster<'a> {
+    /// The ranks of a plan, with the protocols of `options`.
+    ///
+    /// # Errors
+    /// If the options contradict the plan.
+    pub fn new(plan: &'a Plan, options: &Options) -> Result<Self, Violation> {
         let Plan { size, costs, depths, faults, seed, .. } = plan;
         let mut network = Network::new(*size, *costs, *depths, *faults, *seed);
         for (rank, factor) in &plan.slow {
@@ -70,16 +73,9 @@ impl<'a, C: Core> Cluster<'a, C> {
         let network = Rc::new(RefCell::new(network));
         let members = (0..*size).map(Rank).map(|rank| {
             let transport = SimTransport::new(rank, Rc::clone(&network), plan.packet_len);
-            let identity = Identity {
-                rank,
-                key: Key(7),
-                payload_crc: true,
-                most_held: (depths.receive / 2) as usize,
-                most_copied: MOST_COPIED.max(*size) as usize,
-                copies_datagrams: false,
-            };
-            Member {
-                driver: Driver::new(make(rank), transport, identity),
+            let driver = Driver::assemble(options, &plan.parameters(rank), transport);
+            Ok(Member {
+                driver: driver.map_err(|error| Violation(error.to_string()))?,
                 next: 0,
                 calls_at: 0,
                 flying: VecDeque::new(),
@@ -87,14 +83,15 @@ impl<'a, C: Core> Cluster<'a, C> {
                 computes_until: 0,
                 failure: None,
                 is_departing: false,
-            }
+            })
         });
+        let members = members.collect::<Result<_, _>>()?;
         let mut draw = ChaCha8Rng::seed_from_u64(*seed);
         draw.set_stream(1);
         let mut cluster = Cluster {
             plan,
             observe: Box::new(|_, _| {}),
-            members: members.collect(),
+            members,
             network,
             draw,
             calls: vec![vec![Call::default(); *size as usize]; plan.steps.len()],
@@ -107,7 +104,7 @@ impl<'a, C: Core> Cluster<'a, C> {
             cluster.plan_call(rank);
             cluster.network.borrow_mut().wake_at(rank, 0);
         }
-        cluster
+        Ok(cluster)
     }
 
     /// Calls `observe` whenever a broadcast ends at a rank, for whoever waits for the outcome.

@@ -7,23 +7,22 @@ use super::outcome::{Outcome, Violation};
 use super::wire::{Fabric, OnLinks, Traffic, Wire};
 use std::cell::RefCell;
 use std::rc::Rc;
-use verbcast_core::protocol::Core;
 use verbcast_core::rank::Rank;
 
 /// Clusters whose events happen in one order of time.
-pub(super) struct Jobs<'a, C> {
-    clusters: Vec<Cluster<'a, C>>,
+pub(super) struct Jobs<'a> {
+    clusters: Vec<Cluster<'a>>,
     wire: Option<Rc<RefCell<Wire>>>,
 }
 
-impl<'a, C: Core> Jobs<'a, C> {
+impl<'a> Jobs<'a> {
     /// One job, whose packets take plain latencies.
-    pub fn one(cluster: Cluster<'a, C>) -> Self {
+    pub fn one(cluster: Cluster<'a>) -> Self {
         Jobs { clusters: vec![cluster], wire: None }
     }
 
     /// Jobs on a fabric, which has a place for each rank.
-    pub fn on(fabric: Fabric, mut clusters: Vec<Cluster<'a, C>>) -> Result<Self, Violation> {
+    pub fn on(fabric: Fabric, mut clusters: Vec<Cluster<'a>>) -> Result<Self, Violation> {
         let places = fabric.hosts.iter().map(Vec::len);
         if !places.eq(clusters.iter().map(|cluster| cluster.plan.size as usize)) {
             return Err(Violation("the fabric has not a host for each rank".to_owned()));
@@ -66,7 +65,7 @@ impl<'a, C: Core> Jobs<'a, C> {
     fn run_until(
         &mut self,
         what: &str,
-        mut ends: impl FnMut(&Cluster<'a, C>) -> bool,
+        mut ends: impl FnMut(&Cluster<'a>) -> bool,
     ) -> Result<(), Violation> {
         let ranks: u32 = self.clusters.iter().map(|cluster| cluster.plan.size).sum();
         // Looking at all ranks after each event would take most of the time.

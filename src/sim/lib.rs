@@ -30,7 +30,6 @@
 mod checkers;
 mod cluster;
 mod costs;
-mod depths;
 mod event;
 mod faults;
 mod jobs;
@@ -46,7 +45,6 @@ mod wire;
 
 pub use cluster::Cluster;
 pub use costs::Costs;
-pub use depths::Depths;
 pub use faults::{CERTAIN, Faults};
 pub use outcome::{Call, Outcome, Violation};
 pub use plan::{Computing, Plan, Step};
@@ -55,7 +53,6 @@ pub use wire::{Fabric, Routing, Traffic};
 
 use jobs::Jobs;
 use verbcast_core::protocol::options::Options;
-use verbcast_core::protocol::suite::Suite;
 use verbcast_core::rank::Rank;
 
 /// Runs a plan with the protocols and parameters of `options`.
@@ -76,9 +73,7 @@ pub fn simulate_observed(
     options: &Options,
     observe: impl FnMut(Rank, usize),
 ) -> Result<Outcome, Violation> {
-    let mut suites = suites(plan, options)?.into_iter();
-    let make = |_| suites.next().expect("there is a suite for each rank");
-    Cluster::new(plan, make).observed(observe).run()
+    Cluster::new(plan, options)?.observed(observe).run()
 }
 
 /// Runs jobs on a fabric, each with its plan; all start at time 0. Calls `observe` whenever a broadcast
@@ -94,18 +89,7 @@ pub fn simulate_on(
 ) -> Result<(Vec<Outcome>, Traffic), Violation> {
     let mut clusters = Vec::new();
     for plan in plans {
-        let mut suites = suites(plan, options)?.into_iter();
-        let make = |_| suites.next().expect("there is a suite for each rank");
-        clusters.push(Cluster::new(plan, make).observed(&observe));
+        clusters.push(Cluster::new(plan, options)?.observed(&observe));
     }
     Jobs::on(fabric, clusters)?.run()
-}
-
-/// The cores of a plan's ranks.
-fn suites(plan: &Plan, options: &Options) -> Result<Vec<Suite>, Violation> {
-    let refused = |error: &dyn std::fmt::Display| Violation(error.to_string());
-    let depths = plan.depths;
-    options.validate(depths.receive, depths.ring).map_err(|error| refused(&error))?;
-    let suite = |rank| options.suite(&plan.place(rank)).map_err(|error| refused(&error));
-    (0..plan.size).map(Rank).map(suite).collect()
 }

@@ -1,7 +1,6 @@
 //! All adapters and the wire between them.
 
 use super::costs::Costs;
-use super::depths::Depths;
 use super::event::{Bytes, Completion, Event, Message};
 use super::faults::{Faults, fate};
 use super::port::{Port, Unanswered};
@@ -10,7 +9,7 @@ use super::wire::{self, OnLinks};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use std::rc::Rc;
-use verbcast_core::protocol::{Counter, Token, Via};
+use verbcast_core::protocol::{Counter, Depths, Token, Via};
 use verbcast_core::rank::Rank;
 
 /// All adapters.

@@ -1,11 +1,12 @@
 //! What a simulation is of.
 
 use super::costs::Costs;
-use super::depths::Depths;
 use super::faults::Faults;
-use verbcast_core::protocol::options::Place;
+use verbcast_core::driver::Parameters;
+use verbcast_core::protocol::Depths;
+use verbcast_core::protocol::options::SuiteParameters;
 use verbcast_core::rank::{OpId, Rank};
-use verbcast_core::wire::HEADER_LEN;
+use verbcast_core::wire::{HEADER_LEN, Key};
 
 /// A broadcast.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,8 +69,8 @@ pub struct Plan {
     pub limit: u64,
 }
 
-/// Reliable messages of operations to come that a rank keeps as copies.
-pub(super) const MOST_COPIED: u32 = 256;
+/// The communicator's key: simulated ranks meet no strangers.
+const KEY: Key = Key(7);
 
 impl Plan {
     /// Broadcasts of `len` bytes by `root`, one after another, where nothing goes wrong.
@@ -101,20 +102,18 @@ impl Plan {
         self.packet_len - HEADER_LEN
     }
 
-    /// Where the core of a rank runs.
-    pub fn place(&self, me: Rank) -> Place {
-        Place {
-            me,
+    /// Runtime parameters of a rank's driver.
+    pub fn parameters(&self, rank: Rank) -> Parameters {
+        let suite = SuiteParameters {
+            rank,
             size: self.size,
-            first: self.first_op,
+            first_op: self.first_op,
             seed: self.seed,
             fragment_len: self.fragment_len(),
             multicast: true,
-            receive_depth: self.depths.receive,
-            reliable_receive_depth: self.depths.reliable_receive,
-            most_copied: MOST_COPIED.max(self.size),
-            ring_depth: self.depths.ring,
-        }
+            depths: self.depths,
+        };
+        Parameters { suite, key: KEY, payload_crc: true, shares_buffers: false }
     }
 
     /// The message of a broadcast: bytes that differ from one to the next.

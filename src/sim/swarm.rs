@@ -1,6 +1,5 @@
 //! Many small simulations, each drawn from a seed.
 
-use super::depths::Depths;
 use super::faults::Faults;
 use super::outcome::Violation;
 use super::plan::{Computing, Plan, Step};
@@ -8,6 +7,7 @@ use super::simulate;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use std::fmt;
+use verbcast_core::protocol::Depths;
 use verbcast_core::protocol::options::Options;
 use verbcast_core::protocol::window::Repair;
 use verbcast_core::rank::{OpId, Rank};

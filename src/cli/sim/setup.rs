@@ -45,7 +45,7 @@ impl Setup {
         }
         let options = options(args)?;
         // The ranks' protocols differ in nothing that could be refused.
-        options.suite(&plan.place(Rank(0))).map_err(|error| {
+        options.suite(&plan.parameters(Rank(0)).suite).map_err(|error| {
             let given = args.options.iter();
             let given = given.map(|Setting { name, value }| format!(" --option {name}={value}"));
             let given: String = given.collect();

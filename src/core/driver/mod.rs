@@ -5,6 +5,7 @@
 //! tells its peers when this rank fails or leaves, passes on what it hears of others, and asks the
 //! peers' adapters whether they are there when an operation stands still.
 
+mod assembly;
 mod failure;
 mod held;
 mod messages;
@@ -16,6 +17,7 @@ mod tests;
 mod transmit;
 mod watch;
 
+pub use assembly::Parameters;
 pub use failure::Failure;
 pub use messages::Lent;
 pub use statistics::Statistics;

@@ -12,6 +12,7 @@ mod bitmap;
 pub mod choice;
 mod config_error;
 mod departure;
+mod depths;
 mod disagreement;
 mod fragments;
 pub mod options;
@@ -26,6 +27,7 @@ pub mod window;
 
 pub use bitmap::Bitmap;
 pub use config_error::ConfigError;
+pub use depths::{Depths, DepthsError};
 pub use fragments::Fragments;
 pub use ring_peers::ring_peers;
 pub use start::StartError;

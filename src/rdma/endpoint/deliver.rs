@@ -66,7 +66,7 @@ impl Endpoint {
 
     /// The event without buffers of the endpoint, for a channel; none if it is dropped.
     fn copied(&mut self, to: ChannelId, event: Event) -> Result<Option<Event>, TransportError> {
-        let most = (self.settings.receive_depth / 2) as usize;
+        let most = self.settings.depths.max_held() as usize;
         Ok(match event {
             Event::Packet { via, body, place } if !matches!(body, Body::Copy(_)) => {
                 let channel = self.channels.get_mut(to);

@@ -29,7 +29,7 @@ impl Memory {
         settings: &Settings,
     ) -> Result<Self> {
         Ok(Memory {
-            ring: Ring::new(domain, settings.ring_depth, packet_len)?,
+            ring: Ring::new(domain, settings.depths.ring, packet_len)?,
             reports: Reports::new(domain, size)?,
         })
     }

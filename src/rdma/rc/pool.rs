@@ -72,9 +72,9 @@ impl Connections {
         size: u32,
         settings: &Settings,
     ) -> Result<Self> {
-        let (receives, to_post) = Pool::new(domain, settings.reliable_receive_depth, packet_len)?;
-        let sends = SendSlots::new(domain, settings.reliable_send_depth, packet_len)?;
-        let mut srq = SharedReceiveQueue::new(domain, &receives, settings.reliable_receive_depth)?;
+        let (receives, to_post) = Pool::new(domain, settings.depths.reliable_receive, packet_len)?;
+        let sends = SendSlots::new(domain, settings.depths.reliable_send, packet_len)?;
+        let mut srq = SharedReceiveQueue::new(domain, &receives, settings.depths.reliable_receive)?;
         for slot in to_post {
             let id = Work::Receive(slot.index()).id();
             srq.post(slot, id)?;

@@ -49,7 +49,7 @@ fn open_candidate(
     let port = context.port(candidate.port)?;
     let domain = ProtectionDomain::new(&context)?;
     let cq = completion_queue(&context, report, size, &settings)?;
-    let fetches = Fetches::new(&domain, settings.fetch_depth, port.mtu)?;
+    let fetches = Fetches::new(&domain, settings.depths.fetch, port.mtu)?;
     let datagrams = Datagrams::new(&domain, &cq, port.number, port.mtu, &settings)?;
     let connections = Connections::new(&domain, port.mtu, size, &settings)?;
     let joiner = joiner(report, candidate);

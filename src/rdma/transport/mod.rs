@@ -229,7 +229,7 @@ impl Transport for RdmaTransport {
     }
 
     fn ring_len(&self) -> u32 {
-        self.settings.ring_depth
+        self.settings.depths.ring
     }
 
     fn retain(

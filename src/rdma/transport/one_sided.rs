@@ -76,7 +76,7 @@ impl RdmaTransport {
         slot: u32,
         token: Token,
     ) -> Result<(), TransportError> {
-        assert!(slot < self.settings.ring_depth, "slot {slot} of {}", self.settings.ring_depth);
+        assert!(slot < self.settings.depths.ring, "slot {slot} of {}", self.settings.depths.ring);
         if !self.is_usable(from)? {
             return Ok(());
         }

@@ -80,13 +80,13 @@ impl Datagrams {
         packet_len: usize,
         settings: &Settings,
     ) -> Result<Self> {
-        let (receives, to_post) = Pool::new(domain, settings.receive_depth, GRH_LEN + packet_len)?;
-        let (sends, free) = Pool::new(domain, settings.send_depth, packet_len)?;
+        let (receives, to_post) = Pool::new(domain, settings.depths.receive, GRH_LEN + packet_len)?;
+        let (sends, free) = Pool::new(domain, settings.depths.send, packet_len)?;
         let mut qp = QueuePair::datagram(
             domain,
             cq,
             (&sends, settings.datagram_requests()),
-            (&receives, settings.receive_depth),
+            (&receives, settings.depths.receive),
         )?;
         qp.ready_datagrams(port, DEFAULT_QKEY)?;
         let mut datagrams = Datagrams {
@@ -96,16 +96,16 @@ impl Datagrams {
             receives,
             sends,
             free,
-            ring_room: settings.ring_depth as usize,
-            receives_into: (0..settings.receive_depth).map(|_| None).collect(),
-            sends_from: vec![None; settings.send_depth as usize],
+            ring_room: settings.depths.ring as usize,
+            receives_into: (0..settings.depths.receive).map(|_| None).collect(),
+            sends_from: vec![None; settings.depths.send as usize],
             outstanding: Outstanding::new(settings.datagram_requests()),
             leaving: Leaving::default(),
-            prediction: Prediction::new(settings.receive_depth),
+            prediction: Prediction::new(settings.depths.receive),
             idle: None,
             port,
-            send_depth: settings.send_depth as usize,
-            ring_depth: settings.ring_depth as usize,
+            send_depth: settings.depths.send as usize,
+            ring_depth: settings.depths.ring as usize,
         };
         to_post.into_iter().try_for_each(|slot| datagrams.post(slot, None))?;
         datagrams.submit()?;

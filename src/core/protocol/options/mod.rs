@@ -4,6 +4,7 @@ mod text;
 
 use super::ConfigError;
 use super::choice::Table;
+use super::depths::{Depths, DepthsError};
 use super::suite::{Parts, Suite};
 use super::two_stage::{self, TwoStage};
 use super::unicast::{self, Unicast};
@@ -113,46 +114,44 @@ impl From<ConfigError> for OptionsError {
     }
 }
 
-/// Where a suite runs.
-#[derive(Clone, Copy, Debug)]
-pub struct Place {
+impl From<DepthsError> for OptionsError {
+    fn from(error: DepthsError) -> Self {
+        OptionsError(error.to_string())
+    }
+}
+
+/// Runtime parameters of a rank's protocol suite.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SuiteParameters {
     /// The rank.
-    pub me: Rank,
+    pub rank: Rank,
     /// The number of ranks.
     pub size: u32,
-    /// The id of the first operation.
-    pub first: OpId,
+    /// The id of the first operation, the same at every rank.
+    pub first_op: OpId,
     /// A random number that all ranks share.
     pub seed: u64,
     /// Bytes of a message in a fragment.
     pub fragment_len: usize,
     /// Whether there is a group.
     pub multicast: bool,
-    /// Receives posted for datagrams.
-    pub receive_depth: u32,
-    /// Receives posted for reliable messages.
-    pub reliable_receive_depth: u32,
-    /// Reliable messages of operations to come that a rank keeps as copies.
-    pub most_copied: u32,
-    /// Slots of the ring.
-    pub ring_depth: u32,
+    /// How many requests the transport's queues hold.
+    pub depths: Depths,
 }
-
-/// Receives that are left to announcements, aborts and farewells.
-const NOTICES: u32 = 8;
 
 impl Options {
     /// Most fragments that the root of a two-stage broadcast multicasts ahead.
-    pub fn run_ahead(&self, receive_depth: u32) -> u32 {
-        self.run_ahead.unwrap_or(receive_depth / 2)
+    pub fn run_ahead(&self, depths: &Depths) -> u32 {
+        self.run_ahead.unwrap_or(depths.max_held())
     }
 
     /// Checks the options against the depths of the transport.
     ///
     /// # Errors
     /// If they contradict each other; the error says how.
-    pub fn validate(&self, receive_depth: u32, ring_depth: u32) -> Result<(), OptionsError> {
-        let run_ahead = self.run_ahead(receive_depth);
+    pub fn validate(&self, depths: &Depths) -> Result<(), OptionsError> {
+        let Depths { receive: receive_depth, ring: ring_depth, .. } = *depths;
+        let run_ahead = self.run_ahead(depths);
         if !(1..=receive_depth).contains(&run_ahead) {
             return Err(OptionsError(format!(
                 "a run-ahead of {run_ahead} fragments is not between 1 and the receive depth of \
@@ -177,22 +176,23 @@ impl Options {
     /// The core of one rank.
     ///
     /// # Errors
-    /// If the options contradict each other or the place.
-    pub fn suite(&self, place: &Place) -> Result<Suite, OptionsError> {
-        self.validate(place.receive_depth, place.ring_depth)?;
-        let Place { me, size, first, .. } = *place;
-        let is_possible = place.multicast || self.table.is_unicast(size);
+    /// If the options contradict each other or the parameters, or nothing can work with the depths.
+    pub fn suite(&self, parameters: &SuiteParameters) -> Result<Suite, OptionsError> {
+        parameters.depths.validate(0)?;
+        self.validate(&parameters.depths)?;
+        let SuiteParameters { rank, size, first_op, fragment_len, depths, .. } = *parameters;
+        let is_possible = parameters.multicast || self.table.is_unicast(size);
         let parts = Parts {
-            two_stage: TwoStage::new(me, size, first, self.two_stage(place))?,
-            window: Window::new(me, size, first, self.window(place))?,
-            unicast: Unicast::new(me, size, first, self.unicast(place))?,
-            history: (self.in_flight + place.reliable_receive_depth) as usize,
+            two_stage: TwoStage::new(rank, size, first_op, self.two_stage(parameters))?,
+            window: Window::new(rank, size, first_op, self.window(parameters))?,
+            unicast: Unicast::new(rank, size, first_op, self.unicast(parameters))?,
+            history: (self.in_flight + depths.reliable_receive) as usize,
             table: if is_possible { self.table.clone() } else { Table::unicast() },
-            fragment_len: place.fragment_len,
+            fragment_len,
             in_flight: self.in_flight,
             pushes: self.repair == Repair::Push,
         };
-        Ok(Suite::new(me, size, first, parts))
+        Ok(Suite::new(rank, size, first_op, parts))
     }
 
     /// Whether the ranks of a communicator of `size` speak to their neighbours on the ring alone, if
@@ -205,32 +205,33 @@ impl Options {
         !is_waited_for && self.table.keeps_to_the_ring(size)
     }
 
-    fn two_stage(&self, place: &Place) -> two_stage::Config {
+    fn two_stage(&self, parameters: &SuiteParameters) -> two_stage::Config {
         two_stage::Config {
-            fragment_len: place.fragment_len,
-            run_ahead: self.run_ahead(place.receive_depth),
+            fragment_len: parameters.fragment_len,
+            run_ahead: self.run_ahead(&parameters.depths),
             in_flight: self.in_flight,
-            absorbed: place.reliable_receive_depth - NOTICES,
+            absorbed: parameters.depths.absorbed(),
             synchronisation: match self.synchronisation {
                 Synchronisation::None => two_stage::Synchronisation::None,
                 Synchronisation::Delay(delay) => two_stage::Synchronisation::Delay(delay),
                 Synchronisation::RandomRank => {
-                    two_stage::Synchronisation::RandomRank { seed: place.seed }
+                    two_stage::Synchronisation::RandomRank { seed: parameters.seed }
                 }
                 Synchronisation::Adaptive(most) => {
-                    two_stage::Synchronisation::Adaptive { seed: place.seed, most }
+                    two_stage::Synchronisation::Adaptive { seed: parameters.seed, most }
                 }
             },
-            multicast: place.multicast,
+            multicast: parameters.multicast,
         }
     }
 
-    fn window(&self, place: &Place) -> window::Config {
+    fn window(&self, parameters: &SuiteParameters) -> window::Config {
+        let SuiteParameters { size, depths, .. } = parameters;
         // What a repairer pushes to a rank that is elsewhere must fit there, or wait.
-        let pushed = place.reliable_receive_depth - NOTICES + place.most_copied;
+        let pushed = depths.absorbed() + depths.max_copied(*size);
         window::Config {
-            fragment_len: place.fragment_len,
-            window: self.window.unwrap_or(place.ring_depth),
+            fragment_len: parameters.fragment_len,
+            window: self.window.unwrap_or(depths.ring),
             in_flight: self.in_flight,
             blocking: self.blocking,
             repairers: match self.co_roots {
@@ -238,7 +239,7 @@ impl Options {
                 CoRoots::Groups(groups) => Repairers::CoRoots(groups),
                 CoRoots::Optimal => {
                     let parameters = model::Parameters::paper();
-                    Repairers::CoRoots(parameters.optimal_co_roots(place.size))
+                    Repairers::CoRoots(parameters.optimal_co_roots(*size))
                 }
             },
             acknowledge: self.acknowledge,
@@ -246,18 +247,19 @@ impl Options {
             by: self.by,
             acknowledge_after: self.acknowledge_after,
             repair: self.repair,
-            absorbed: place.reliable_receive_depth - NOTICES,
-            credits: self.credits.then_some(place.receive_depth.min(pushed)),
+            absorbed: parameters.depths.absorbed(),
+            credits: self.credits.then_some(depths.receive.min(pushed)),
             patience: self.patience,
         }
     }
 
-    fn unicast(&self, place: &Place) -> unicast::Config {
+    fn unicast(&self, parameters: &SuiteParameters) -> unicast::Config {
+        let SuiteParameters { size, depths, .. } = parameters;
         // Every other rank may have this many packets at one that is behind.
-        let share = (place.reliable_receive_depth - NOTICES + place.most_copied) / place.size;
+        let share = (depths.absorbed() + depths.max_copied(*size)) / size;
         unicast::Config {
             algorithm: unicast::Algorithm::Binomial,
-            fragment_len: place.fragment_len,
+            fragment_len: parameters.fragment_len,
             in_flight: self.in_flight,
             eager: share.clamp(1, 16),
         }
@@ -287,7 +289,7 @@ mod tests {
     fn options_that_contradict_are_refused() {
         let refused = |name: &str, value: &str| {
             let options = read(&[(name, value)]).unwrap();
-            options.validate(64, 32).unwrap_err().to_string()
+            options.validate(&Depths::DEFAULT).unwrap_err().to_string()
         };
         assert!(refused("run-ahead", "65").contains("run-ahead of 65"));
         assert!(refused("window", "64").contains("window of 64"));

@@ -2,6 +2,7 @@
 
 use super::{CoRoots, Options, OptionsError, Synchronisation};
 use crate::protocol::choice::{Algorithm, Table};
+use crate::protocol::depths::Depths;
 use crate::protocol::window::{Acknowledge, Bounds, By, Repair};
 use std::str::FromStr;
 use std::time::Duration;
@@ -131,14 +132,14 @@ impl Options {
     }
 
     /// All options, each with its value in a line, for ranks to compare.
-    pub fn describe(&self, receive_depth: u32) -> String {
+    pub fn describe(&self, depths: &Depths) -> String {
         let Options { table, in_flight, synchronisation, window, blocking, co_roots, .. } = self;
         let Options { acknowledge, piggyback, by, acknowledge_after, repair, credits, .. } = self;
         let lines = [
             ("choice", table.to_string().trim_end().replace('\n', ", ")),
             ("in-flight", in_flight.to_string()),
             ("sync", format!("{synchronisation:?}")),
-            ("run-ahead", self.run_ahead(receive_depth).to_string()),
+            ("run-ahead", self.run_ahead(depths).to_string()),
             ("window", window.map_or("all slots".to_owned(), |window| window.to_string())),
             ("basic", blocking.to_string()),
             ("co-roots", format!("{co_roots:?}")),

@@ -1,0 +1,53 @@
+//! One constructor for the driver of a rank, so that what is simulated is what runs on a device.
+
+use super::{Driver, Identity};
+use crate::protocol::options::{Options, OptionsError, SuiteParameters};
+use crate::protocol::suite::Suite;
+use crate::transport::Transport;
+use crate::wire::Key;
+
+/// Runtime parameters of a rank's driver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parameters {
+    /// Those of its protocols.
+    pub suite: SuiteParameters,
+    /// The communicator's key.
+    pub key: Key,
+    /// Whether the CRC covers payloads.
+    pub payload_crc: bool,
+    /// Whether other communicators need the transport's receive buffers too: then whatever comes before its operation
+    /// is copied out of them.
+    pub shares_buffers: bool,
+}
+
+impl Parameters {
+    fn identity(&self) -> Identity {
+        let SuiteParameters { rank, size, depths, .. } = self.suite;
+        Identity {
+            rank,
+            key: self.key,
+            payload_crc: self.payload_crc,
+            most_held: depths.max_held() as usize,
+            most_copied: match self.shares_buffers {
+                true => usize::MAX,
+                false => depths.max_copied(size) as usize,
+            },
+            copies_datagrams: self.shares_buffers,
+        }
+    }
+}
+
+impl<T: Transport> Driver<Suite, T> {
+    /// The driver of a rank over its transport, with all protocols of `options`.
+    ///
+    /// # Errors
+    /// If the options contradict each other or the parameters.
+    pub fn assemble(
+        options: &Options,
+        parameters: &Parameters,
+        transport: T,
+    ) -> Result<Self, OptionsError> {
+        let suite = options.suite(&parameters.suite)?;
+        Ok(Driver::new(suite, transport, parameters.identity()))
+    }
+}
