@@ -19,6 +19,7 @@
 //! - `serde`: [`driver::Statistics`] and [`transport::Faults`] can be serialised.
 //! - `mpi`: `verbcast::mpi`, for programs with the crate `mpi` (rsmpi).
 //! - `umad`: `verbcast::umad`, RAII over libibumad, for management datagrams.
+//! - `trace`: `verbcast::trace` writes what happens inside to standard error.
 //! - `rdma-sys`: takes contexts that a program opened through the crate `rdma-sys`.
 
 #![warn(missing_docs)]
@@ -34,6 +35,10 @@ pub mod broadcast;
 pub mod mpi;
 #[cfg(feature = "verbs")]
 pub mod rdma;
+
+#[cfg(feature = "trace")]
+#[forbid(unsafe_code)]
+pub mod trace;
 
 pub use verbcast_core::{driver, protocol, rank, transport};
 #[cfg(feature = "umad")]

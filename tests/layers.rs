@@ -27,6 +27,7 @@ const LAYERS: &[Layers] = &[
             ("rdma", &["bootstrap"]),
             ("broadcast", &["bootstrap", "rdma"]),
             ("mpi", &["bootstrap", "broadcast"]),
+            ("trace", &[]),
         ],
     ),
 ];

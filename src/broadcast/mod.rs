@@ -382,7 +382,7 @@ impl Drop for Broadcaster {
         if std::thread::panicking() && !self.is_silent {
             self.abort("panicked");
         } else if let Err(error) = self.leave() {
-            log::warn!("while dropping a broadcaster: {error}");
+            tracing::warn!("while dropping a broadcaster: {error}");
         }
     }
 }

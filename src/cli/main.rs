@@ -25,16 +25,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let outcome = match cli::Cli::parse().command {
-        cli::Command::Info(args) => info::run(&args),
-        cli::Command::Copy(args) => copy::run(&args),
-        cli::Command::Bench(args) => bench::run(&args),
-        cli::Command::Tune(args) => tune::run(&args),
-        cli::Command::Report(args) => report::run(&args),
-        cli::Command::Sim(args) => sim::run(&args),
-        cli::Command::Fabric(command) => fabric::run(&command),
-    };
-    match outcome {
+    match run(&cli::Cli::parse().command) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             for message in failure.messages {
@@ -43,6 +34,19 @@ fn main() -> ExitCode {
             }
             ExitCode::from(failure.status)
         }
+    }
+}
+
+fn run(command: &cli::Command) -> Result<(), failure::Failure> {
+    verbcast::trace::to_stderr("warn").map_err(failure::Failure::usage)?;
+    match command {
+        cli::Command::Info(args) => info::run(args),
+        cli::Command::Copy(args) => copy::run(args),
+        cli::Command::Bench(args) => bench::run(args),
+        cli::Command::Tune(args) => tune::run(args),
+        cli::Command::Report(args) => report::run(args),
+        cli::Command::Sim(args) => sim::run(args),
+        cli::Command::Fabric(command) => fabric::run(command),
     }
 }
 

@@ -57,6 +57,10 @@ impl Settings {
                 env::var_os(name).map(|value| value.to_string_lossy().into_owned())
             });
             settings.config = Config::from_env();
+            // A program's output stays as it is unless something else is asked for.
+            if let Err(error) = multicast::trace::to_stderr("off") {
+                settings.mistake.get_or_insert(error.to_string());
+            }
             settings
         })
     }

@@ -205,6 +205,6 @@ impl Drop for Port {
 /// Logs what a drop cannot return.
 fn log_failure(call: &'static str, object: &str, answer: c_int) {
     if let Err(error) = check(call, object, answer) {
-        log::warn!("while dropping: {error}");
+        tracing::warn!("while dropping: {error}");
     }
 }

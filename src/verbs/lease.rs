@@ -91,7 +91,7 @@ impl Lease {
         }
         if let Err(error) = self.mr.revoke() {
             // The owner would share its memory with a device that nobody rules any more.
-            log::error!("memory cannot be had back: {error}");
+            tracing::error!("memory cannot be had back: {error}");
             std::process::abort();
         }
     }

@@ -47,6 +47,6 @@ pub use srq::SharedReceiveQueue;
 /// Logs what a drop cannot return.
 fn log_failure(result: Result<()>) {
     if let Err(error) = result {
-        log::warn!("while dropping: {error}");
+        tracing::warn!("while dropping: {error}");
     }
 }

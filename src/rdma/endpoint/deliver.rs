@@ -29,7 +29,7 @@ impl Endpoint {
         }
         match self.copied(to, event)? {
             Some(event) => self.channels.tell(to, event),
-            None => log::trace!("a datagram for a communicator that nobody polls is dropped"),
+            None => tracing::trace!("a datagram for a communicator that nobody polls is dropped"),
         }
         Ok(())
     }
@@ -57,7 +57,7 @@ impl Endpoint {
                             channel.restore(event);
                         }
                     }
-                    None => log::trace!("a datagram that nobody took is dropped"),
+                    None => tracing::trace!("a datagram that nobody took is dropped"),
                 }
             }
         }

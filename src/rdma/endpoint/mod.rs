@@ -254,7 +254,7 @@ impl Endpoint {
                 let port = self.site.port;
                 return Err(TransportError { what: format!("{name} port {port}: {}", event.what) });
             }
-            log::debug!("{}: {}", self.context.name(), event.what);
+            tracing::debug!("{}: {}", self.context.name(), event.what);
         }
         Ok(())
     }
@@ -312,7 +312,7 @@ impl Endpoint {
                     self.note_farewell(id, &bytes);
                 }
                 if let Err(error) = self.free(body) {
-                    log::warn!("while closing a communicator: {error}");
+                    tracing::warn!("while closing a communicator: {error}");
                 }
             }
         }
@@ -326,7 +326,7 @@ impl Endpoint {
         awaited.into_iter().for_each(|process| self.inquire(process, key, false));
         // Nobody may poll for long.
         if let Err(error) = self.send_inquiries().and_then(|()| self.submit()) {
-            log::warn!("while closing a communicator: {error}");
+            tracing::warn!("while closing a communicator: {error}");
         }
         for process in others {
             self.part(now, id, process);

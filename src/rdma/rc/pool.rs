@@ -414,7 +414,7 @@ impl Connections {
         }
         // Where only the probes' QP has failed, the other may try for ever, and hold its memory.
         if let Err(error) = connection.messages.give_up() {
-            log::debug!("a broken connection goes on: {error}");
+            tracing::debug!("a broken connection goes on: {error}");
         }
         self.opening.retain(|other| *other != process);
         Some(self.drain(process))

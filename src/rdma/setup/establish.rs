@@ -209,7 +209,7 @@ fn gather(
             let reset = reset.map(|()| [].as_slice());
             vote(bootstrap, reset.as_deref().map_err(String::as_str))?;
             if bootstrap.rank() == Rank(0) {
-                log::warn!("going on without multicast: {error}");
+                tracing::warn!("going on without multicast: {error}");
             }
             Ok(false)
         }
@@ -231,7 +231,7 @@ fn try_gather(
         let is_last = draw + 1 == groups.len();
         match prove(bootstrap, transport, &address.to_string(), settings, is_last)? {
             Proof::Works => return Ok(()),
-            Proof::Taken => log::info!("group {address} is in use by others; drawing another"),
+            Proof::Taken => tracing::info!("group {address} is in use by others; drawing another"),
         }
     }
     Ok(())

@@ -97,7 +97,7 @@ impl RdmaTransport {
         }
         let anchor = Anchor::new(&self.domain, len);
         let anchor =
-            anchor.inspect_err(|error| log::debug!("a buffer stays unregistered: {error}"));
+            anchor.inspect_err(|error| tracing::debug!("a buffer stays unregistered: {error}"));
         counters.registrations += 1;
         registrations.insert(anchor.ok()?)?.block(len)
     }
@@ -149,7 +149,7 @@ impl RdmaTransport {
                 // SAFETY: promised by the caller.
                 let lease = unsafe { Lease::register(&self.domain, memory) };
                 loans.counters.registrations += u64::from(lease.is_ok());
-                lease.inspect_err(|error| log::debug!("{op} is copied: {error}")).ok()?
+                lease.inspect_err(|error| tracing::debug!("{op} is copied: {error}")).ok()?
             }
         };
         let lease = Arc::new(lease);
@@ -169,7 +169,7 @@ impl RdmaTransport {
         if self.claims(op) != Claims::None
             && let Err(error) = self.give_up(&lease)
         {
-            log::warn!("{op} ends with requests under way: {error}");
+            tracing::warn!("{op} ends with requests under way: {error}");
         }
         self.move_out(op);
         let mut loan = self.loans.by_op.remove(&op)?;

@@ -465,7 +465,7 @@ impl Drop for RdmaTransport {
         let mut endpoint = self.endpoint.hold();
         for parcel in self.shelf.drain() {
             if let Err(error) = endpoint.free(parcel.body) {
-                log::warn!("while closing a communicator: {error}");
+                tracing::warn!("while closing a communicator: {error}");
             }
         }
         endpoint.close(self.now, self.channel, memory, self.is_reached);
