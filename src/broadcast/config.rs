@@ -1,17 +1,14 @@
 //! How broadcasts are done, from code or from `VERBCAST_*` variables.
 
-use crate::rdma::{Family, Multicast, Settings, Waiting};
+use super::variables::{CHOICE, FAULT, FIELDS, of_parameter};
+use crate::rdma::Settings;
 use std::fmt::{self, Write};
-use std::str::FromStr;
-use std::time::Duration;
 use verbcast_core::protocol::Depths;
 use verbcast_core::protocol::choice::TableError;
 use verbcast_core::protocol::options::Options;
 use verbcast_core::rank::OpId;
 use verbcast_core::transport::Faults;
 
-/// The variable that names the file with the table of protocols.
-const CHOICE: &str = "VERBCAST_CHOICE";
 /// The variable that names one algorithm for all broadcasts.
 const ALGORITHM: &str = "VERBCAST_ALGORITHM";
 
@@ -56,7 +53,8 @@ impl fmt::Display for ConfigError {
 impl std::error::Error for ConfigError {}
 
 impl Config {
-    /// The defaults, with what the environment's `VERBCAST_*` variables say. README has their list.
+    /// The defaults, with what the environment's `VERBCAST_*` variables say; [`variables`](Self::variables)
+    /// lists them.
     ///
     /// # Errors
     /// If a variable cannot be read; the error names it and its value.
@@ -70,55 +68,16 @@ impl Config {
     /// If a variable cannot be read; the error names it and its value.
     pub fn from_lookup(lookup: impl Fn(&str) -> Option<String>) -> Result<Self, ConfigError> {
         let mut config = Config::default();
-        let settings = &mut config.settings;
-        let read = Reader { lookup: &lookup };
-        read.with("VERBCAST_DEVICE", "names of devices, with commas", |text| {
-            let names = text.split(',').map(str::trim).filter(|name| !name.is_empty());
-            settings.devices = names.map(str::to_owned).collect();
-            Some(())
-        })?;
-        read.optional("VERBCAST_PORT", "a port number", &mut settings.port)?;
-        read.optional("VERBCAST_GID_INDEX", "an index", &mut settings.gid_index)?;
-        let depth = "a number of packets";
-        read.number("VERBCAST_RECEIVE_DEPTH", depth, &mut settings.depths.receive)?;
-        read.number("VERBCAST_SEND_DEPTH", depth, &mut settings.depths.send)?;
-        let reliable = &mut settings.depths.reliable_receive;
-        read.number("VERBCAST_RELIABLE_RECEIVE_DEPTH", depth, reliable)?;
-        read.number("VERBCAST_RELIABLE_SEND_DEPTH", depth, &mut settings.depths.reliable_send)?;
-        read.number("VERBCAST_RING_DEPTH", depth, &mut settings.depths.ring)?;
-        read.number("VERBCAST_FETCH_DEPTH", depth, &mut settings.depths.fetch)?;
-        let zero_copy = &mut settings.zero_copy;
-        read.with("VERBCAST_ZERO_COPY", "a number of bytes, or off", |text| {
-            *zero_copy = if text == "off" { None } else { Some(text.parse().ok()?) };
-            Some(())
-        })?;
-        let cache = &mut settings.registration_cache;
-        read.number("VERBCAST_REGISTRATION_CACHE", "a number of bytes", cache)?;
-        read.seconds("VERBCAST_TIMEOUT", &mut settings.timeout)?;
-        read.seconds("VERBCAST_ACK_TIMEOUT", &mut settings.ack_timeout)?;
-        let waiting = [
-            ("spin", Waiting::Spin),
-            ("yield", Waiting::Yield),
-            ("block", Waiting::Block),
-            ("adaptive", Waiting::Adaptive),
-        ];
-        read.choice("VERBCAST_WAIT", &waiting, &mut settings.waiting)?;
-        let multicast = [
-            ("require", Multicast::Require),
-            ("prefer", Multicast::Prefer),
-            ("off", Multicast::Off),
-        ];
-        read.choice("VERBCAST_MULTICAST", &multicast, &mut settings.multicast)?;
-        let family = [("auto", Family::Auto), ("ipv4", Family::Ipv4), ("ipv6", Family::Ipv6)];
-        read.choice("VERBCAST_GROUP_FAMILY", &family, &mut settings.group_family)?;
-        read.number("VERBCAST_GROUPS", "a number of groups", &mut settings.groups)?;
+        for field in &FIELDS {
+            if let Some(text) = lookup(field.name) {
+                let refused = || refused(field.name, &text, field.takes);
+                (field.set)(&mut config, &text).ok_or_else(refused)?;
+            }
+        }
         read_options(&lookup, &mut config.options)?;
-        let switch = [("on", true), ("off", false)];
-        read.choice("VERBCAST_PAYLOAD_CRC", &switch, &mut config.payload_crc)?;
-        if let Some(text) = lookup("VERBCAST_FAULT") {
-            let faults = text
-                .parse()
-                .map_err(|error| ConfigError(format!("VERBCAST_FAULT={text}: {error}")))?;
+        if let Some(text) = lookup(FAULT) {
+            let faults =
+                text.parse().map_err(|error| ConfigError(format!("{FAULT}={text}: {error}")))?;
             config.faults = Some(faults);
         }
         config.validate()?;
@@ -158,11 +117,11 @@ fn read_options(
     lookup: &impl Fn(&str) -> Option<String>,
     options: &mut Options,
 ) -> Result<(), ConfigError> {
-    for (name, expected) in Options::NAMES {
-        let variable = format!("VERBCAST_{}", name.replace('-', "_").to_uppercase());
-        if let Some(value) = lookup(&variable) {
-            let refused = |_| ConfigError(format!("{variable}={value}: expected {expected}"));
-            options.set(name, &value).map_err(refused)?;
+    for parameter in &Options::PARAMETERS {
+        let variable = of_parameter(parameter.name);
+        if let Some(text) = lookup(&variable) {
+            let refused = |_| refused(&variable, &text, parameter.takes);
+            options.set(parameter.name, &text).map_err(refused)?;
         }
     }
     if let Some(path) = lookup(CHOICE) {
@@ -176,65 +135,15 @@ fn read_options(
     Ok(())
 }
 
-/// Reads variables, and says which one is wrong.
-struct Reader<'a> {
-    lookup: &'a dyn Fn(&str) -> Option<String>,
-}
-
-impl Reader<'_> {
-    fn with(
-        &self,
-        name: &'static str,
-        expected: &str,
-        take: impl FnOnce(&str) -> Option<()>,
-    ) -> Result<(), ConfigError> {
-        let Some(text) = (self.lookup)(name) else { return Ok(()) };
-        take(&text).ok_or_else(|| ConfigError(format!("{name}={text}: expected {expected}")))
-    }
-
-    fn number<T: FromStr>(
-        &self,
-        name: &'static str,
-        expected: &str,
-        to: &mut T,
-    ) -> Result<(), ConfigError> {
-        self.with(name, expected, |text| text.parse().ok().map(|number| *to = number))
-    }
-
-    fn optional<T: FromStr>(
-        &self,
-        name: &'static str,
-        expected: &str,
-        to: &mut Option<T>,
-    ) -> Result<(), ConfigError> {
-        self.with(name, expected, |text| text.parse().ok().map(|number| *to = Some(number)))
-    }
-
-    fn seconds(&self, name: &'static str, to: &mut Duration) -> Result<(), ConfigError> {
-        self.with(name, "a time in seconds", |text| {
-            let seconds = text.parse().ok().filter(|seconds| *seconds > 0.0)?;
-            Duration::try_from_secs_f64(seconds).ok().map(|duration| *to = duration)
-        })
-    }
-
-    fn choice<T: Copy>(
-        &self,
-        name: &'static str,
-        choices: &[(&str, T)],
-        to: &mut T,
-    ) -> Result<(), ConfigError> {
-        let names: Vec<_> = choices.iter().map(|(name, _)| *name).collect();
-        self.with(name, &format!("one of {}", names.join(", ")), |text| {
-            let (_, value) = choices.iter().find(|(name, _)| *name == text)?;
-            *to = *value;
-            Some(())
-        })
-    }
+fn refused(variable: &str, text: &str, takes: &str) -> ConfigError {
+    ConfigError(format!("{variable}={text}: expected {takes}"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rdma::{Multicast, Waiting};
+    use std::time::Duration;
     use verbcast_core::protocol::choice::{Algorithm, Table};
     use verbcast_core::protocol::options::{CoRoots, Synchronisation};
 

@@ -21,12 +21,14 @@ mod agree;
 mod buffer;
 mod config;
 mod error;
+mod variables;
 mod wait;
 
 pub use crate::rdma::{SharedEndpoint as Endpoint, Usage};
 pub use buffer::Buffer;
 pub use config::{Config, ConfigError};
 pub use error::Error;
+pub use variables::Variable;
 
 use crate::bootstrap::Bootstrap;
 use crate::rdma::{self, Agreed, Counters, Description, RdmaTransport};

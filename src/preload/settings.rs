@@ -5,10 +5,6 @@ use std::env;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
-/// Communicators with multicast at a rank, unless the environment says otherwise. Each has one of MPI's
-/// beside it, of which MPICH has 2048.
-const COMMUNICATORS: usize = 512;
-
 /// Whether ranks that share one node use multicast.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OneNode {
@@ -30,6 +26,25 @@ pub enum Report {
     /// The end of a file, for programs whose output must not change.
     File(PathBuf),
 }
+
+/// A variable that is read here: its name, what it takes, and its default.
+struct Variable {
+    name: &'static str,
+    takes: &'static str,
+    default: &'static str,
+}
+
+const PRELOAD: Variable =
+    Variable { name: "VERBCAST_PRELOAD", takes: "one of on, off", default: "on" };
+const ONE_NODE: Variable =
+    Variable { name: "VERBCAST_ONE_NODE", takes: "one of auto, use, pass", default: "auto" };
+const COMMUNICATORS: Variable =
+    Variable { name: "VERBCAST_COMMUNICATORS", takes: "a number", default: "512" };
+const STATS: Variable = Variable {
+    name: "VERBCAST_STATS",
+    takes: "one of 0, off, 1, on, or a path with a /",
+    default: "0",
+};
 
 /// What the environment says.
 #[derive(Debug)]
@@ -69,62 +84,57 @@ impl Settings {
         let mut settings = Settings {
             is_off: false,
             one_node: OneNode::Auto,
-            communicators: COMMUNICATORS,
+            // Each has one of MPI's beside it, of which MPICH has 2048.
+            communicators: 512,
             report: Report::None,
             config: Ok(Config::default()),
             mistake: None,
         };
-        let switch = [("on", false), ("off", true)];
-        settings.is_off = settings.choice(&lookup, "VERBCAST_PRELOAD", &switch, false);
-        let ways = [("auto", OneNode::Auto), ("use", OneNode::Use), ("pass", OneNode::Pass)];
-        settings.one_node = settings.choice(&lookup, "VERBCAST_ONE_NODE", &ways, OneNode::Auto);
-        settings.report = settings.report(&lookup);
-        if let Some(text) = lookup("VERBCAST_COMMUNICATORS") {
-            match text.parse() {
-                Ok(number) => settings.communicators = number,
-                Err(_) => settings.mistaken("VERBCAST_COMMUNICATORS", &text, "a number"),
+        let mut take = |variable: &Variable, set: fn(&mut Settings, &str) -> Option<()>| {
+            let Some(text) = lookup(variable.name) else { return };
+            if set(&mut settings, &text).is_none() {
+                settings.mistaken(variable, &text);
             }
-        }
+        };
+        take(&PRELOAD, |settings, text| {
+            settings.is_off = choice(text, &[("on", false), ("off", true)])?;
+            Some(())
+        });
+        take(&ONE_NODE, |settings, text| {
+            let ways = [("auto", OneNode::Auto), ("use", OneNode::Use), ("pass", OneNode::Pass)];
+            settings.one_node = choice(text, &ways)?;
+            Some(())
+        });
+        take(&COMMUNICATORS, |settings, text| {
+            settings.communicators = text.parse().ok()?;
+            Some(())
+        });
+        take(&STATS, |settings, text| {
+            settings.report = match text {
+                "0" | "off" => Report::None,
+                "1" | "on" => Report::Stderr,
+                path => Report::File(path.contains('/').then(|| path.into())?),
+            };
+            Some(())
+        });
         settings
     }
 
-    fn report(&mut self, lookup: &impl Fn(&str) -> Option<String>) -> Report {
-        let Some(text) = lookup("VERBCAST_STATS") else { return Report::None };
-        match text.as_str() {
-            "0" | "off" => Report::None,
-            "1" | "on" => Report::Stderr,
-            path if path.contains('/') => Report::File(path.into()),
-            _ => {
-                self.mistaken("VERBCAST_STATS", &text, "one of 0, off, 1, on, or a path with a /");
-                Report::None
-            }
-        }
+    fn mistaken(&mut self, variable: &Variable, text: &str) {
+        let Variable { name, takes, .. } = variable;
+        self.mistake.get_or_insert(format!("{name}={text}: expected {takes}"));
     }
+}
 
-    fn choice<T: Copy>(
-        &mut self,
-        lookup: &impl Fn(&str) -> Option<String>,
-        name: &str,
-        choices: &[(&str, T)],
-        default: T,
-    ) -> T {
-        let Some(text) = lookup(name) else { return default };
-        let found = choices.iter().find(|(choice, _)| *choice == text);
-        if found.is_none() {
-            let names: Vec<_> = choices.iter().map(|(choice, _)| *choice).collect();
-            self.mistaken(name, &text, &format!("one of {}", names.join(", ")));
-        }
-        found.map_or(default, |(_, value)| *value)
-    }
-
-    fn mistaken(&mut self, name: &str, text: &str, expected: &str) {
-        self.mistake.get_or_insert(format!("{name}={text}: expected {expected}"));
-    }
+fn choice<T: Copy>(text: &str, choices: &[(&str, T)]) -> Option<T> {
+    choices.iter().find(|(name, _)| *name == text).map(|(_, value)| *value)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{COMMUNICATORS, OneNode, Report, Settings};
+    use super::{COMMUNICATORS, ONE_NODE, OneNode, PRELOAD, Report, STATS, Settings};
+
+    const VARIABLES: [super::Variable; 4] = [PRELOAD, ONE_NODE, COMMUNICATORS, STATS];
 
     fn read(name: &'static str, value: &'static str) -> Settings {
         Settings::read(|asked| (asked == name).then(|| value.to_owned()))
@@ -135,17 +145,23 @@ mod tests {
         let settings = read("nothing", "");
         assert!(!settings.is_off && settings.mistake.is_none());
         assert_eq!(settings.report, Report::None);
-        assert_eq!((settings.one_node, settings.communicators), (OneNode::Auto, COMMUNICATORS));
+        assert_eq!((settings.one_node, settings.communicators), (OneNode::Auto, 512));
         assert!(read("VERBCAST_PRELOAD", "off").is_off);
         assert_eq!(read("VERBCAST_STATS", "1").report, Report::Stderr);
         assert_eq!(read("VERBCAST_STATS", "./all").report, Report::File("./all".into()));
         assert_eq!(read("VERBCAST_ONE_NODE", "use").one_node, OneNode::Use);
         assert_eq!(read("VERBCAST_COMMUNICATORS", "3").communicators, 3);
-        let names =
-            ["VERBCAST_PRELOAD", "VERBCAST_STATS", "VERBCAST_ONE_NODE", "VERBCAST_COMMUNICATORS"];
-        for name in names {
-            let mistake = read(name, "perhaps").mistake.unwrap();
-            assert!(mistake.starts_with(&format!("{name}=perhaps: ")), "{mistake}");
+        for variable in VARIABLES {
+            let mistake = read(variable.name, "perhaps").mistake.unwrap();
+            assert!(mistake.starts_with(&format!("{}=perhaps: ", variable.name)), "{mistake}");
+        }
+    }
+
+    #[test]
+    fn defaults_are_what_they_are_said_to_be() {
+        for variable in VARIABLES {
+            let settings = read(variable.name, variable.default);
+            assert_eq!(format!("{settings:?}"), format!("{:?}", read("nothing", "")));
         }
     }
 }

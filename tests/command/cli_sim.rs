@@ -208,8 +208,8 @@ fn a_wrong_command_line_is_explained() {
 #[test]
 fn the_help_lists_every_option_and_field() {
     let help = SIM.printed("--help");
-    for (name, _) in verbcast_core::protocol::options::Options::NAMES {
-        assert!(help.contains(name), "{name}");
+    for parameter in verbcast_core::protocol::options::Options::PARAMETERS {
+        assert!(help.contains(parameter.name), "{parameter:?}");
     }
     let report = SIM.json("--ranks 100 --algorithm two-stage --loss 0.1");
     let window = SIM.json("--ranks 100 --algorithm window");

@@ -165,7 +165,8 @@ impl FromStr for Setting {
 
 /// The names that `--option` takes, and what they take.
 pub fn settable() -> impl Iterator<Item = (&'static str, &'static str)> {
-    Options::NAMES.into_iter().filter(|(name, _)| *name != "algorithm")
+    let parameters = Options::PARAMETERS.into_iter().map(|one| (one.name, one.takes));
+    parameters.filter(|(name, _)| *name != "algorithm")
 }
 
 #[cfg(test)]

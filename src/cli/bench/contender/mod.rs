@@ -75,8 +75,8 @@ impl fmt::Display for Algorithm {
 
 /// All names, in words.
 fn names() -> String {
-    let known = Options::NAMES.iter().find(|(name, _)| *name == "algorithm");
-    format!("{RAW}, {MPI}, {}", known.map_or("", |(_, names)| names))
+    let known = Options::PARAMETERS.iter().find(|known| known.name == "algorithm");
+    format!("{RAW}, {MPI}, {}", known.map_or("", |known| known.takes))
 }
 
 impl Algorithm {

@@ -2,6 +2,8 @@
 
 mod text;
 
+pub use text::Parameter;
+
 use super::ConfigError;
 use super::choice::Table;
 use super::depths::{Depths, DepthsError};

@@ -10,26 +10,54 @@ use std::time::Duration;
 /// The longest delay of an adaptive root, unless it is given.
 const MOST_DELAY: Duration = Duration::from_millis(10);
 
+/// A parameter of the protocols under the name that users give it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parameter {
+    /// The name.
+    pub name: &'static str,
+    /// What it takes, in words.
+    pub takes: &'static str,
+    /// The value that it has where it is not set. None: no value means the same as not to set it.
+    pub default: Option<&'static str>,
+}
+
 impl Options {
-    /// The names that [`set`](Self::set) knows, and what they take.
-    pub const NAMES: [(&'static str, &'static str); 13] = [
-        (
-            "algorithm",
-            "auto, two-stage, two-stage-on-demand, window, co-root, aggregate, basic, binomial, chain \
-             or scatter-allgather",
-        ),
-        ("in-flight", "a number of broadcasts"),
-        ("sync", "none, random, delay:MICROSECONDS, adaptive or adaptive:MOST_MICROSECONDS"),
-        ("run-ahead", "a number of fragments"),
-        ("window", "a number of fragments, a power of two"),
-        ("co-roots", "none, optimal or a number of groups"),
-        ("acknowledge", "each, every:M or skewed:M"),
-        ("piggyback", "on or off"),
-        ("acknowledge-by", "write or message"),
-        ("acknowledge-after", "a time in microseconds"),
-        ("repair", "push or pull"),
-        ("credits", "on or off"),
-        ("repair-after", "a time in microseconds"),
+    /// What [`set`](Self::set) knows.
+    pub const PARAMETERS: [Parameter; 13] = [
+        Parameter {
+            name: "algorithm",
+            takes: "auto, two-stage, two-stage-on-demand, window, co-root, aggregate, basic, binomial, chain \
+                    or scatter-allgather",
+            default: Some("auto"),
+        },
+        Parameter { name: "in-flight", takes: "a number of broadcasts", default: Some("64") },
+        Parameter {
+            name: "sync",
+            takes: "none, random, delay:MICROSECONDS, adaptive or adaptive:MOST_MICROSECONDS",
+            default: Some("none"),
+        },
+        Parameter { name: "run-ahead", takes: "a number of fragments", default: None },
+        Parameter { name: "window", takes: "a number of fragments, a power of two", default: None },
+        Parameter {
+            name: "co-roots",
+            takes: "none, optimal or a number of groups",
+            default: Some("none"),
+        },
+        Parameter {
+            name: "acknowledge",
+            takes: "each, every:M or skewed:M",
+            default: Some("each"),
+        },
+        Parameter { name: "piggyback", takes: "on or off", default: Some("off") },
+        Parameter { name: "acknowledge-by", takes: "write or message", default: Some("write") },
+        Parameter {
+            name: "acknowledge-after",
+            takes: "a time in microseconds",
+            default: Some("1000"),
+        },
+        Parameter { name: "repair", takes: "push or pull", default: Some("pull") },
+        Parameter { name: "credits", takes: "on or off", default: Some("on") },
+        Parameter { name: "repair-after", takes: "a time in microseconds", default: Some("2000") },
     ];
 
     /// Sets one option from text.
@@ -37,12 +65,12 @@ impl Options {
     /// # Errors
     /// If there is no such option, or its value cannot be read; the error says what is expected.
     pub fn set(&mut self, name: &str, value: &str) -> Result<(), OptionsError> {
-        let known = Options::NAMES.iter().find(|(known, _)| *known == name);
-        let Some((_, expected)) = known else {
+        let known = Options::PARAMETERS.iter().find(|known| known.name == name);
+        let Some(Parameter { takes, .. }) = known else {
             return Err(OptionsError(format!("there is no option {name:?}")));
         };
         self.take(name, value)
-            .ok_or_else(|| OptionsError(format!("{name}={value}: expected {expected}")))
+            .ok_or_else(|| OptionsError(format!("{name}={value}: expected {takes}")))
     }
 
     fn take(&mut self, name: &str, value: &str) -> Option<()> {

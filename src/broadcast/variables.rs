@@ -1,0 +1,244 @@
+//! The environment variables of a [`Config`]: what each takes, its default, and what it sets.
+
+use super::Config;
+use crate::rdma::{Family, Multicast, Waiting};
+use std::str::FromStr;
+use std::time::Duration;
+use verbcast_core::protocol::options::Options;
+
+/// An environment variable that [`Config::from_env`] reads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Variable {
+    /// Its name.
+    pub name: String,
+    /// What it takes, in words.
+    pub takes: &'static str,
+    /// The value that it has where it is not set. None: no value means the same as not to set it.
+    pub default: Option<&'static str>,
+}
+
+/// The variable that makes faults on purpose.
+pub(super) const FAULT: &str = "VERBCAST_FAULT";
+/// The variable that names the file with the table of protocols.
+pub(super) const CHOICE: &str = "VERBCAST_CHOICE";
+
+/// A variable that stands for a field.
+pub(super) struct Field {
+    pub name: &'static str,
+    pub takes: &'static str,
+    default: Option<&'static str>,
+    /// Reads the value; none if it cannot be read.
+    pub set: fn(&mut Config, &str) -> Option<()>,
+}
+
+/// All variables of fields, but those of the protocols' parameters.
+pub(super) const FIELDS: [Field; 18] = [
+    Field {
+        name: "VERBCAST_DEVICE",
+        takes: "device names, separated by commas",
+        default: None,
+        set: |config, text| {
+            let names = text.split(',').map(str::trim).filter(|name| !name.is_empty());
+            config.settings.devices = names.map(str::to_owned).collect();
+            Some(())
+        },
+    },
+    Field {
+        name: "VERBCAST_PORT",
+        takes: "a port number",
+        default: None,
+        set: |config, text| optional(text, &mut config.settings.port),
+    },
+    Field {
+        name: "VERBCAST_GID_INDEX",
+        takes: "an index",
+        default: None,
+        set: |config, text| optional(text, &mut config.settings.gid_index),
+    },
+    Field {
+        name: "VERBCAST_MULTICAST",
+        takes: "one of require, prefer, off",
+        default: Some("require"),
+        set: |config, text| {
+            let ways = [
+                ("require", Multicast::Require),
+                ("prefer", Multicast::Prefer),
+                ("off", Multicast::Off),
+            ];
+            choice(text, &ways, &mut config.settings.multicast)
+        },
+    },
+    Field {
+        name: "VERBCAST_GROUP_FAMILY",
+        takes: "one of auto, ipv4, ipv6",
+        default: Some("auto"),
+        set: |config, text| {
+            let families = [("auto", Family::Auto), ("ipv4", Family::Ipv4), ("ipv6", Family::Ipv6)];
+            choice(text, &families, &mut config.settings.group_family)
+        },
+    },
+    Field {
+        name: "VERBCAST_GROUPS",
+        takes: "a number of groups",
+        default: Some("8"),
+        set: |config, text| number(text, &mut config.settings.groups),
+    },
+    Field {
+        name: "VERBCAST_RECEIVE_DEPTH",
+        takes: PACKETS,
+        default: Some("64"),
+        set: |config, text| number(text, &mut config.settings.depths.receive),
+    },
+    Field {
+        name: "VERBCAST_SEND_DEPTH",
+        takes: PACKETS,
+        default: Some("32"),
+        set: |config, text| number(text, &mut config.settings.depths.send),
+    },
+    Field {
+        name: "VERBCAST_RELIABLE_RECEIVE_DEPTH",
+        takes: PACKETS,
+        default: Some("32"),
+        set: |config, text| number(text, &mut config.settings.depths.reliable_receive),
+    },
+    Field {
+        name: "VERBCAST_RELIABLE_SEND_DEPTH",
+        takes: PACKETS,
+        default: Some("32"),
+        set: |config, text| number(text, &mut config.settings.depths.reliable_send),
+    },
+    Field {
+        name: "VERBCAST_RING_DEPTH",
+        takes: PACKETS,
+        default: Some("32"),
+        set: |config, text| number(text, &mut config.settings.depths.ring),
+    },
+    Field {
+        name: "VERBCAST_FETCH_DEPTH",
+        takes: PACKETS,
+        default: Some("8"),
+        set: |config, text| number(text, &mut config.settings.depths.fetch),
+    },
+    Field {
+        name: "VERBCAST_ZERO_COPY",
+        takes: "a number of bytes, or off",
+        default: Some("65536"),
+        set: |config, text| match text {
+            "off" => {
+                config.settings.zero_copy = None;
+                Some(())
+            }
+            bytes => optional(bytes, &mut config.settings.zero_copy),
+        },
+    },
+    Field {
+        name: "VERBCAST_REGISTRATION_CACHE",
+        takes: "a number of bytes",
+        default: Some("67108864"),
+        set: |config, text| number(text, &mut config.settings.registration_cache),
+    },
+    Field {
+        name: "VERBCAST_WAIT",
+        takes: "one of spin, yield, block, adaptive",
+        default: Some("adaptive"),
+        set: |config, text| {
+            let ways = [
+                ("spin", Waiting::Spin),
+                ("yield", Waiting::Yield),
+                ("block", Waiting::Block),
+                ("adaptive", Waiting::Adaptive),
+            ];
+            choice(text, &ways, &mut config.settings.waiting)
+        },
+    },
+    Field {
+        name: "VERBCAST_TIMEOUT",
+        takes: SECONDS,
+        default: Some("30"),
+        set: |config, text| seconds(text, &mut config.settings.timeout),
+    },
+    Field {
+        name: "VERBCAST_ACK_TIMEOUT",
+        takes: SECONDS,
+        default: Some("2"),
+        set: |config, text| seconds(text, &mut config.settings.ack_timeout),
+    },
+    Field {
+        name: "VERBCAST_PAYLOAD_CRC",
+        takes: "one of on, off",
+        default: Some("on"),
+        set: |config, text| choice(text, &[("on", true), ("off", false)], &mut config.payload_crc),
+    },
+];
+
+const PACKETS: &str = "a number of packets";
+const SECONDS: &str = "a time in seconds";
+
+/// The variable of a parameter of the protocols: `VERBCAST_SOME_NAME` of `some-name`.
+pub(super) fn of_parameter(name: &str) -> String {
+    format!("VERBCAST_{}", name.replace('-', "_").to_uppercase())
+}
+
+impl Config {
+    /// All variables that [`from_env`](Self::from_env) reads.
+    pub fn variables() -> Vec<Variable> {
+        let fields = FIELDS.iter().map(|field| Variable {
+            name: field.name.to_owned(),
+            takes: field.takes,
+            default: field.default,
+        });
+        let special = [
+            (FAULT, "shares from 0 to 1, as loss=0.05,dup=0.01,reorder=0.05,seed=7"),
+            (CHOICE, "the path of a table"),
+        ];
+        let special =
+            special.map(|(name, takes)| Variable { name: name.to_owned(), takes, default: None });
+        let parameters = Options::PARAMETERS.iter().map(|parameter| Variable {
+            name: of_parameter(parameter.name),
+            takes: parameter.takes,
+            default: parameter.default,
+        });
+        fields.chain(special).chain(parameters).collect()
+    }
+}
+
+fn number<T: FromStr>(text: &str, to: &mut T) -> Option<()> {
+    *to = text.parse().ok()?;
+    Some(())
+}
+
+fn optional<T: FromStr>(text: &str, to: &mut Option<T>) -> Option<()> {
+    *to = Some(text.parse().ok()?);
+    Some(())
+}
+
+fn seconds(text: &str, to: &mut Duration) -> Option<()> {
+    let seconds = text.parse().ok().filter(|seconds| *seconds > 0.0)?;
+    *to = Duration::try_from_secs_f64(seconds).ok()?;
+    Some(())
+}
+
+fn choice<T: Copy>(text: &str, choices: &[(&str, T)], to: &mut T) -> Option<()> {
+    let (_, value) = choices.iter().find(|(name, _)| *name == text)?;
+    *to = *value;
+    Some(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn defaults_are_what_they_are_said_to_be() {
+        for variable in Config::variables() {
+            let Some(default) = variable.default else { continue };
+            let lookup = |name: &str| (name == variable.name).then(|| default.to_owned());
+            let config = Config::from_lookup(lookup).unwrap();
+            assert_eq!(config, Config::default(), "{}={default}", variable.name);
+        }
+        let Config { settings, options, faults, .. } = Config::default();
+        assert!(settings.devices.is_empty() && settings.port.is_none());
+        assert!(settings.gid_index.is_none() && faults.is_none());
+        assert!(options.run_ahead.is_none() && options.window.is_none());
+    }
+}
