@@ -1,16 +1,29 @@
 //! The walls inside crates: which modules of `verbcast-core` and of `verbcast` name which others, and which crates have
 //! unsafe code. Those between crates are the compiler's.
 
+#[path = "layers/names.rs"]
+mod names;
+
+use names::names;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A crate, each of its modules, and the modules that this one may name.
-type Layers = (&'static str, &'static [(&'static str, &'static [&'static str])]);
+/// Modules that stand beside each other, and which others of them each may name.
+struct Layers {
+    /// The crate's folder.
+    source: &'static str,
+    /// The module that they are in, and the file that declares them.
+    parent: &'static [&'static str],
+    declared_in: &'static str,
+    modules: &'static [(&'static str, &'static [&'static str])],
+}
 
 const LAYERS: &[Layers] = &[
-    (
-        "src/core",
-        &[
+    Layers {
+        source: "src/core",
+        parent: &[],
+        declared_in: "lib.rs",
+        modules: &[
             ("time", &[]),
             ("rank", &[]),
             ("wire", &["rank"]),
@@ -19,17 +32,48 @@ const LAYERS: &[Layers] = &[
             ("transport", &["rank", "time", "wire", "protocol"]),
             ("driver", &["rank", "time", "wire", "protocol", "transport"]),
         ],
-    ),
-    (
-        "src",
-        &[
+    },
+    Layers {
+        source: "src",
+        parent: &[],
+        declared_in: "lib.rs",
+        modules: &[
             ("bootstrap", &[]),
             ("rdma", &["bootstrap"]),
             ("broadcast", &["bootstrap", "rdma"]),
             ("mpi", &["bootstrap", "broadcast"]),
             ("trace", &[]),
         ],
-    ),
+    },
+    Layers {
+        source: "src",
+        parent: &["rdma"],
+        declared_in: "rdma/mod.rs",
+        modules: &[
+            ("settings", &[]),
+            ("ids", &[]),
+            ("process", &[]),
+            ("packet", &[]),
+            ("outstanding", &[]),
+            ("work", &["ids"]),
+            ("memory", &["settings"]),
+            ("group", &["settings"]),
+            ("ud", &["settings", "ids", "packet", "outstanding", "work", "memory", "group"]),
+            ("rc", &["settings", "ids", "process", "packet", "outstanding", "work", "memory"]),
+            (
+                "endpoint",
+                &["settings", "ids", "process", "packet", "work", "memory", "group", "ud", "rc"],
+            ),
+            (
+                "transport",
+                &["settings", "ids", "packet", "memory", "group", "ud", "rc", "endpoint"],
+            ),
+            (
+                "setup",
+                &["settings", "process", "memory", "group", "ud", "rc", "endpoint", "transport"],
+            ),
+        ],
+    },
 ];
 
 /// Crates that forbid unsafe code.
@@ -57,50 +101,69 @@ fn sources(under: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// The file or the folder of a module.
-fn place(crate_folder: &str, module: &str) -> PathBuf {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(crate_folder).join(module);
-    if folder.is_dir() { folder } else { folder.with_extension("rs") }
-}
+impl Layers {
+    /// The file or the folder of a module.
+    fn place(&self, module: &str) -> PathBuf {
+        let parent = self.parent.iter().fold(self.folder(), |folder, part| folder.join(part));
+        let folder = parent.join(module);
+        if folder.is_dir() { folder } else { folder.with_extension("rs") }
+    }
 
-/// The modules of the crate that a line of code names.
-fn named(line: &str) -> impl Iterator<Item = String> {
-    line.match_indices("crate::").map(|(at, found)| {
-        let rest = line[at + found.len()..].chars();
-        rest.take_while(|c| c.is_alphanumeric() || *c == '_').collect()
-    })
+    fn folder(&self) -> PathBuf {
+        Path::new(env!("CARGO_MANIFEST_DIR")).join(self.source)
+    }
+
+    /// The one of the modules that a path, from the crate's root, leads to or through.
+    fn module_of<'a>(&self, path: &'a [String]) -> Option<&'a str> {
+        let (parent, rest) = path.split_at_checked(self.parent.len())?;
+        if parent == self.parent { rest.first().map(String::as_str) } else { None }
+    }
 }
 
 #[test]
 fn every_module_names_only_the_layers_below_it() {
-    for (crate_folder, modules) in LAYERS {
+    for layers in LAYERS {
         let mut checked = 0;
-        for (module, allowed) in *modules {
-            for path in sources(&place(crate_folder, module)) {
-                let text = fs::read_to_string(&path).unwrap();
-                let code = text.lines().filter(|line| !line.trim_start().starts_with("//"));
-                for (line, named) in code.flat_map(|line| named(line).map(move |name| (line, name)))
-                {
-                    let fine = named == *module || allowed.contains(&named.as_str());
-                    assert!(fine, "{}: {module} must not name {named}: {line}", path.display());
+        for (module, allowed) in layers.modules {
+            for file in sources(&layers.place(module)) {
+                let own = names::module_path(file.strip_prefix(layers.folder()).unwrap());
+                for path in names(&own, &fs::read_to_string(&file).unwrap()) {
+                    let Some(named) = layers.module_of(&path) else { continue };
+                    let fine = named == *module || allowed.contains(&named);
+                    let path = path.join("::");
+                    assert!(fine, "{}: {module} must not name {path}", file.display());
                     checked += 1;
                 }
             }
         }
-        assert!(checked > 10, "only {checked} names were found in {crate_folder}");
+        assert!(checked > 10, "only {checked} names were found in {}", layers.declared_in);
+    }
+}
+
+#[test]
+fn every_layer_is_above_those_that_it_may_name() {
+    for Layers { modules, .. } in LAYERS {
+        for (at, (module, allowed)) in modules.iter().enumerate() {
+            for named in *allowed {
+                let is_below = modules[..at].iter().any(|(below, _)| below == named);
+                assert!(is_below, "{named} is not below {module}");
+            }
+        }
     }
 }
 
 #[test]
 fn every_module_has_a_layer() {
-    for (crate_folder, modules) in LAYERS {
-        let text = read(&format!("{crate_folder}/lib.rs"));
-        let declared = text.lines().filter_map(|line| line.strip_prefix("pub mod "));
-        let declared: Vec<&str> = declared.map(|line| line.trim_end_matches(';')).collect();
-        assert_eq!(declared.len(), modules.len(), "{crate_folder}: {declared:?}");
-        for module in declared {
-            assert!(modules.iter().any(|(known, _)| *known == module), "{module} has no layer");
-        }
+    for layers in LAYERS {
+        let text = read(&format!("{}/{}", layers.source, layers.declared_in));
+        let declared = text.lines().filter_map(|line| {
+            line.strip_prefix("pub ").unwrap_or(line).strip_prefix("mod ")?.strip_suffix(';')
+        });
+        let mut declared: Vec<&str> = declared.collect();
+        let mut known: Vec<&str> = layers.modules.iter().map(|(module, _)| *module).collect();
+        declared.sort_unstable();
+        known.sort_unstable();
+        assert_eq!(declared, known, "{}", layers.declared_in);
     }
 }
 
@@ -110,7 +173,7 @@ fn unsafe_code_stays_where_it_belongs() {
         assert!(read(path).lines().any(|line| line == "#![forbid(unsafe_code)]"), "{path}");
     }
     let text = read("src/lib.rs");
-    for (module, _) in LAYERS[1].1 {
+    for (module, _) in LAYERS[1].modules {
         let declaration = format!("pub mod {module};");
         let before = text.split(&declaration).next().unwrap();
         assert_ne!(before, text, "{module} is not declared");

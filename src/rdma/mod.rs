@@ -36,6 +36,20 @@
 //! either process separates the parent from what the device sees, and verbcast does not call
 //! `ibv_fork_init`, which is the program's to decide.
 //!
+//! # The parts
+//! Each names only those above it in this list; `tests/layers.rs` holds that.
+//!
+//! | part | what it is |
+//! |---|---|
+//! | `settings`, `ids`, `process`, `packet`, `outstanding`, `work` | words and numbers that the others share |
+//! | `memory` | what ranks reach in each other (ring, reports), and what stays registered |
+//! | `group` | the multicast group: its address, which one, joining it, the proof that it works |
+//! | `ud` | the UD QP: datagrams, and what the next receives will probably get |
+//! | `rc` | the connections: handshake, reliable messages, reads |
+//! | `endpoint` | what a process has on its device: takes completions and hands what came to communicators |
+//! | `transport` | one communicator over its endpoint: what the driver uses; messages without a copy |
+//! | `setup` | the choice of a device, and the steps by which ranks make a communicator |
+//!
 //! # Life of a communicator
 //! [`establish`] is collective: open a device, exchange addresses, join the group, prove that it
 //! carries datagrams, connect to the protocol's peers. Every step is put to a vote, so that all
@@ -43,8 +57,10 @@
 
 mod endpoint;
 mod group;
+mod ids;
 mod memory;
 mod outstanding;
+mod packet;
 mod process;
 mod rc;
 mod settings;
@@ -53,10 +69,11 @@ mod transport;
 mod ud;
 mod work;
 
+pub use endpoint::Usage;
 pub use group::GroupAddress;
 pub use settings::{Family, Multicast, Settings, SettingsError, Waiting};
 pub use setup::{
     Agreed, Candidate, Description, DeviceReport, GidReport, PortReport, SharedEndpoint, Survey,
-    Usage, establish, establish_on, survey,
+    establish, establish_on, survey,
 };
 pub use transport::{Claims, Counters, RdmaTransport, lend};

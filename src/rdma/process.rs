@@ -1,9 +1,5 @@
 //! The processes that this one exchanges packets with.
 
-/// A process, as this one numbers them. A process that begins anew gets another number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) struct ProcessId(pub u32);
-
 /// Where a process is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Station {

@@ -1,6 +1,5 @@
 //! What can be set about the transport.
 
-use crate::rdma::memory::{AT_ONCE, CELL_LEN};
 use std::fmt;
 use std::time::Duration;
 use verbcast_core::protocol::{Counter, Depths};
@@ -107,6 +106,10 @@ impl fmt::Display for SettingsError {
 
 impl std::error::Error for SettingsError {}
 
+/// Length of a cell of the table that other ranks write numbers into.
+pub(super) const CELL_LEN: usize = 16;
+/// Reports to a rank under way at once: a second one need not wait for the first to be answered.
+pub(super) const REPORTS_AT_ONCE: usize = 2;
 /// Bytes that the device puts in front of every received datagram (the GRH).
 pub(super) const GRH_LEN: usize = 40;
 /// Send slots that fragments leave to handshakes, probes, announcements, aborts and farewells.
@@ -154,7 +157,10 @@ impl Settings {
 
     /// Requests outstanding at most on a connection: messages, sends from the ring, reports, fetches.
     pub(super) fn connection_requests(&self, size: u32) -> u32 {
-        self.depths.reliable_send + self.ring_sends(size) + AT_ONCE as u32 + self.depths.fetch
+        self.depths.reliable_send
+            + self.ring_sends(size)
+            + REPORTS_AT_ONCE as u32
+            + self.depths.fetch
     }
 
     /// Completions outstanding at most in a communicator of `size` ranks.
@@ -164,7 +170,7 @@ impl Settings {
 
     /// Completions outstanding at most with so many connections, each with so many sends from rings.
     pub(super) fn completions_of(&self, connections: u32, ring_sends: u32) -> u32 {
-        let (probes, reports) = (connections, AT_ONCE as u32 * connections);
+        let (probes, reports) = (connections, REPORTS_AT_ONCE as u32 * connections);
         let reliable = self.depths.reliable_receive + self.depths.reliable_send;
         let one_sided = probes + reports + self.depths.fetch;
         let ring_sends = connections * ring_sends;
@@ -192,7 +198,7 @@ impl Settings {
         let cells = |count: u32| (count as usize * CELL_LEN).next_multiple_of(4096);
         slots(self.depths.ring, packet_len)
             + cells(Counter::KINDS as u32 * size)
-            + cells(AT_ONCE as u32 * size)
+            + cells(REPORTS_AT_ONCE as u32 * size)
     }
 }
 

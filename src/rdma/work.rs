@@ -1,6 +1,6 @@
 //! Which request has completed, as it is written into its 64-bit id.
 
-use super::process::ProcessId;
+use crate::rdma::ids::ProcessId;
 
 /// A work request that completes by itself. Sends have the number that they are
 /// [outstanding](super::outstanding::Outstanding) under.

@@ -1,16 +1,12 @@
 //! What an endpoint knows of the communicators that use it.
 
 use super::event::{Body, Event};
-use crate::rdma::process::ProcessId;
+use crate::rdma::ids::{ChannelId, ProcessId};
 use std::collections::{HashMap, HashSet, VecDeque};
 use verbcast_core::protocol::Via;
 use verbcast_core::rank::Rank;
 use verbcast_core::wire::Key;
 use verbcast_verbs::Span;
-
-/// A communicator, as its endpoint numbers them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct ChannelId(pub u16);
 
 /// One communicator at its endpoint.
 #[derive(Debug)]

@@ -1,13 +1,12 @@
 //! Turns completions into what communicators are told.
 
-use super::channel::ChannelId;
 use super::event::{Body, Event};
 use super::inquiry::Inquiry;
 use super::{Endpoint, fabric, failed};
-use crate::rdma::process::ProcessId;
+use crate::rdma::ids::{ChannelId, ProcessId};
+use crate::rdma::memory::Source;
 use crate::rdma::rc::{Fetcher, Message, Request, Sender};
 use crate::rdma::settings::GRH_LEN;
-use crate::rdma::transport::Source;
 use crate::rdma::ud::{Datagram, Place};
 use crate::rdma::work::Work;
 use verbcast_core::protocol::{Counter, Via};

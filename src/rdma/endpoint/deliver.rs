@@ -5,10 +5,9 @@
 //! lost. Reliable messages always are: their senders wait for nothing else, and the protocols bound how far
 //! a rank runs ahead of another.
 
-use super::channel::ChannelId;
 use super::event::{Body, Event};
 use super::{Endpoint, failed};
-use crate::rdma::process::ProcessId;
+use crate::rdma::ids::{ChannelId, ProcessId};
 use std::collections::VecDeque;
 use verbcast_core::protocol::Via;
 use verbcast_core::transport::TransportError;

@@ -4,9 +4,10 @@
 //! nor where there was no connection yet. So it is asked, and answers when it has closed the communicator or
 //! heard that the asker has left it.
 
-use super::{Endpoint, failed, own_header};
-use crate::rdma::process::ProcessId;
-use crate::rdma::transport::Source;
+use super::{Endpoint, failed};
+use crate::rdma::ids::ProcessId;
+use crate::rdma::memory::Source;
+use crate::rdma::packet::own_header;
 use verbcast_core::rank::Rank;
 use verbcast_core::transport::TransportError;
 use verbcast_core::wire::{Key, Kind};

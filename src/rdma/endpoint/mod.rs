@@ -6,28 +6,31 @@ mod complete;
 mod deliver;
 mod event;
 mod inquiry;
+mod usage;
 
 pub(super) use access::{Access, lock};
-pub(super) use channel::{Channel, ChannelId};
+pub(super) use channel::Channel;
 pub(super) use deliver::is_farewell;
 pub(super) use event::{Body, Event, Pools};
+pub use usage::Usage;
 
-use crate::rdma::group::{Group, Joiner, MOST_TOLD, Offer};
+use crate::rdma::group::{Group, Groups, Joined, Joiner};
+use crate::rdma::ids::{ChannelId, ProcessId};
 use crate::rdma::memory::Registrations;
-use crate::rdma::process::{ProcessId, Station};
+use crate::rdma::packet::own_header;
+use crate::rdma::process::Station;
 use crate::rdma::rc::{Connections, Fabric, Fetches, LONGEST_PAUSE, Message, Pending};
 use crate::rdma::settings::Settings;
-use crate::rdma::setup::Usage;
 use crate::rdma::ud::Datagrams;
 use channel::Channels;
 use inquiry::Inquiry;
 use std::collections::{HashSet, VecDeque};
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 use std::time::Duration;
 use verbcast_core::rank::{Fragment, OpId, Rank};
 use verbcast_core::time::Instant;
 use verbcast_core::transport::TransportError;
-use verbcast_core::wire::{HEADER_LEN, Header, Key, Kind};
+use verbcast_core::wire::{HEADER_LEN, Key, Kind};
 use verbcast_verbs::{
     Anchor, Completion, CompletionQueue, Context, PathTo, Pool, ProtectionDomain, Span,
 };
@@ -74,10 +77,7 @@ pub struct Endpoint {
     pub has_slots: bool,
     /// What other processes are to be asked or answered.
     pub inquiries: VecDeque<(ProcessId, Inquiry)>,
-    /// Groups that communicators are in, or were.
-    pub groups: Vec<Weak<Group>>,
-    /// Groups to be in at most, unless ranks have none in common.
-    most_groups: usize,
+    pub groups: Groups,
     pub(super) batch: Vec<Completion>,
     /// Connections that the completion queue has room for.
     room_for: usize,
@@ -123,30 +123,16 @@ impl Endpoint {
             broken: None,
             has_slots: false,
             inquiries: VecDeque::new(),
-            groups: Vec::new(),
-            most_groups,
+            groups: Groups::new(most_groups),
             batch: Vec::new(),
             room_for,
             checked: Instant::ZERO,
         }
     }
 
-    /// The groups that communicators are in.
-    pub fn live_groups(&self) -> impl Iterator<Item = Arc<Group>> {
-        self.groups.iter().filter_map(Weak::upgrade)
-    }
-
-    /// What it tells of them to other ranks of a communicator.
-    pub fn offer(&self) -> Offer {
-        let mut groups: Vec<_> = self.live_groups().map(|group| group.address).collect();
-        let is_full = groups.len() >= self.most_groups;
-        groups.truncate(MOST_TOLD);
-        Offer { groups, is_full }
-    }
-
     /// Uses a Q_Key from now on, which datagrams of all groups must have.
     pub fn set_qkey(&mut self, qkey: u32) -> Result<(), String> {
-        let is_needed = self.live_groups().next().is_some();
+        let is_needed = self.groups.live().next().is_some();
         match self.datagrams.qkey() {
             known if known == qkey => Ok(()),
             known if is_needed => {
@@ -154,6 +140,14 @@ impl Endpoint {
             }
             _ => self.datagrams.set_qkey(qkey).map_err(|error| error.to_string()),
         }
+    }
+
+    /// Attaches the UD QP to a group that the port has joined.
+    pub fn attach(&mut self, joined: Joined) -> Result<Arc<Group>, String> {
+        self.set_qkey(joined.qkey())?;
+        let group = Arc::new(joined.attach(&self.domain, self.datagrams.qp())?);
+        self.groups.add(&group);
+        Ok(group)
     }
 
     /// The memory that packets are received into.
@@ -394,7 +388,7 @@ impl Endpoint {
             communicators: self.channels.open_count(),
             left: self.channels.left_count(),
             queue_pairs: 1 + 2 * self.connections.count(),
-            groups: self.live_groups().count(),
+            groups: self.groups.live().count(),
             registered_memory: self.settings.memory_of_endpoint(packet_len)
                 + channels.sum::<usize>(),
         }
@@ -415,12 +409,6 @@ pub fn fabric<'a>(
     fetches: &'a Pool,
 ) -> Fabric<'a> {
     Fabric { domain, cq, port: site.port, own: &site.station, fetches }
-}
-
-/// A header of the transport's own packets.
-pub fn own_header(kind: Kind, key: Key, source: Rank, payload: &[u8]) -> [u8; HEADER_LEN] {
-    let (op, fragment) = (OpId(0), Fragment(0));
-    Header { kind, source, key, op, fragment, message_len: 0, report: 0 }.emit(payload, true)
 }
 
 pub fn failed(error: verbcast_verbs::Error) -> TransportError {

@@ -36,7 +36,7 @@ impl Offer {
 /// The group that the ranks with these offers share, if they share one. The same at all ranks; `key` spreads
 /// communicators over groups that are as good. Where no group has all ranks that are full, the others of them
 /// join one more.
-pub fn shared<'a>(
+pub fn shared_group<'a>(
     offers: impl Iterator<Item = &'a Offer> + Clone,
     key: u64,
 ) -> Option<GroupAddress> {
@@ -85,17 +85,17 @@ mod tests {
     #[test]
     fn ranks_share_a_group_once_one_of_them_is_full() {
         let with_room = [offer(&[1], false), offer(&[1, 2], false)];
-        assert_eq!(shared(with_room.iter(), 0), None);
+        assert_eq!(shared_group(with_room.iter(), 0), None);
         let one_full = [offer(&[1], false), offer(&[3, 1], true)];
-        assert_eq!(shared(one_full.iter(), 7), Some(group(1)), "both are in it");
+        assert_eq!(shared_group(one_full.iter(), 7), Some(group(1)), "both are in it");
         let strangers = [offer(&[4], false), offer(&[5], true)];
-        assert_eq!(shared(strangers.iter(), 7), Some(group(5)), "who has room joins");
+        assert_eq!(shared_group(strangers.iter(), 7), Some(group(5)), "who has room joins");
     }
 
     #[test]
     fn groups_that_are_as_good_take_turns() {
         let offers = [offer(&[1, 2, 3], true), offer(&[2, 1], true)];
-        let chosen = [0, 1, 2].map(|key| shared(offers.iter(), key));
+        let chosen = [0, 1, 2].map(|key| shared_group(offers.iter(), key));
         assert_eq!(chosen, [Some(group(1)), Some(group(2)), Some(group(1))]);
     }
 }

@@ -2,7 +2,6 @@
 
 use super::address::{AddressKind, GroupAddress};
 use crate::rdma::settings::Family;
-use crate::rdma::ud::DEFAULT_QKEY;
 use std::io;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, SocketAddrV6, UdpSocket};
 use std::time::Duration;
@@ -10,6 +9,9 @@ use verbcast_verbs::{
     AddressHandle, Attachment, Error, GroupPath, LinkLayer, Membership, MulticastGroup, PathTo,
     ProtectionDomain, QueuePair, Source,
 };
+
+/// The Q_Key of datagrams where no group has its own.
+pub const DEFAULT_QKEY: u32 = 0x0123_4567;
 
 /// A joined group. Fields are dropped in order: detach, then leave.
 #[derive(Debug)]

@@ -1,11 +1,17 @@
 //! A communicator's multicast group: its address, which one it is, and the proof that it works.
 
-pub(in crate::rdma) mod address;
-pub(in crate::rdma) mod choice;
+mod address;
+mod choice;
+mod gather;
+mod groups;
+mod member;
 mod membership;
 mod prove;
 
 pub use address::GroupAddress;
-pub(super) use choice::{MOST_TOLD, Offer};
-pub(super) use membership::{Group, Joiner};
-pub(super) use prove::{Heard, Proof, prove};
+pub(super) use address::generator;
+pub(super) use choice::{Offer, shared_group};
+pub(super) use gather::gather;
+pub(super) use groups::Groups;
+pub(super) use member::{Heard, Member};
+pub(super) use membership::{DEFAULT_QKEY, Group, Joined, Joiner};

@@ -3,9 +3,10 @@
 mod registrations;
 mod reports;
 mod ring;
+mod tail;
 
 pub(super) use registrations::Registrations;
-pub(super) use reports::{AT_ONCE, CELL_LEN};
+pub(super) use tail::{Source, Tail};
 
 use crate::rdma::settings::Settings;
 use reports::Reports;

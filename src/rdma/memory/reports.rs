@@ -5,14 +5,10 @@
 //! of a write (SoftRoCE copies them with the CPU's string instruction), so the CPU may see a cell
 //! half written; then the check does not fit, and the cell is looked at again at the next poll.
 
+use crate::rdma::settings::{CELL_LEN, REPORTS_AT_ONCE};
 use verbcast_core::protocol::Counter;
 use verbcast_core::rank::Rank;
 use verbcast_verbs::{Access, ProtectionDomain, Remote, Result, Shared, Span};
-
-/// Length of a cell.
-pub const CELL_LEN: usize = 16;
-/// Reports to a rank under way at once: a second one need not wait for the first to be answered.
-pub const AT_ONCE: usize = 2;
 
 /// The cells of this rank: those that others write, and those that it writes from.
 #[derive(Debug)]
@@ -20,7 +16,7 @@ pub struct Reports {
     cells: Shared,
     /// The number of each cell when it was last looked at.
     seen: Vec<u64>,
-    /// [`AT_ONCE`] cells for each rank, whose content must stay while a write from it is under way.
+    /// [`REPORTS_AT_ONCE`] cells for each rank, whose content must stay while a write from it is under way.
     sources: Shared,
     /// Writes begun and ended, by rank. They end in the order in which they began.
     begun: Vec<u64>,
@@ -34,7 +30,7 @@ impl Reports {
         Ok(Reports {
             cells: Shared::new(domain, cells * CELL_LEN, Access::Write)?,
             seen: vec![0; cells],
-            sources: Shared::new(domain, size * AT_ONCE * CELL_LEN, Access::None)?,
+            sources: Shared::new(domain, size * REPORTS_AT_ONCE * CELL_LEN, Access::None)?,
             begun: vec![0; size],
             ended: vec![0; size],
         })
@@ -52,7 +48,7 @@ impl Reports {
 
     /// Reports that can be begun to a rank now.
     pub fn room(&self, to: Rank) -> usize {
-        AT_ONCE - (self.begun[to.index()] - self.ended[to.index()]) as usize
+        REPORTS_AT_ONCE - (self.begun[to.index()] - self.ended[to.index()]) as usize
     }
 
     /// The cell to write to a rank.
@@ -60,9 +56,9 @@ impl Reports {
     /// # Panics
     /// If there is no room.
     pub fn begin(&mut self, to: Rank, value: u64) -> Span {
-        assert!(self.room(to) > 0, "{AT_ONCE} reports to {to} are under way");
+        assert!(self.room(to) > 0, "{REPORTS_AT_ONCE} reports to {to} are under way");
         let begun = &mut self.begun[to.index()];
-        let offset = (to.index() * AT_ONCE + *begun as usize % AT_ONCE) * CELL_LEN;
+        let offset = (to.index() * REPORTS_AT_ONCE + *begun as usize % REPORTS_AT_ONCE) * CELL_LEN;
         *begun += 1;
         self.sources.write(offset, &cell(value));
         self.sources.span(offset, CELL_LEN)

@@ -6,10 +6,9 @@
 //! that answers nothing counts as gone.
 
 use super::handshake::{Ends, Handshake};
-use crate::rdma::endpoint::ChannelId;
+use crate::rdma::ids::{ChannelId, ProcessId};
+use crate::rdma::memory::Tail;
 use crate::rdma::outstanding::Outstanding;
-use crate::rdma::process::ProcessId;
-use crate::rdma::ud::Tail;
 use crate::rdma::work::Work;
 use smallvec::SmallVec;
 use std::collections::VecDeque;

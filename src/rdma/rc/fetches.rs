@@ -1,6 +1,6 @@
 //! Buffers for reads of other processes' rings.
 
-use crate::rdma::endpoint::ChannelId;
+use crate::rdma::ids::ChannelId;
 use verbcast_core::protocol::Token;
 use verbcast_core::rank::Rank;
 use verbcast_verbs::{Pool, ProtectionDomain, Result, Slot};

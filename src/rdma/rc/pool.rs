@@ -3,11 +3,10 @@
 use super::connection::{Askers, Connection, Pending, Request};
 use super::handshake::{Ends, Handshake, Message, Reaction, Step};
 use super::send_slots::{SendSlots, Sender};
-use crate::rdma::endpoint::ChannelId;
-use crate::rdma::memory::AT_ONCE;
-use crate::rdma::process::{ProcessId, Station};
-use crate::rdma::settings::{RESERVED_SLOTS, Settings};
-use crate::rdma::transport::Source;
+use crate::rdma::ids::{ChannelId, ProcessId};
+use crate::rdma::memory::Source;
+use crate::rdma::process::Station;
+use crate::rdma::settings::{REPORTS_AT_ONCE, RESERVED_SLOTS, Settings};
 use crate::rdma::work::{MOST_PROCESSES, Work};
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -177,7 +176,7 @@ impl Connections {
         let (messages, messages_end) = make(self.requests)?;
         let (probes, probes_end) = make(1)?;
         let own = Ends { messages: messages_end, probes: probes_end };
-        let most = (self.requests, self.ring_sends, AT_ONCE);
+        let most = (self.requests, self.ring_sends, REPORTS_AT_ONCE);
         let connection = Connection::new((messages, probes), own, Handshake::new(now), most);
         self.processes[process.0 as usize].connection = Some(connection);
         self.count += 1;

@@ -1,10 +1,9 @@
 //! The slots that reliable messages are sent from, over all connections.
 
 use super::connection::Pending;
-use crate::rdma::endpoint::ChannelId;
-use crate::rdma::process::ProcessId;
-use crate::rdma::transport::Source;
-use crate::rdma::ud::fill;
+use crate::rdma::ids::{ChannelId, ProcessId};
+use crate::rdma::memory::Source;
+use crate::rdma::packet::fill;
 use std::sync::Arc;
 use verbcast_core::protocol::Token;
 use verbcast_core::rank::Rank;

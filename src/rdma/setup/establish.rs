@@ -5,13 +5,11 @@ use super::opening::open;
 use super::shared::SharedEndpoint;
 use crate::bootstrap::{Bootstrap, VoteError, vote};
 use crate::rdma::endpoint::{Access, Channel, Site};
-use crate::rdma::group::{GroupAddress, Proof, address, choice, prove};
+use crate::rdma::group::{GroupAddress, gather, generator, shared_group};
 use crate::rdma::memory::Memory;
 use crate::rdma::settings::{Multicast, Settings};
 use crate::rdma::transport::{Peer, RdmaTransport, Seat};
-use crate::rdma::ud::DEFAULT_QKEY;
 use rand_chacha::rand_core::Rng;
-use std::sync::Arc;
 use std::time::Duration;
 use verbcast_core::rank::Rank;
 use verbcast_core::time::Clock;
@@ -106,7 +104,7 @@ fn establish_with(
     vote(bootstrap, assembled.as_ref().map(|_| [].as_slice()).map_err(String::as_str))?;
     let mut transport = assembled.map_err(|what| VoteError::Refused(vec![(rank, what)]))?;
     let Draw { key, seed, groups } = &all[0].draw;
-    let shared = choice::shared(all.iter().map(|one| &one.offer), *key);
+    let shared = shared_group(all.iter().map(|one| &one.offer), *key);
     let groups = shared.as_ref().map_or(&groups[..], std::slice::from_ref);
     let multicast = settings.multicast != Multicast::Off && size > 1;
     let multicast = multicast && gather(bootstrap, &mut transport, groups, settings)?;
@@ -129,14 +127,14 @@ fn prepare(
     let Site { station, joiner, .. } = &endpoint.site;
     let memory = Memory::new(&endpoint.domain, station.packet_len, size, settings);
     let memory = memory.map_err(|error| error.to_string())?;
-    let mut generator = address::generator(rank);
+    let mut random = generator(rank);
     let kind = joiner.address_kind(settings.group_family);
     let draw = Draw {
-        key: generator.next_u64(),
-        seed: generator.next_u64(),
-        groups: std::array::from_fn(|_: usize| GroupAddress::draw(&mut generator, kind)),
+        key: random.next_u64(),
+        seed: random.next_u64(),
+        groups: std::array::from_fn(|_: usize| GroupAddress::draw(&mut random, kind)),
     };
-    let (station, exposed, offer) = (*station, memory.exposed(), endpoint.offer());
+    let (station, exposed, offer) = (*station, memory.exposed(), endpoint.groups.offer());
     let introduction = Introduction { station, exposed, draw, offer };
     Ok((memory, introduction))
 }
@@ -192,72 +190,6 @@ fn describe(transport: &RdmaTransport, size: u32) -> Description {
         group: transport.group.as_ref().map(|group| group.address.to_string()),
         registered_memory: endpoint.settings.registered_memory(station.packet_len, size),
     }
-}
-
-/// Joins a group and proves it; whether there is one that works.
-fn gather(
-    bootstrap: &mut dyn Bootstrap,
-    transport: &mut RdmaTransport,
-    groups: &[GroupAddress],
-    settings: &Settings,
-) -> Result<bool, VoteError> {
-    match try_gather(bootstrap, transport, groups, settings) {
-        Ok(()) => Ok(true),
-        Err(error @ VoteError::Refused(_)) if settings.multicast == Multicast::Prefer => {
-            transport.leave_group();
-            let reset = transport.endpoint.hold().set_qkey(DEFAULT_QKEY);
-            let reset = reset.map(|()| [].as_slice());
-            vote(bootstrap, reset.as_deref().map_err(String::as_str))?;
-            if bootstrap.rank() == Rank(0) {
-                tracing::warn!("going on without multicast: {error}");
-            }
-            Ok(false)
-        }
-        Err(error) => Err(error),
-    }
-}
-
-fn try_gather(
-    bootstrap: &mut dyn Bootstrap,
-    transport: &mut RdmaTransport,
-    groups: &[GroupAddress],
-    settings: &Settings,
-) -> Result<(), VoteError> {
-    for (draw, address) in groups.iter().enumerate() {
-        transport.leave_group();
-        let joined = join(transport, *address, settings.timeout);
-        vote(bootstrap, joined.as_ref().map(|()| [].as_slice()).map_err(String::as_str))?;
-        // A group that is shared is the only one here.
-        let is_last = draw + 1 == groups.len();
-        match prove(bootstrap, transport, &address.to_string(), settings, is_last)? {
-            Proof::Works => return Ok(()),
-            Proof::Taken => tracing::info!("group {address} is in use by others; drawing another"),
-        }
-    }
-    Ok(())
-}
-
-fn join(
-    transport: &mut RdmaTransport,
-    address: GroupAddress,
-    patience: Duration,
-) -> Result<(), String> {
-    let seen = transport.endpoint.see();
-    let known = seen.live_groups().find(|group| group.address == address);
-    let joiner = seen.site.joiner.clone();
-    drop(seen);
-    if known.is_some() {
-        transport.group = known;
-        return Ok(());
-    }
-    let joined = joiner.join(address, patience)?;
-    let mut endpoint = transport.endpoint.hold();
-    endpoint.set_qkey(joined.qkey())?;
-    let group = Arc::new(joined.attach(&transport.domain, endpoint.datagrams.qp())?);
-    endpoint.groups.retain(|group| group.strong_count() > 0);
-    endpoint.groups.push(Arc::downgrade(&group));
-    transport.group = Some(group);
-    Ok(())
 }
 
 /// Connects with the peers, while answering those who connect with this rank.

@@ -7,5 +7,5 @@ mod shared;
 mod survey;
 
 pub use establish::{Agreed, Description, establish, establish_on};
-pub use shared::{SharedEndpoint, Usage};
+pub use shared::SharedEndpoint;
 pub use survey::{Candidate, DeviceReport, GidReport, PortReport, Survey, survey};

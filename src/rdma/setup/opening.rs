@@ -2,7 +2,7 @@
 
 use super::survey::{Candidate, DeviceReport, PortReport, Survey, survey};
 use crate::rdma::endpoint::{Endpoint, Parts, Site};
-use crate::rdma::group::{Joiner, address};
+use crate::rdma::group::{Joiner, generator};
 use crate::rdma::process::Station;
 use crate::rdma::rc::{Connections, Fetches};
 use crate::rdma::settings::Settings;
@@ -56,7 +56,7 @@ fn open_candidate(
     let limits = context.limits()?;
     let reads = READS.min(limits.max_qp_rd_atom).min(limits.max_qp_init_rd_atom).max(0) as u8;
     let station = Station {
-        life: address::generator(rank).next_u64(),
+        life: generator(rank).next_u64(),
         qpn: datagrams.qp().number(),
         gid: joiner.gid,
         lid: port.lid,

@@ -1,7 +1,7 @@
 //! An endpoint that several communicators of a process use.
 
 use super::opening;
-use crate::rdma::endpoint::{Access, Endpoint, lock};
+use crate::rdma::endpoint::{Access, Endpoint, Usage, lock};
 use crate::rdma::settings::Settings;
 use std::sync::{Arc, Mutex, PoisonError};
 use verbcast_core::rank::Rank;
@@ -34,21 +34,6 @@ enum Lazy {
     /// To be opened, on a context that the program has opened or on the endpoint's own.
     Closed(Option<Context>),
     Open(Arc<Mutex<Endpoint>>),
-}
-
-/// What an endpoint takes of its device.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Usage {
-    /// Communicators that are not closed.
-    pub communicators: usize,
-    /// Communicators that are closed here, and whose memory other ranks may still reach.
-    pub left: usize,
-    /// Queue pairs: one for datagrams, and two for each process that a connection was made with.
-    pub queue_pairs: usize,
-    /// Multicast groups that it is in.
-    pub groups: usize,
-    /// Bytes of registered memory, besides that of messages.
-    pub registered_memory: usize,
 }
 
 impl SharedEndpoint {

@@ -4,7 +4,8 @@
 use super::RdmaTransport;
 use super::places::Destination;
 use crate::rdma::endpoint::{Body, Event, failed};
-use crate::rdma::ud::{Place, Tail};
+use crate::rdma::memory::Tail;
+use crate::rdma::ud::Place;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;

@@ -4,6 +4,7 @@ use super::RdmaTransport;
 use super::loans::{Counters, Loan};
 use super::places::Places;
 use crate::rdma::endpoint::Endpoint;
+use crate::rdma::group::Member;
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -1,7 +1,7 @@
 //! Messages whose memory the transport was lent.
 
 use super::places::Places;
-use crate::rdma::ud::Tail;
+use crate::rdma::memory::{Source, Tail};
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
@@ -41,14 +41,6 @@ impl Drop for Loan {
         // Before the message is freed.
         self.lease.end();
     }
-}
-
-/// A payload that is to be sent.
-pub enum Source<'a> {
-    /// It is in its place.
-    Place(Tail),
-    /// It waits elsewhere.
-    Bytes(&'a [u8]),
 }
 
 /// All lent messages of a communicator.

@@ -4,6 +4,7 @@ mod absorb;
 mod landing;
 mod lend;
 mod loans;
+mod member;
 mod one_sided;
 mod places;
 mod shelf;
@@ -11,12 +12,11 @@ mod wait;
 
 pub use lend::{Claims, lend};
 pub use loans::Counters;
-pub(super) use loans::Source;
 
-use crate::rdma::endpoint::{Access, ChannelId, Endpoint, Pools, failed};
-use crate::rdma::group::{Group, Heard};
-use crate::rdma::memory::{Exposed, Memory};
-use crate::rdma::process::ProcessId;
+use crate::rdma::endpoint::{Access, Endpoint, Pools, failed};
+use crate::rdma::group::{Group, Heard, Member};
+use crate::rdma::ids::{ChannelId, ProcessId};
+use crate::rdma::memory::{Exposed, Memory, Source};
 use crate::rdma::rc::Sender;
 use crate::rdma::settings::Settings;
 use loans::Loans;
@@ -129,11 +129,6 @@ impl RdmaTransport {
     pub(super) fn open(&mut self, now: Instant, rank: Rank) -> Result<(), TransportError> {
         let process = self.process(rank);
         self.endpoint.hold().open(now, process)
-    }
-
-    /// Packets of strangers that came to the endpoint since this transport was made.
-    pub(super) fn foreign(&self) -> u64 {
-        self.endpoint.see().foreign - self.foreign_before
     }
 
     /// Takes what has happened, on this communicator or on others.
@@ -442,15 +437,6 @@ impl RdmaTransport {
     }
 }
 
-impl RdmaTransport {
-    /// Leaves the group, if it is in one.
-    pub(super) fn leave_group(&mut self) {
-        if let Some(group) = self.group.take() {
-            self.endpoint.hold().datagrams.leave(group);
-        }
-    }
-}
-
 impl Drop for RdmaTransport {
     fn drop(&mut self) {
         if let Access::Own(_) = self.endpoint {
@@ -460,7 +446,7 @@ impl Drop for RdmaTransport {
         for op in self.loans.by_op.keys().copied().collect::<Vec<_>>() {
             self.reclaim(op);
         }
-        self.leave_group();
+        self.leave();
         let memory = self.memory.keep();
         let mut endpoint = self.endpoint.hold();
         for parcel in self.shelf.drain() {

@@ -4,4 +4,4 @@ mod leaving;
 mod port;
 mod prediction;
 
-pub(super) use port::{DEFAULT_QKEY, Datagram, Datagrams, Place, Tail, fill};
+pub(super) use port::{Datagram, Datagrams, Place};

@@ -2,15 +2,15 @@
 
 use super::leaving::Leaving;
 use super::prediction::{Prediction, Stream};
-use crate::rdma::endpoint::ChannelId;
-use crate::rdma::group::Group;
+use crate::rdma::group::{DEFAULT_QKEY, Group};
+use crate::rdma::ids::{ChannelId, ProcessId};
+use crate::rdma::memory::Tail;
 use crate::rdma::outstanding::Outstanding;
-use crate::rdma::process::ProcessId;
+use crate::rdma::packet::fill;
 use crate::rdma::settings::{GRH_LEN, RESERVED_SLOTS, Settings};
 use crate::rdma::work::Work;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::ops::Range;
 use std::sync::Arc;
 use verbcast_core::rank::Fragment;
 use verbcast_core::wire::HEADER_LEN;
@@ -18,9 +18,6 @@ use verbcast_verbs::{
     AddressHandle, CompletionQueue, Lease, PathTo, Pool, ProtectionDomain, QueuePair, Result, Slot,
     Span,
 };
-
-/// The Q_Key of datagrams where no group has its own.
-pub const DEFAULT_QKEY: u32 = 0x0123_4567;
 
 /// The UD QP and its memory.
 #[derive(Debug)]
@@ -54,13 +51,6 @@ pub enum Datagram {
     Slot(u32),
     /// From a slot of a channel's ring.
     Ring(ChannelId, u32),
-}
-
-/// A part of a message's memory in a request.
-#[derive(Clone, Debug)]
-pub struct Tail {
-    pub lease: Arc<Lease>,
-    pub range: Range<usize>,
 }
 
 /// The place of a fragment, for which a receive is posted.
@@ -342,17 +332,3 @@ impl Datagrams {
 
 /// The QP number that stands for all QPs of a group.
 const MULTICAST_QPN: u32 = 0xff_ffff;
-
-/// Writes a packet into a slot; its length.
-pub fn fill(
-    pool: &mut Pool,
-    mut slot: Slot,
-    header: &[u8; HEADER_LEN],
-    payload: &[u8],
-) -> (Slot, usize) {
-    let len = HEADER_LEN + payload.len();
-    let bytes = pool.bytes_mut(&mut slot);
-    bytes[..HEADER_LEN].copy_from_slice(header);
-    bytes[HEADER_LEN..len].copy_from_slice(payload);
-    (slot, len)
-}

@@ -7,7 +7,7 @@
 //! are outstanding; where that happens often, to foretell costs more than it saves. After a gap nothing is
 //! foretold until as many fragments have come without one.
 
-use crate::rdma::endpoint::ChannelId;
+use crate::rdma::ids::ChannelId;
 use verbcast_core::rank::{Fragment, OpId};
 
 /// What fragments belong to: an operation of a communicator.

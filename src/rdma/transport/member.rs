@@ -1,0 +1,53 @@
+//! A communicator's transport as a member of its group.
+
+use super::RdmaTransport;
+use crate::rdma::endpoint::failed;
+use crate::rdma::group::{DEFAULT_QKEY, GroupAddress, Heard, Member};
+use crate::rdma::packet::own_header;
+use std::time::Duration;
+use verbcast_core::transport::TransportError;
+use verbcast_core::wire::Kind;
+
+impl Member for RdmaTransport {
+    fn join(&mut self, address: GroupAddress, patience: Duration) -> Result<(), String> {
+        let seen = self.endpoint.see();
+        let known = seen.groups.live().find(|group| group.address == address);
+        let joiner = seen.site.joiner.clone();
+        drop(seen);
+        if known.is_some() {
+            self.group = known;
+            return Ok(());
+        }
+        // Others may use the endpoint while the fabric is asked.
+        let joined = joiner.join(address, patience)?;
+        self.group = Some(self.endpoint.hold().attach(joined)?);
+        Ok(())
+    }
+
+    fn leave(&mut self) {
+        if let Some(group) = self.group.take() {
+            self.endpoint.hold().datagrams.leave(group);
+        }
+    }
+
+    fn go_without(&mut self) -> Result<(), String> {
+        self.leave();
+        self.endpoint.hold().set_qkey(DEFAULT_QKEY)
+    }
+
+    fn send_probe(&mut self) -> Result<(), TransportError> {
+        let header = own_header(Kind::Probe, self.seat.key, self.seat.rank, &[]);
+        if let Some(group) = &self.group {
+            self.endpoint.hold().datagrams.multicast(group, &header, &[]).map_err(failed)?;
+        }
+        Ok(())
+    }
+
+    fn heard(&mut self) -> &mut Heard {
+        &mut self.heard
+    }
+
+    fn foreign(&self) -> u64 {
+        self.endpoint.see().foreign - self.foreign_before
+    }
+}
