@@ -21,6 +21,8 @@ pub use address::{Address, AddressError};
 pub use environment::{Environment, EnvironmentError};
 pub use names::name_ranks;
 pub use star::Star;
+#[cfg(feature = "verbs")]
+pub(crate) use vote::read_all;
 pub use vote::{VoteError, vote};
 
 use std::fmt;

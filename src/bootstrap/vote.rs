@@ -3,6 +3,7 @@
 use super::{Bootstrap, BootstrapError};
 use std::fmt;
 use verbcast_core::rank::Rank;
+use verbcast_core::wire::WireError;
 
 /// Why a collective step did not happen.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,6 +56,25 @@ pub fn vote(
         }
     }
     if refusals.is_empty() { Ok(blobs) } else { Err(VoteError::Refused(refusals)) }
+}
+
+/// Reads the blobs of all ranks; a rank whose blob cannot be read is named.
+///
+/// # Errors
+/// [`VoteError::Refused`], of those ranks.
+pub(crate) fn read_all<T>(
+    blobs: &[Vec<u8>],
+    read: impl Fn(&[u8]) -> Result<T, WireError>,
+) -> Result<Vec<T>, VoteError> {
+    let mut values = Vec::with_capacity(blobs.len());
+    let mut refusals = Vec::new();
+    for (rank, blob) in (0..).map(Rank).zip(blobs) {
+        match read(blob) {
+            Ok(value) => values.push(value),
+            Err(error) => refusals.push((rank, format!("sent what cannot be read: {error}"))),
+        }
+    }
+    if refusals.is_empty() { Ok(values) } else { Err(VoteError::Refused(refusals)) }
 }
 
 #[cfg(test)]

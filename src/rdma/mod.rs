@@ -61,7 +61,6 @@ mod ids;
 mod memory;
 mod outstanding;
 mod packet;
-mod process;
 mod rc;
 mod settings;
 mod setup;
@@ -70,10 +69,10 @@ mod ud;
 mod work;
 
 pub use endpoint::Usage;
-pub use group::GroupAddress;
 pub use settings::{Family, Multicast, Settings, SettingsError, Waiting};
 pub use setup::{
     Agreed, Candidate, Description, DeviceReport, GidReport, PortReport, SharedEndpoint, Survey,
     establish, establish_on, survey,
 };
 pub use transport::{Claims, Counters, RdmaTransport, lend};
+pub use verbcast_core::wire::GroupAddress;

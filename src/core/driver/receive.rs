@@ -81,7 +81,7 @@ impl<C: Core, T: Transport> Driver<C, T> {
             Kind::Abort => {
                 let notice = Notice::parse(packet.payload());
                 self.give_back(parcel)?;
-                if let Some(Notice { rank, reason }) = notice {
+                if let Ok(Notice { rank, reason }) = notice {
                     self.fail(Failure { rank, reason });
                 }
                 return Ok(());

@@ -6,9 +6,9 @@
 //! ```text
 //!  0                   1                   2                   3
 //!  0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
-//! +---------------+---------------+-------------------------------+
-//! |    version    |     kind      |             flags             |  0
-//! +---------------+---------------+-------------------------------+
+//! +---------------+---------------+---------------+---------------+
+//! |      tag      |     kind      |    version    |     flags     |  0
+//! +---------------+---------------+---------------+---------------+
 //! |                          source rank                          |  4
 //! +---------------------------------------------------------------+
 //! |                       communicator key                        |  8
@@ -36,7 +36,8 @@
 //! called with another size be named. The report is what the sender's protocol piggybacks on any
 //! packet that goes the right way: acknowledgements and credits (Liu 2004, sections 4.4 and 5.4);
 //! zero says nothing. The CRC covers the header, and the payload where flag bit 0
-//! is set.
+//! is set. Tag and version keep off what other programs send; ranks of different versions have told
+//! each other of it before, in their [introductions](super::Introduction).
 
 use crate::rank::{Fragment, OpId, Rank};
 use std::fmt;
@@ -44,8 +45,9 @@ use std::fmt;
 /// Length of the header in bytes.
 pub const HEADER_LEN: usize = 48;
 
-const VERSION: u8 = 2;
-const FLAG_PAYLOAD_CRC: u16 = 1;
+const TAG: u8 = b'v';
+const VERSION: u8 = 3;
+const FLAG_PAYLOAD_CRC: u8 = 1;
 const LENGTH_AT: usize = 40;
 const CRC_AT: usize = 44;
 
@@ -127,10 +129,10 @@ impl Header {
     pub fn emit(&self, payload: &[u8], payload_crc: bool) -> [u8; HEADER_LEN] {
         let payload_len = u32::try_from(payload.len()).expect("a payload fits a packet");
         let mut bytes = [0; HEADER_LEN];
-        bytes[0] = VERSION;
+        bytes[0] = TAG;
         bytes[1] = self.kind as u8;
-        let flags = if payload_crc { FLAG_PAYLOAD_CRC } else { 0 };
-        bytes[2..4].copy_from_slice(&flags.to_be_bytes());
+        bytes[2] = VERSION;
+        bytes[3] = if payload_crc { FLAG_PAYLOAD_CRC } else { 0 };
         bytes[4..8].copy_from_slice(&self.source.0.to_be_bytes());
         bytes[8..16].copy_from_slice(&self.key.0.to_be_bytes());
         bytes[16..20].copy_from_slice(&self.op.0.to_be_bytes());
@@ -175,8 +177,7 @@ impl<'a> Packet<'a> {
             return Err(Malformed::Foreign);
         }
         let payload = rest.get(..u32_at(head, LENGTH_AT) as usize).ok_or(Malformed::Damaged)?;
-        let flags = u16::from_be_bytes([head[2], head[3]]);
-        let covered = (flags & FLAG_PAYLOAD_CRC != 0).then_some(payload);
+        let covered = (head[3] & FLAG_PAYLOAD_CRC != 0).then_some(payload);
         if u32_at(head, CRC_AT) != crc(&head[..CRC_AT], covered) {
             return Err(Malformed::Damaged);
         }
@@ -205,11 +206,15 @@ pub fn peek(head: &[u8; HEADER_LEN], key: Key) -> Option<(Header, usize)> {
 /// The key that bytes which start as a header seem to say, before anything is known of their CRC: a hint.
 pub fn key_of(head: &[u8; HEADER_LEN]) -> Option<Key> {
     let key = u64::from(u32_at(head, 8)) << 32 | u64::from(u32_at(head, 12));
-    (head[0] == VERSION).then_some(Key(key))
+    is_header(head).then_some(Key(key))
 }
 
 fn is_of(head: &[u8; HEADER_LEN], key: Key) -> bool {
-    head[0] == VERSION && head[8..16] == key.0.to_be_bytes()
+    is_header(head) && head[8..16] == key.0.to_be_bytes()
+}
+
+fn is_header(head: &[u8; HEADER_LEN]) -> bool {
+    head[0] == TAG && head[2] == VERSION
 }
 
 fn read(head: &[u8; HEADER_LEN], key: Key) -> Option<Header> {
@@ -266,7 +271,7 @@ mod tests {
     fn fields_are_where_the_drawing_has_them() {
         let bytes = packet(b"payload", true);
         let drawn: [&[u8]; 9] = [
-            &[VERSION, 1, 0, 1],
+            &[TAG, 1, VERSION, 1],
             &[0, 0, 0, 3],
             &[0x01, 0x23, 0x45, 0x67, 0x89, 0xab, 0xcd, 0xef],
             &[0xff, 0xff, 0xff, 0xfe],

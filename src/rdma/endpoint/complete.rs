@@ -1,11 +1,10 @@
 //! Turns completions into what communicators are told.
 
 use super::event::{Body, Event};
-use super::inquiry::Inquiry;
 use super::{Endpoint, fabric, failed};
 use crate::rdma::ids::{ChannelId, ProcessId};
 use crate::rdma::memory::Source;
-use crate::rdma::rc::{Fetcher, Message, Request, Sender};
+use crate::rdma::rc::{Fetcher, Request, Sender};
 use crate::rdma::settings::GRH_LEN;
 use crate::rdma::ud::{Datagram, Place};
 use crate::rdma::work::Work;
@@ -13,7 +12,8 @@ use verbcast_core::protocol::{Counter, Via};
 use verbcast_core::rank::{Fragment, OpId};
 use verbcast_core::time::Instant;
 use verbcast_core::transport::TransportError;
-use verbcast_core::wire::{HEADER_LEN, Header, Key, Kind, Packet, key_of, peek};
+use verbcast_core::wire::handshake::Message;
+use verbcast_core::wire::{HEADER_LEN, Header, Key, Kind, Packet, ProcessMessage, key_of, peek};
 use verbcast_verbs::{Outcome, Slot};
 
 impl Endpoint {
@@ -238,10 +238,10 @@ impl Endpoint {
             self.foreign += 1;
             return self.recycle_datagram(slot);
         };
-        if key == Key(self.site.station.life) {
+        if key == Key(self.site.address.incarnation) {
             let packet = Packet::parse(bytes, key).ok();
             let packet = packet.filter(|packet| packet.header().kind == Kind::Connect);
-            let message = packet.and_then(|packet| Message::parse(packet.payload()));
+            let message = packet.and_then(|packet| Message::parse(packet.payload()).ok());
             self.recycle_datagram(slot)?;
             return message.map_or(Ok(()), |message| self.handshake(now, &message));
         }
@@ -263,7 +263,7 @@ impl Endpoint {
     /// A message of a handshake came.
     fn handshake(&mut self, now: Instant, message: &Message) -> Result<(), TransportError> {
         // A process that is not known yet repeats it.
-        let Some(process) = self.connections.of_life(message.from) else { return Ok(()) };
+        let Some(process) = self.connections.of_incarnation(message.from) else { return Ok(()) };
         let path = self.path(process);
         let fabric = fabric(&self.domain, &self.cq, &self.site, self.fetches.pool());
         let answer = self
@@ -278,7 +278,9 @@ impl Endpoint {
     /// Confirms handshakes over their connections, as far as there are slots: there it cannot be lost,
     /// and this process may do something else for long.
     pub(super) fn send_confirms(&mut self) -> Result<(), TransportError> {
-        while let Some((process, message)) = self.connections.to_confirm(self.site.station.life) {
+        while let Some((process, message)) =
+            self.connections.to_confirm(self.site.address.incarnation)
+        {
             let payload = message.emit();
             let header = self.handshake_header(process, &payload);
             let payload = Source::Bytes(&payload);
@@ -294,15 +296,14 @@ impl Endpoint {
     fn message(&mut self, by: ChannelId, slot: Slot, len: usize) -> Result<(), TransportError> {
         let bytes = self.connections.bytes(&slot, len);
         let key = bytes.first_chunk().and_then(key_of);
-        if key == Some(Key(self.site.station.life)) {
-            let packet = Packet::parse(bytes, Key(self.site.station.life)).ok();
-            let payload = packet.map_or(&[][..], |packet| packet.payload());
-            let inquiry = Inquiry::parse(payload);
-            let life = Message::parse(payload).map(|message| message.from);
-            let life = life.or(inquiry.map(|inquiry| inquiry.from));
-            if let Some(process) = life.and_then(|life| self.connections.of_life(life)) {
+        if key == Some(Key(self.site.address.incarnation)) {
+            let packet = Packet::parse(bytes, Key(self.site.address.incarnation)).ok();
+            let message = packet.and_then(|packet| ProcessMessage::parse(packet.payload()).ok());
+            if let Some(message) = message
+                && let Some(process) = self.connections.of_incarnation(message.from())
+            {
                 self.connections.heard(process).map_err(failed)?;
-                if let Some(inquiry) = inquiry {
+                if let ProcessMessage::Inquiry(inquiry) = message {
                     self.handle_inquiry(process, &inquiry);
                 }
             }

@@ -10,43 +10,12 @@ use crate::rdma::memory::Source;
 use crate::rdma::packet::own_header;
 use verbcast_core::rank::Rank;
 use verbcast_core::transport::TransportError;
-use verbcast_core::wire::{Key, Kind};
-
-/// A question, or the answer that a process is done with a communicator.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Inquiry {
-    /// The [life](crate::rdma::process::Station::life) of the process that it is from.
-    pub from: u64,
-    /// The communicator's key.
-    pub key: Key,
-    pub is_answer: bool,
-}
-
-impl Inquiry {
-    const WIRE_LEN: usize = 17;
-
-    pub fn emit(&self) -> [u8; Self::WIRE_LEN] {
-        let mut bytes = [0; Self::WIRE_LEN];
-        bytes[..8].copy_from_slice(&self.from.to_be_bytes());
-        bytes[8..16].copy_from_slice(&self.key.0.to_be_bytes());
-        bytes[16] = u8::from(self.is_answer);
-        bytes
-    }
-
-    /// Nothing that a message of a handshake is, which has another length.
-    pub fn parse(bytes: &[u8]) -> Option<Inquiry> {
-        let bytes: &[u8; Self::WIRE_LEN] = bytes.try_into().ok()?;
-        let (from, rest) = bytes.split_first_chunk()?;
-        let (key, rest) = rest.split_first_chunk()?;
-        let (from, key) = (u64::from_be_bytes(*from), Key(u64::from_be_bytes(*key)));
-        Some(Inquiry { from, key, is_answer: rest == [1] })
-    }
-}
+use verbcast_core::wire::{Inquiry, Key, Kind};
 
 impl Endpoint {
     /// Will ask a process, or answer it.
     pub(super) fn inquire(&mut self, process: ProcessId, key: Key, is_answer: bool) {
-        let from = self.site.station.life;
+        let from = self.site.address.incarnation;
         self.inquiries.push_back((process, Inquiry { from, key, is_answer }));
     }
 
@@ -57,7 +26,7 @@ impl Endpoint {
         {
             let payload = inquiry.emit();
             let kind = if inquiry.is_answer { Kind::Bye } else { Kind::Connect };
-            let key = Key(self.connections.station(process).life);
+            let key = Key(self.connections.address(process).incarnation);
             let header = own_header(kind, key, Rank(0), &payload);
             let sent = self.connections.send(process, &header, Source::Bytes(&payload), None);
             sent.map_err(failed)?;
@@ -78,20 +47,5 @@ impl Endpoint {
                 _ => self.inquire(process, inquiry.key, true),
             },
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn inquiries_survive_the_wire() {
-        for is_answer in [false, true] {
-            let inquiry =
-                Inquiry { from: 0x0102_0304_0506_0708, key: Key(u64::MAX - 1), is_answer };
-            assert_eq!(Inquiry::parse(&inquiry.emit()), Some(inquiry));
-        }
-        assert_eq!(Inquiry::parse(&[0; 28]), None);
     }
 }

@@ -18,19 +18,18 @@ use crate::rdma::group::{Group, Groups, Joined, Joiner};
 use crate::rdma::ids::{ChannelId, ProcessId};
 use crate::rdma::memory::Registrations;
 use crate::rdma::packet::own_header;
-use crate::rdma::process::Station;
-use crate::rdma::rc::{Connections, Fabric, Fetches, LONGEST_PAUSE, Message, Pending};
+use crate::rdma::rc::{Connections, Fabric, Fetches, LONGEST_PAUSE, Pending};
 use crate::rdma::settings::Settings;
 use crate::rdma::ud::Datagrams;
 use channel::Channels;
-use inquiry::Inquiry;
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 use verbcast_core::rank::{Fragment, OpId, Rank};
 use verbcast_core::time::Instant;
 use verbcast_core::transport::TransportError;
-use verbcast_core::wire::{HEADER_LEN, Key, Kind};
+use verbcast_core::wire::handshake::Message;
+use verbcast_core::wire::{HEADER_LEN, Inquiry, Key, Kind, ProcessAddress};
 use verbcast_verbs::{
     Anchor, Completion, CompletionQueue, Context, PathTo, Pool, ProtectionDomain, Span,
 };
@@ -46,7 +45,7 @@ pub struct Site {
     pub device: String,
     pub port: u8,
     pub gid_index: u8,
-    pub station: Station,
+    pub address: ProcessAddress,
     pub joiner: Joiner,
 }
 
@@ -198,7 +197,8 @@ impl Endpoint {
             self.retire(now, process)?;
         }
         if self.connections.are_opening() {
-            for (process, message) in self.connections.poll_handshakes(now, self.site.station.life)
+            for (process, message) in
+                self.connections.poll_handshakes(now, self.site.address.incarnation)
             {
                 self.send_handshake(process, &message)?;
             }
@@ -218,7 +218,7 @@ impl Endpoint {
 
     /// The header of a packet of a handshake with a process.
     pub fn handshake_header(&self, process: ProcessId, payload: &[u8]) -> [u8; HEADER_LEN] {
-        let key = Key(self.connections.station(process).life);
+        let key = Key(self.connections.address(process).incarnation);
         own_header(Kind::Connect, key, Rank(0), payload)
     }
 
@@ -229,14 +229,14 @@ impl Endpoint {
     ) -> Result<(), TransportError> {
         let payload = message.emit();
         let header = self.handshake_header(process, &payload);
-        let qpn = self.connections.station(process).qpn;
+        let qpn = self.connections.address(process).qpn;
         let to = (process, qpn, self.path(process));
         // Without a slot it is as if the datagram were lost: it will be repeated.
         self.datagrams.unicast(&self.domain, to, &header, &payload).map_err(failed).map(drop)
     }
 
     pub fn path(&self, process: ProcessId) -> PathTo {
-        let Station { gid, lid, .. } = self.connections.station(process);
+        let ProcessAddress { gid, lid, .. } = self.connections.address(process);
         let Site { port, gid_index: source_index, .. } = self.site;
         PathTo { gid, lid, port, source_index }
     }
@@ -381,7 +381,7 @@ impl Endpoint {
 
     /// What it takes of its device.
     pub fn usage(&self) -> Usage {
-        let packet_len = self.site.station.packet_len;
+        let packet_len = self.site.address.packet_len;
         let ranks = self.channels.iter().map(|channel| channel.processes.len() as u32);
         let channels = ranks.map(|size| self.settings.memory_of_channel(packet_len, size));
         Usage {
@@ -408,7 +408,7 @@ pub fn fabric<'a>(
     site: &'a Site,
     fetches: &'a Pool,
 ) -> Fabric<'a> {
-    Fabric { domain, cq, port: site.port, own: &site.station, fetches }
+    Fabric { domain, cq, port: site.port, own: &site.address, fetches }
 }
 
 pub fn failed(error: verbcast_verbs::Error) -> TransportError {

@@ -4,40 +4,13 @@
 //! many groups as it may be, a communicator gets a group of its own. Otherwise it shares one, and its packets
 //! are told apart by its key. Ranks that are in the group for another communicator only drop them.
 
-use super::address::GroupAddress;
-
-/// Groups that a rank tells of at most: the oldest, which most ranks have in common.
-pub const MOST_TOLD: usize = 16;
-
-/// What a rank says of the groups that it is in.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Offer {
-    /// The groups, [some of them](MOST_TOLD) at least.
-    pub groups: Vec<GroupAddress>,
-    /// Whether it should be in no more.
-    pub is_full: bool,
-}
-
-impl Offer {
-    pub fn emit(&self) -> Vec<u8> {
-        let mut bytes = vec![u8::from(self.is_full)];
-        bytes.extend(self.groups.iter().flat_map(GroupAddress::emit));
-        bytes
-    }
-
-    pub fn parse(bytes: &[u8]) -> Option<Self> {
-        let (is_full, rest) = bytes.split_first()?;
-        let (groups, rest) = rest.as_chunks();
-        let groups = groups.iter().map(GroupAddress::parse).collect::<Option<Vec<_>>>()?;
-        rest.is_empty().then_some(Offer { groups, is_full: *is_full != 0 })
-    }
-}
+use verbcast_core::wire::{GroupAddress, GroupOffer};
 
 /// The group that the ranks with these offers share, if they share one. The same at all ranks; `key` spreads
 /// communicators over groups that are as good. Where no group has all ranks that are full, the others of them
 /// join one more.
 pub fn shared_group<'a>(
-    offers: impl Iterator<Item = &'a Offer> + Clone,
+    offers: impl Iterator<Item = &'a GroupOffer> + Clone,
     key: u64,
 ) -> Option<GroupAddress> {
     if !offers.clone().any(|offer| offer.is_full) {
@@ -69,17 +42,8 @@ mod tests {
         GroupAddress::V4([239, 1, 1, number].into())
     }
 
-    fn offer(numbers: &[u8], is_full: bool) -> Offer {
-        Offer { groups: numbers.iter().copied().map(group).collect(), is_full }
-    }
-
-    #[test]
-    fn an_offer_survives_the_wire() {
-        for offer in [offer(&[], false), offer(&[1, 2, 3], true)] {
-            assert_eq!(Offer::parse(&offer.emit()), Some(offer));
-        }
-        assert_eq!(Offer::parse(&[]), None);
-        assert_eq!(Offer::parse(&[1; 5]), None);
+    fn offer(numbers: &[u8], is_full: bool) -> GroupOffer {
+        GroupOffer { groups: numbers.iter().copied().map(group).collect(), is_full }
     }
 
     #[test]

@@ -1,11 +1,11 @@
 //! Gathering the ranks of a communicator in a group that works, collectively.
 
-use super::address::GroupAddress;
 use super::member::Member;
 use super::prove::{Proof, prove};
 use crate::bootstrap::{Bootstrap, VoteError, vote};
 use crate::rdma::settings::{Multicast, Settings};
 use verbcast_core::rank::Rank;
+use verbcast_core::wire::GroupAddress;
 
 /// Joins one of these groups and proves it; whether there is one that works. The outcome is the same at every
 /// rank.

@@ -1,8 +1,8 @@
 //! The groups that an endpoint's communicators are in.
 
-use super::choice::{MOST_TOLD, Offer};
 use super::membership::Group;
 use std::sync::{Arc, Weak};
+use verbcast_core::wire::{GroupOffer, MAX_OFFERED_GROUPS};
 
 /// The groups that communicators are in, or were.
 #[derive(Debug)]
@@ -30,10 +30,10 @@ impl Groups {
     }
 
     /// What is told of them to other ranks of a communicator.
-    pub fn offer(&self) -> Offer {
+    pub fn offer(&self) -> GroupOffer {
         let mut groups: Vec<_> = self.live().map(|group| group.address).collect();
         let is_full = groups.len() >= self.most;
-        groups.truncate(MOST_TOLD);
-        Offer { groups, is_full }
+        groups.truncate(MAX_OFFERED_GROUPS);
+        GroupOffer { groups, is_full }
     }
 }

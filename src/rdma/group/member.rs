@@ -1,9 +1,9 @@
 //! What a communicator does in a group, as far as gathering its ranks there needs it.
 
-use super::address::GroupAddress;
 use std::time::Duration;
 use verbcast_core::rank::Rank;
 use verbcast_core::transport::{Park, Transport, TransportError};
+use verbcast_core::wire::GroupAddress;
 
 /// A rank of a communicator, which can be in one group at a time.
 pub trait Member: Transport + Park {

@@ -1,10 +1,11 @@
 //! A communicator's multicast group: joined, attached, ready to be sent to.
 
-use super::address::{AddressKind, GroupAddress};
+use super::address::AddressKind;
 use crate::rdma::settings::Family;
 use std::io;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, SocketAddrV6, UdpSocket};
 use std::time::Duration;
+use verbcast_core::wire::GroupAddress;
 use verbcast_verbs::{
     AddressHandle, Attachment, Error, GroupPath, LinkLayer, Membership, MulticastGroup, PathTo,
     ProtectionDomain, QueuePair, Source,

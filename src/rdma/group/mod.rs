@@ -8,9 +8,8 @@ mod member;
 mod membership;
 mod prove;
 
-pub use address::GroupAddress;
-pub(super) use address::generator;
-pub(super) use choice::{Offer, shared_group};
+pub(super) use address::{draw, generator};
+pub(super) use choice::shared_group;
 pub(super) use gather::gather;
 pub(super) use groups::Groups;
 pub(super) use member::{Heard, Member};

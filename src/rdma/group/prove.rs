@@ -5,11 +5,12 @@
 //! job, and is given up for another draw.
 
 use super::member::{Heard, Member};
-use crate::bootstrap::{Bootstrap, VoteError, vote};
+use crate::bootstrap::{Bootstrap, VoteError, read_all, vote};
 use crate::rdma::settings::Settings;
 use std::time::Duration;
 use verbcast_core::time::{Clock, Instant};
 use verbcast_core::transport::{Arrival, TransportError};
+use verbcast_core::wire::ProofBallot;
 
 /// Rounds, each with twice the patience of the one before, from [`FIRST_ROUND`]. With ten percent of
 /// loss, a datagram misses one rank in every round with probability 10⁻⁸.
@@ -51,15 +52,18 @@ pub fn prove(
                 member.heard().missing().next().unwrap_or_default(),
                 if missing > 1 { ", …" } else { "" }
             )),
-            Ok(()) => Ok([u8::from(missing == 0), u8::from(strangers && !with_strangers)]),
+            Ok(()) => {
+                let has_heard_strangers = strangers && !with_strangers;
+                Ok(ProofBallot { has_heard_all: missing == 0, has_heard_strangers }.emit())
+            }
             Err(error) => Err(error.what.clone()),
         };
-        let ballot = ballot.as_ref().map(<[u8; 2]>::as_slice).map_err(String::as_str);
-        let ballots = vote(bootstrap, ballot)?;
-        if ballots.iter().any(|ballot| ballot.get(1) == Some(&1)) {
+        let ballot = ballot.as_ref().map(Vec::as_slice).map_err(String::as_str);
+        let ballots = read_all(&vote(bootstrap, ballot)?, ProofBallot::parse)?;
+        if ballots.iter().any(|ballot| ballot.has_heard_strangers) {
             return Ok(Proof::Taken);
         }
-        if ballots.iter().all(|ballot| ballot.first() == Some(&1)) {
+        if ballots.iter().all(|ballot| ballot.has_heard_all) {
             return Ok(Proof::Works);
         }
         patience *= 2;

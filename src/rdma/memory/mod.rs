@@ -13,6 +13,7 @@ use reports::Reports;
 use ring::{Ring, stride};
 use verbcast_core::protocol::Counter;
 use verbcast_core::rank::Rank;
+use verbcast_core::wire::Region;
 use verbcast_verbs::{ProtectionDomain, Remote, Result, Span};
 
 /// What one-sided operations of this rank's communicator and on it use.
@@ -42,9 +43,9 @@ impl Memory {
         spans
     }
 
-    /// What other ranks are told.
-    pub fn exposed(&self) -> Exposed {
-        Exposed { ring: self.ring.remote(), cells: self.reports.remote() }
+    /// What other ranks are told: where its ring is, and its table of cells.
+    pub fn exposed(&self) -> (Region, Region) {
+        (region(self.ring.remote()), region(self.reports.remote()))
     }
 }
 
@@ -58,22 +59,9 @@ pub struct Exposed {
 }
 
 impl Exposed {
-    /// Length on the wire.
-    pub const WIRE_LEN: usize = 2 * 12;
-
-    pub fn emit(&self) -> [u8; Self::WIRE_LEN] {
-        let mut bytes = [0; Self::WIRE_LEN];
-        for (place, remote) in bytes.chunks_exact_mut(12).zip([self.ring, self.cells]) {
-            place[..8].copy_from_slice(&remote.address.to_be_bytes());
-            place[8..].copy_from_slice(&remote.key.to_be_bytes());
-        }
-        bytes
-    }
-
-    pub fn parse(bytes: &[u8; Self::WIRE_LEN]) -> Option<Self> {
-        let (ring, rest) = remote(bytes)?;
-        let (cells, _) = remote(rest)?;
-        Some(Exposed { ring, cells })
+    /// From what its [introduction](verbcast_core::wire::Introduction) says.
+    pub fn new(ring: Region, cells: Region) -> Self {
+        Exposed { ring: remote(ring), cells: remote(cells) }
     }
 
     /// A slot of its ring, where its packets have up to `packet_len` bytes.
@@ -87,9 +75,10 @@ impl Exposed {
     }
 }
 
-fn remote(bytes: &[u8]) -> Option<(Remote, &[u8])> {
-    let (address, rest) = bytes.split_first_chunk()?;
-    let (key, rest) = rest.split_first_chunk()?;
-    let remote = Remote { address: u64::from_be_bytes(*address), key: u32::from_be_bytes(*key) };
-    Some((remote, rest))
+fn region(Remote { address, key }: Remote) -> Region {
+    Region { address, key }
+}
+
+fn remote(Region { address, key }: Region) -> Remote {
+    Remote { address, key }
 }

@@ -5,7 +5,7 @@
 //! Probes of liveness go over the other, one at a time and with few retries, so that only an adapter
 //! that answers nothing counts as gone.
 
-use super::handshake::{Ends, Handshake};
+use super::handshake::Handshake;
 use crate::rdma::ids::{ChannelId, ProcessId};
 use crate::rdma::memory::Tail;
 use crate::rdma::outstanding::Outstanding;
@@ -14,6 +14,7 @@ use smallvec::SmallVec;
 use std::collections::VecDeque;
 use verbcast_core::protocol::{Counter, Token};
 use verbcast_core::rank::Rank;
+use verbcast_core::wire::handshake::Ends;
 use verbcast_verbs::{QueuePair, Remote, Result, Slot, Span};
 
 /// Channels that want to know of an answer: mostly one.

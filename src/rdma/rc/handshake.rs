@@ -17,68 +17,11 @@
 
 use std::time::Duration;
 use verbcast_core::time::Instant;
-use verbcast_verbs::End;
+use verbcast_core::wire::handshake::{Ends, Message, Step};
 
 /// First pause before a message is repeated; it doubles up to [`LONGEST_PAUSE`].
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 pub const LONGEST_PAUSE: Duration = Duration::from_millis(320);
-
-/// A step of the handshake.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
-    Open,
-    Accept,
-    Confirm,
-}
-
-/// A process's ends of a connection: one QP for messages, one for probes of liveness.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ends {
-    pub messages: End,
-    pub probes: End,
-}
-
-/// A message of the handshake. Its packet's key is the life of the process that it is meant for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Message {
-    /// The [life](crate::rdma::process::Station::life) of the process that it is from.
-    pub from: u64,
-    pub step: Step,
-    pub ends: Ends,
-}
-
-impl Message {
-    const WIRE_LEN: usize = 28;
-
-    pub fn emit(&self) -> [u8; Self::WIRE_LEN] {
-        let Ends { messages, probes } = self.ends;
-        let mut bytes = [0; Self::WIRE_LEN];
-        bytes[0] = self.step as u8;
-        bytes[4..12].copy_from_slice(&self.from.to_be_bytes());
-        let numbers = [messages.qpn, messages.psn, probes.qpn, probes.psn];
-        for (field, number) in bytes[12..].chunks_exact_mut(4).zip(numbers) {
-            field.copy_from_slice(&number.to_be_bytes());
-        }
-        bytes
-    }
-
-    pub fn parse(bytes: &[u8]) -> Option<Message> {
-        let bytes: &[u8; Self::WIRE_LEN] = bytes.try_into().ok()?;
-        let step = match bytes[0] {
-            0 => Step::Open,
-            1 => Step::Accept,
-            2 => Step::Confirm,
-            _ => return None,
-        };
-        let u32_at = |at: usize| {
-            u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
-        };
-        let from = u64::from(u32_at(4)) << 32 | u64::from(u32_at(8));
-        let messages = End { qpn: u32_at(12), psn: u32_at(16) };
-        let probes = End { qpn: u32_at(20), psn: u32_at(24) };
-        Some(Message { from, step, ends: Ends { messages, probes } })
-    }
-}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
@@ -143,7 +86,7 @@ impl Handshake {
     pub fn handle(&mut self, now: Instant, message: &Message) -> Reaction {
         let mut reaction = Reaction::default();
         if *self.theirs.get_or_insert(message.ends) != message.ends {
-            // Of a former life of the other side.
+            // Of a former incarnation of the other side.
             return reaction;
         }
         if self.state == State::Opening && message.step != Step::Confirm {
@@ -169,6 +112,7 @@ mod tests {
     use super::*;
     use rand_chacha::ChaCha8Rng;
     use rand_chacha::rand_core::{Rng, SeedableRng};
+    use verbcast_core::wire::handshake::End;
 
     const fn ends(qpn: u32) -> Ends {
         let messages = End { qpn, psn: 1 };
@@ -229,15 +173,5 @@ mod tests {
                 meet(seed, loss, true);
             }
         }
-    }
-
-    #[test]
-    fn messages_survive_the_wire() {
-        for step in [Step::Open, Step::Accept, Step::Confirm] {
-            let message = Message { from: 0x0102_0304_0506_0708, step, ends: ENDS[0] };
-            assert_eq!(Message::parse(&message.emit()), Some(message));
-        }
-        assert_eq!(Message::parse(&[3; 28]), None);
-        assert_eq!(Message::parse(&[0; 27]), None);
     }
 }

@@ -8,6 +8,6 @@ mod send_slots;
 
 pub(super) use connection::{Pending, Request};
 pub(super) use fetches::{Fetcher, Fetches};
-pub(super) use handshake::{LONGEST_PAUSE, Message};
+pub(super) use handshake::LONGEST_PAUSE;
 pub(super) use pool::{Connections, Fabric};
 pub(super) use send_slots::Sender;

@@ -1,11 +1,10 @@
 //! RC connections, made when a process is first sent to.
 
 use super::connection::{Askers, Connection, Pending, Request};
-use super::handshake::{Ends, Handshake, Message, Reaction, Step};
+use super::handshake::{Handshake, Reaction};
 use super::send_slots::{SendSlots, Sender};
 use crate::rdma::ids::{ChannelId, ProcessId};
 use crate::rdma::memory::Source;
-use crate::rdma::process::Station;
 use crate::rdma::settings::{REPORTS_AT_ONCE, RESERVED_SLOTS, Settings};
 use crate::rdma::work::{MOST_PROCESSES, Work};
 use std::collections::{HashMap, VecDeque};
@@ -14,9 +13,10 @@ use std::time::Duration;
 use verbcast_core::protocol::Token;
 use verbcast_core::rank::Rank;
 use verbcast_core::time::Instant;
-use verbcast_core::wire::HEADER_LEN;
+use verbcast_core::wire::handshake::{End, Ends, Message, Step};
+use verbcast_core::wire::{HEADER_LEN, ProcessAddress};
 use verbcast_verbs::{
-    CompletionQueue, End, Lease, PathTo, Patience, Pool, ProtectionDomain, QueuePair, Result,
+    CompletionQueue, Lease, PathTo, Patience, Pool, ProtectionDomain, QueuePair, Result,
     SharedReceiveQueue, Slot, Span,
 };
 
@@ -29,7 +29,7 @@ pub struct Fabric<'a> {
     pub cq: &'a CompletionQueue,
     pub port: u8,
     /// This process's own place.
-    pub own: &'a Station,
+    pub own: &'a ProcessAddress,
     /// Where fetches go.
     pub fetches: &'a Pool,
 }
@@ -37,7 +37,7 @@ pub struct Fabric<'a> {
 /// Another process, and the connection with it.
 #[derive(Debug)]
 struct Process {
-    station: Station,
+    address: ProcessAddress,
     connection: Option<Connection>,
 }
 
@@ -45,7 +45,7 @@ struct Process {
 #[derive(Debug)]
 pub struct Connections {
     processes: Vec<Process>,
-    by_life: HashMap<u64, ProcessId>,
+    by_incarnation: HashMap<u64, ProcessId>,
     /// Connections, open or not.
     count: usize,
     /// Processes whose handshake is under way.
@@ -81,7 +81,7 @@ impl Connections {
         srq.submit()?;
         Ok(Connections {
             processes: Vec::new(),
-            by_life: HashMap::new(),
+            by_incarnation: HashMap::new(),
             count: 0,
             opening: Vec::new(),
             departed: VecDeque::new(),
@@ -101,23 +101,23 @@ impl Connections {
     }
 
     /// The number of a process; `None` where there are too many.
-    pub fn meet(&mut self, station: Station) -> Option<ProcessId> {
-        if let Some(known) = self.of_life(station.life) {
+    pub fn meet(&mut self, address: ProcessAddress) -> Option<ProcessId> {
+        if let Some(known) = self.of_incarnation(address.incarnation) {
             return Some(known);
         }
         let id = u32::try_from(self.processes.len()).ok().filter(|id| *id < MOST_PROCESSES)?;
-        self.processes.push(Process { station, connection: None });
-        self.by_life.insert(station.life, ProcessId(id));
+        self.processes.push(Process { address, connection: None });
+        self.by_incarnation.insert(address.incarnation, ProcessId(id));
         Some(ProcessId(id))
     }
 
-    /// The process of a [life](Station::life).
-    pub fn of_life(&self, life: u64) -> Option<ProcessId> {
-        self.by_life.get(&life).copied()
+    /// The process of an [incarnation](ProcessAddress::incarnation).
+    pub fn of_incarnation(&self, incarnation: u64) -> Option<ProcessId> {
+        self.by_incarnation.get(&incarnation).copied()
     }
 
-    pub fn station(&self, process: ProcessId) -> Station {
-        self.processes[process.0 as usize].station
+    pub fn address(&self, process: ProcessId) -> ProcessAddress {
+        self.processes[process.0 as usize].address
     }
 
     fn get(&self, process: ProcessId) -> Option<&Connection> {
@@ -184,7 +184,7 @@ impl Connections {
         Ok(())
     }
 
-    /// Handshake messages that are due, from the process of the life `from`.
+    /// Handshake messages that are due, from the process of the incarnation `from`.
     pub fn poll_handshakes(&mut self, now: Instant, from: u64) -> Vec<(ProcessId, Message)> {
         let mut due = Vec::new();
         let Connections { opening, processes, .. } = self;
@@ -199,7 +199,7 @@ impl Connections {
         due
     }
 
-    /// A process that is to hear over its connection that this side, of the life `from`, is done with the
+    /// A process that is to hear over its connection that this side, of the incarnation `from`, is done with the
     /// handshake.
     pub fn to_confirm(&self, from: u64) -> Option<(ProcessId, Message)> {
         self.opening.iter().find_map(|process| {
@@ -229,7 +229,7 @@ impl Connections {
         }
         self.open(now, process, fabric)?;
         let patience = self.patience;
-        let Process { station, connection } = &mut self.processes[process.0 as usize];
+        let Process { address, connection } = &mut self.processes[process.0 as usize];
         let Some(connection) = connection else { return Ok(None) };
         let was_connected = connection.handshake.is_connected();
         let Reaction { connect, answer } = connection.handshake.handle(now, message);
@@ -237,14 +237,28 @@ impl Connections {
         if let Some(other) = connect {
             let Ends { messages, probes } = connection.own;
             let most = patience.with_most_retries();
-            let mtu = fabric.own.packet_len.min(station.packet_len);
-            let reads = fabric.own.reads.min(station.reads);
-            connection.messages.connect(path, mtu, messages.psn, other.messages, most, reads)?;
-            connection.probes.connect(path, mtu, probes.psn, other.probes, patience, reads)?;
+            let mtu = fabric.own.packet_len.min(address.packet_len);
+            let reads = fabric.own.reads.min(address.reads);
+            connection.messages.connect(
+                path,
+                mtu,
+                messages.psn,
+                qp_end(other.messages),
+                most,
+                reads,
+            )?;
+            connection.probes.connect(
+                path,
+                mtu,
+                probes.psn,
+                qp_end(other.probes),
+                patience,
+                reads,
+            )?;
         }
         let ends = connection.own;
         self.start(process)?;
-        let from = fabric.own.life;
+        let from = fabric.own.incarnation;
         Ok(answer.map(|step| Message { from, step, ends }))
     }
 
@@ -456,4 +470,8 @@ impl Connections {
 /// A packet sequence number that packets of a former connection are unlikely to have.
 fn random_psn() -> u32 {
     getrandom::u32().unwrap_or(std::process::id()) & 0xff_ffff
+}
+
+fn qp_end(End { qpn, psn }: End) -> verbcast_verbs::End {
+    verbcast_verbs::End { qpn, psn }
 }

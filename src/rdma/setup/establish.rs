@@ -1,12 +1,11 @@
 //! Making a communicator's transport, collectively.
 
-use super::introduction::{Draw, Introduction};
 use super::opening::open;
 use super::shared::SharedEndpoint;
-use crate::bootstrap::{Bootstrap, VoteError, vote};
+use crate::bootstrap::{Bootstrap, VoteError, read_all, vote};
 use crate::rdma::endpoint::{Access, Channel, Site};
-use crate::rdma::group::{GroupAddress, gather, generator, shared_group};
-use crate::rdma::memory::Memory;
+use crate::rdma::group::{draw, gather, generator, shared_group};
+use crate::rdma::memory::{Exposed, Memory};
 use crate::rdma::settings::{Multicast, Settings};
 use crate::rdma::transport::{Peer, RdmaTransport, Seat};
 use rand_chacha::rand_core::Rng;
@@ -14,7 +13,7 @@ use std::time::Duration;
 use verbcast_core::rank::Rank;
 use verbcast_core::time::Clock;
 use verbcast_core::transport::{Arrival, Park, Transport, TransportError};
-use verbcast_core::wire::Key;
+use verbcast_core::wire::{Draw, Introduction, Key};
 use verbcast_verbs::Context;
 
 /// What all ranks agreed on.
@@ -93,12 +92,8 @@ fn establish_with(
     let ballot = opened.as_ref().map(|(_, (_, introduction))| introduction.emit());
     let ballot = ballot.as_ref().map(Vec::as_slice).map_err(|error| error.as_str());
     let introductions = vote(bootstrap, ballot)?;
-    let parsed: Option<Vec<_>> =
-        introductions.iter().map(|bytes| Introduction::parse(bytes)).collect();
-    let (Ok((endpoint, (memory, _))), Some(all)) = (opened, parsed) else {
-        let refusal = "sent an introduction that cannot be read: another version of verbcast?";
-        return Err(VoteError::Refused(vec![(rank, refusal.to_owned())]));
-    };
+    let all = read_all(&introductions, Introduction::parse)?;
+    let (endpoint, (memory, _)) = opened.map_err(|what| VoteError::Refused(vec![(rank, what)]))?;
     tell_apart(&all)?;
     let assembled = assemble(endpoint, memory, rank, &all, settings);
     vote(bootstrap, assembled.as_ref().map(|_| [].as_slice()).map_err(String::as_str))?;
@@ -124,18 +119,18 @@ fn prepare(
     settings: &Settings,
 ) -> Result<(Memory, Introduction), String> {
     let endpoint = endpoint.see();
-    let Site { station, joiner, .. } = &endpoint.site;
-    let memory = Memory::new(&endpoint.domain, station.packet_len, size, settings);
+    let Site { address: own, joiner, .. } = &endpoint.site;
+    let memory = Memory::new(&endpoint.domain, own.packet_len, size, settings);
     let memory = memory.map_err(|error| error.to_string())?;
     let mut random = generator(rank);
     let kind = joiner.address_kind(settings.group_family);
     let draw = Draw {
         key: random.next_u64(),
         seed: random.next_u64(),
-        groups: std::array::from_fn(|_: usize| GroupAddress::draw(&mut random, kind)),
+        groups: std::array::from_fn(|_: usize| draw(&mut random, kind)),
     };
-    let (station, exposed, offer) = (*station, memory.exposed(), endpoint.groups.offer());
-    let introduction = Introduction { station, exposed, draw, offer };
+    let ((ring, cells), offer) = (memory.exposed(), endpoint.groups.offer());
+    let introduction = Introduction { address: *own, ring, cells, draw, offer };
     Ok((memory, introduction))
 }
 
@@ -143,7 +138,8 @@ fn prepare(
 fn tell_apart(all: &[Introduction]) -> Result<(), VoteError> {
     for (rank, one) in (0..).map(Rank).zip(all) {
         let before = &all[..rank.index()];
-        let same = before.iter().position(|other| other.station.life == one.station.life);
+        let same =
+            before.iter().position(|other| other.address.incarnation == one.address.incarnation);
         if let Some(other) = same {
             let what = format!("uses the same endpoint as rank {other}");
             return Err(VoteError::Refused(vec![(rank, what)]));
@@ -160,16 +156,16 @@ fn assemble(
     all: &[Introduction],
     settings: &Settings,
 ) -> Result<RdmaTransport, String> {
-    let packet_len = all.iter().map(|one| one.station.packet_len).min().unwrap_or_default();
+    let packet_len = all.iter().map(|one| one.address.packet_len).min().unwrap_or_default();
     let seat = Seat { rank, key: Key(all[0].draw.key), packet_len };
     let mut held = endpoint.hold();
     let peers: Option<Vec<_>> = all
         .iter()
         .map(|one| {
-            let Introduction { station, exposed, .. } = one;
-            let (station, exposed) = (*station, *exposed);
-            let process = held.connections.meet(station)?;
-            Some(Peer { process, exposed, packet_len: station.packet_len })
+            let Introduction { address, ring, cells, .. } = one;
+            let process = held.connections.meet(*address)?;
+            let exposed = Exposed::new(*ring, *cells);
+            Some(Peer { process, exposed, packet_len: address.packet_len })
         })
         .collect();
     let peers = peers.ok_or("has met too many processes")?;
@@ -182,13 +178,13 @@ fn assemble(
 
 fn describe(transport: &RdmaTransport, size: u32) -> Description {
     let endpoint = transport.endpoint.see();
-    let Site { device, port, gid_index, station, .. } = &endpoint.site;
+    let Site { device, port, gid_index, address, .. } = &endpoint.site;
     Description {
         device: device.clone(),
         port: *port,
         gid_index: *gid_index,
         group: transport.group.as_ref().map(|group| group.address.to_string()),
-        registered_memory: endpoint.settings.registered_memory(station.packet_len, size),
+        registered_memory: endpoint.settings.registered_memory(address.packet_len, size),
     }
 }
 

@@ -1,7 +1,6 @@
 //! Making a communicator: from the choice of a device to the connections.
 
 mod establish;
-mod introduction;
 mod opening;
 mod shared;
 mod survey;

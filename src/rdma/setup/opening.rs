@@ -3,12 +3,12 @@
 use super::survey::{Candidate, DeviceReport, PortReport, Survey, survey};
 use crate::rdma::endpoint::{Endpoint, Parts, Site};
 use crate::rdma::group::{Joiner, generator};
-use crate::rdma::process::Station;
 use crate::rdma::rc::{Connections, Fetches};
 use crate::rdma::settings::Settings;
 use crate::rdma::ud::Datagrams;
 use rand_chacha::rand_core::Rng;
 use verbcast_core::rank::Rank;
+use verbcast_core::wire::ProcessAddress;
 use verbcast_verbs::{CompletionQueue, Context, GidKind, ProtectionDomain};
 
 /// RDMA reads that a connection serves at a time where the devices can: enough to hide the way there
@@ -55,8 +55,8 @@ fn open_candidate(
     let joiner = joiner(report, candidate);
     let limits = context.limits()?;
     let reads = READS.min(limits.max_qp_rd_atom).min(limits.max_qp_init_rd_atom).max(0) as u8;
-    let station = Station {
-        life: generator(rank).next_u64(),
+    let own = ProcessAddress {
+        incarnation: generator(rank).next_u64(),
         qpn: datagrams.qp().number(),
         gid: joiner.gid,
         lid: port.lid,
@@ -67,7 +67,7 @@ fn open_candidate(
         device: report.name.clone(),
         port: port.number,
         gid_index: candidate.gid_index,
-        station,
+        address: own,
         joiner,
     };
     let parts = Parts { datagrams, connections, fetches, cq, domain, context };

@@ -2,11 +2,11 @@
 
 use super::RdmaTransport;
 use crate::rdma::endpoint::failed;
-use crate::rdma::group::{DEFAULT_QKEY, GroupAddress, Heard, Member};
+use crate::rdma::group::{DEFAULT_QKEY, Heard, Member};
 use crate::rdma::packet::own_header;
 use std::time::Duration;
 use verbcast_core::transport::TransportError;
-use verbcast_core::wire::Kind;
+use verbcast_core::wire::{GroupAddress, Kind};
 
 impl Member for RdmaTransport {
     fn join(&mut self, address: GroupAddress, patience: Duration) -> Result<(), String> {

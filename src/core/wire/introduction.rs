@@ -1,0 +1,136 @@
+//! What a rank tells all others of itself when a communicator is made.
+
+use super::error::WireError;
+use super::fields::{Reader, Writer};
+use super::format::Format;
+use super::group_address::GroupAddress;
+use super::process_address::ProcessAddress;
+
+/// Groups that are tried while other jobs are heard on them.
+pub const DRAWS: usize = 3;
+/// Groups that a rank tells of at most: the oldest, which most ranks have in common.
+pub const MAX_OFFERED_GROUPS: usize = 16;
+
+/// A part of a rank's memory that other ranks may reach.
+///
+/// On the wire: address (64 bits), key (32).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Region {
+    /// Its address there.
+    pub address: u64,
+    /// The key that lets requests reach it.
+    pub key: u32,
+}
+
+/// What rank 0 draws for all.
+///
+/// On the wire: key and seed (64 bits each), then the groups.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Draw {
+    /// The communicator's key.
+    pub key: u64,
+    /// A seed for what ranks must choose alike.
+    pub seed: u64,
+    /// The groups, in the order in which they are tried.
+    pub groups: [GroupAddress; DRAWS],
+}
+
+/// What a rank says of the groups that it is in.
+///
+/// On the wire: whether it is full (8 bits), the number of groups (32), the groups.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct GroupOffer {
+    /// The groups, [some of them](MAX_OFFERED_GROUPS) at least.
+    pub groups: Vec<GroupAddress>,
+    /// Whether it should be in no more.
+    pub is_full: bool,
+}
+
+/// A rank's introduction: where its process is, what memory it exposes, what it draws and offers.
+///
+/// On the wire: the [process's address](ProcessAddress), the two [regions](Region), the [draw](Draw) and the
+/// [offer](GroupOffer), one behind the other. A change of anything that the ranks of a communicator exchange later on,
+/// such as the header of packets or the cells of counters, also changes this format's version.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Introduction {
+    /// Where the process is.
+    pub address: ProcessAddress,
+    /// Its ring of retained packets, which the others may read.
+    pub ring: Region,
+    /// Its table of counters, which the others may write.
+    pub cells: Region,
+    /// What it would draw; rank 0's counts.
+    pub draw: Draw,
+    /// The groups that it is in.
+    pub offer: GroupOffer,
+}
+
+impl Introduction {
+    /// Its tag and version.
+    pub const FORMAT: Format = Format { name: "a rank's introduction", tag: *b"vbI", version: 1 };
+
+    /// Its bytes. Of the groups on offer, the first [16](MAX_OFFERED_GROUPS) are told.
+    pub fn emit(&self) -> Vec<u8> {
+        let mut to = Self::FORMAT.write();
+        self.address.write(&mut to);
+        self.ring.write(&mut to);
+        self.cells.write(&mut to);
+        self.draw.write(&mut to);
+        self.offer.write(&mut to);
+        to.finish()
+    }
+
+    /// Reads one.
+    ///
+    /// # Errors
+    /// If the bytes are not one of this version.
+    pub fn parse(bytes: &[u8]) -> Result<Introduction, WireError> {
+        let mut from = Self::FORMAT.read(bytes)?;
+        let introduction = Introduction {
+            address: ProcessAddress::read(&mut from)?,
+            ring: Region::read(&mut from)?,
+            cells: Region::read(&mut from)?,
+            draw: Draw::read(&mut from)?,
+            offer: GroupOffer::read(&mut from)?,
+        };
+        from.end().map(|()| introduction)
+    }
+}
+
+impl Region {
+    fn write(&self, to: &mut Writer) {
+        to.u64(self.address).u32(self.key);
+    }
+
+    fn read(from: &mut Reader<'_>) -> Result<Self, WireError> {
+        Ok(Region { address: from.u64()?, key: from.u32()? })
+    }
+}
+
+impl Draw {
+    fn write(&self, to: &mut Writer) {
+        to.u64(self.key).u64(self.seed);
+        self.groups.iter().for_each(|group| group.write(to));
+    }
+
+    fn read(from: &mut Reader<'_>) -> Result<Self, WireError> {
+        let (key, seed) = (from.u64()?, from.u64()?);
+        let mut group = || GroupAddress::read(from);
+        Ok(Draw { key, seed, groups: [group()?, group()?, group()?] })
+    }
+}
+
+impl GroupOffer {
+    fn write(&self, to: &mut Writer) {
+        let told = &self.groups[..self.groups.len().min(MAX_OFFERED_GROUPS)];
+        to.bool(self.is_full).count(told.len());
+        told.iter().for_each(|group| group.write(to));
+    }
+
+    fn read(from: &mut Reader<'_>) -> Result<Self, WireError> {
+        let is_full = from.bool("offer of groups")?;
+        let count = from.count("number of groups", MAX_OFFERED_GROUPS, GroupAddress::LEN)?;
+        let groups = (0..count).map(|_| GroupAddress::read(from)).collect::<Result<_, _>>()?;
+        Ok(GroupOffer { groups, is_full })
+    }
+}

@@ -1,0 +1,257 @@
+//! What holds for every format: it is read as it was written; what is cut off, has something behind it, is of another
+//! version or of another format is refused; and no bytes at all make a parser panic.
+
+use super::handshake::{self, End, Ends, Step};
+use super::*;
+use crate::rank::{Fragment, OpId, Rank};
+use proptest::collection::vec;
+use proptest::prelude::*;
+use std::fmt::Debug;
+
+type Outcome = Result<(), TestCaseError>;
+
+/// Bytes are read as the value that they were written from.
+fn survives<T: PartialEq + Debug>(
+    value: &T,
+    bytes: &[u8],
+    parse: impl Fn(&[u8]) -> Result<T, WireError>,
+) -> Outcome {
+    let read = parse(bytes);
+    prop_assert_eq!(read.as_ref(), Ok(value));
+    Ok(())
+}
+
+/// Another tag and another version are refused, and the error says which version it is.
+fn names_its_version<T: Debug>(
+    format: Format,
+    bytes: &[u8],
+    parse: impl Fn(&[u8]) -> Result<T, WireError>,
+) -> Outcome {
+    let mut other = bytes.to_vec();
+    other[3] = other[3].wrapping_add(1);
+    let theirs = other[3];
+    prop_assert_eq!(parse(&other).unwrap_err(), WireError::Version { format, theirs });
+    let error = parse(&other).unwrap_err().to_string();
+    prop_assert!(
+        error.contains(&theirs.to_string()) && error.contains(&format.version.to_string())
+    );
+    other[0] ^= 1;
+    prop_assert_eq!(parse(&other).unwrap_err(), WireError::Foreign { format });
+    Ok(())
+}
+
+/// Nothing shorter or longer is read at all.
+fn has_one_length<T: Debug>(
+    bytes: &[u8],
+    parse: impl Fn(&[u8]) -> Result<T, WireError>,
+) -> Outcome {
+    for len in 0..bytes.len() {
+        prop_assert!(parse(&bytes[..len]).is_err(), "cut to {} bytes", len);
+    }
+    let longer = [bytes, &[0]].concat();
+    let is_refused = matches!(parse(&longer), Err(WireError::Trailing { .. }));
+    prop_assert!(is_refused, "with a byte behind it");
+    Ok(())
+}
+
+/// All of these.
+fn is_sound<T: PartialEq + Debug>(
+    format: Format,
+    value: &T,
+    bytes: &[u8],
+    parse: impl Fn(&[u8]) -> Result<T, WireError> + Copy,
+) -> Outcome {
+    survives(value, bytes, parse)?;
+    names_its_version(format, bytes, parse)?;
+    has_one_length(bytes, parse)
+}
+
+/// Arbitrary bytes, mostly behind a tag and version that fit.
+fn noise(format: Format) -> impl Strategy<Value = Vec<u8>> {
+    let start = [&format.tag[..], &[format.version]].concat();
+    (prop::bool::weighted(0.9), vec(any::<u8>(), 0..600)).prop_map(move |(is_ours, bytes)| {
+        if is_ours { [&start, &bytes[..]].concat() } else { bytes }
+    })
+}
+
+fn group() -> impl Strategy<Value = GroupAddress> {
+    prop_oneof![
+        any::<[u8; 4]>().prop_map(|v4| GroupAddress::V4(v4.into())),
+        any::<[u8; 16]>().prop_map(|v6| GroupAddress::V6(v6.into())),
+        any::<[u8; 16]>().prop_map(GroupAddress::Mgid),
+    ]
+}
+
+fn number_of_24_bits() -> impl Strategy<Value = u32> {
+    0..=0xff_ffff_u32
+}
+
+fn process_address() -> impl Strategy<Value = ProcessAddress> {
+    let rest = (any::<[u8; 16]>(), any::<u16>(), 256..=4096_usize, any::<u8>());
+    (any::<u64>(), number_of_24_bits(), rest).prop_map(
+        |(incarnation, qpn, (gid, lid, packet_len, reads))| ProcessAddress {
+            incarnation,
+            qpn,
+            gid,
+            lid,
+            packet_len,
+            reads,
+        },
+    )
+}
+
+fn region() -> impl Strategy<Value = Region> {
+    any::<(u64, u32)>().prop_map(|(address, key)| Region { address, key })
+}
+
+fn introduction() -> impl Strategy<Value = Introduction> {
+    let draw = (any::<u64>(), any::<u64>(), [group(), group(), group()])
+        .prop_map(|(key, seed, groups)| Draw { key, seed, groups });
+    let offer = (vec(group(), 0..=MAX_OFFERED_GROUPS), any::<bool>())
+        .prop_map(|(groups, is_full)| GroupOffer { groups, is_full });
+    (process_address(), region(), region(), draw, offer).prop_map(
+        |(address, ring, cells, draw, offer)| Introduction { address, ring, cells, draw, offer },
+    )
+}
+
+fn handshake_message() -> impl Strategy<Value = handshake::Message> {
+    let end = || (number_of_24_bits(), number_of_24_bits()).prop_map(|(qpn, psn)| End { qpn, psn });
+    let ends = (end(), end()).prop_map(|(messages, probes)| Ends { messages, probes });
+    let step = prop::sample::select(vec![Step::Open, Step::Accept, Step::Confirm]);
+    (any::<u64>(), step, ends).prop_map(|(from, step, ends)| handshake::Message {
+        from,
+        step,
+        ends,
+    })
+}
+
+fn inquiry() -> impl Strategy<Value = Inquiry> {
+    any::<(u64, u64, bool)>().prop_map(|(from, key, is_answer)| Inquiry {
+        from,
+        key: Key(key),
+        is_answer,
+    })
+}
+
+fn header() -> impl Strategy<Value = Header> {
+    use Kind::*;
+    let kinds = vec![Fragment, Ready, Abort, Bye, Probe, Connect, Acknowledge];
+    let kind = prop::sample::select(kinds);
+    (kind, any::<(u32, u64, u32, u32, u64, u64)>()).prop_map(
+        |(kind, (source, key, op, fragment, message_len, report))| Header {
+            kind,
+            source: Rank(source),
+            key: Key(key),
+            op: OpId(op),
+            fragment: crate::rank::Fragment(fragment),
+            message_len,
+            report,
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn packets(header in header(), payload in vec(any::<u8>(), 0..300), is_covered: bool) {
+        let bytes = [&header.emit(&payload, is_covered), &payload[..]].concat();
+        let packet = Packet::parse(&bytes, header.key).unwrap();
+        prop_assert_eq!((packet.header(), packet.payload()), (&header, &payload[..]));
+        for len in 0..bytes.len() {
+            prop_assert!(Packet::parse(&bytes[..len], header.key).is_err());
+        }
+        let head = bytes.first_chunk().unwrap();
+        prop_assert_eq!(peek(head, header.key), Some((header, payload.len())));
+        prop_assert_eq!(key_of(head), Some(header.key));
+        let other = Key(!header.key.0);
+        prop_assert_eq!(Packet::parse(&bytes, other).unwrap_err(), Malformed::Foreign);
+        for at in [0, 2] {
+            let mut other = bytes.clone();
+            other[at] ^= 1;
+            prop_assert_eq!(Packet::parse(&other, header.key).unwrap_err(), Malformed::Foreign);
+        }
+    }
+
+    #[test]
+    fn noise_is_no_packet(mut bytes in vec(any::<u8>(), 0..200), key: u64, changed in 0..48_usize) {
+        prop_assert!(Packet::parse(&bytes, Key(key)).is_err());
+        // A header that fits but in one byte and in its CRC.
+        let header = Header {
+            kind: Kind::Fragment,
+            source: Rank(1),
+            key: Key(key),
+            op: OpId(0),
+            fragment: Fragment(0),
+            message_len: 0,
+            report: 0,
+        };
+        bytes.splice(0..0, header.emit(&bytes.clone(), true));
+        bytes[changed] = !bytes[changed];
+        prop_assert!(Packet::parse(&bytes, Key(key)).is_err());
+    }
+
+    #[test]
+    fn notices(rank: u32, reason in ".{0,100}") {
+        let notice = Notice { rank: Rank(rank), reason };
+        let bytes = notice.emit();
+        survives(&notice, &bytes, Notice::parse)?;
+        names_its_version(Notice::FORMAT, &bytes, Notice::parse)?;
+        prop_assert!((0..8).all(|len| Notice::parse(&bytes[..len]).is_err()));
+    }
+
+    #[test]
+    fn long_notices_are_bounded(reason in ".{400,600}", bytes in noise(Notice::FORMAT)) {
+        let notice = Notice { rank: Rank(1), reason };
+        prop_assert!(notice.emit().len() <= NOTICE_LEN);
+        // What cannot be read as UTF-8 takes up to three times its length.
+        prop_assert!(Notice::parse(&bytes).map_or(0, |read| read.reason.len()) <= 3 * NOTICE_LEN);
+    }
+
+    #[test]
+    fn introductions(one in introduction()) {
+        is_sound(Introduction::FORMAT, &one, &one.emit(), Introduction::parse)?;
+    }
+
+    #[test]
+    fn handshakes(message in handshake_message()) {
+        let bytes = message.emit();
+        is_sound(handshake::Message::FORMAT, &message, &bytes, handshake::Message::parse)?;
+        prop_assert_eq!(ProcessMessage::parse(&bytes), Ok(ProcessMessage::Handshake(message)));
+    }
+
+    #[test]
+    fn inquiries(inquiry in inquiry()) {
+        let bytes = inquiry.emit();
+        is_sound(Inquiry::FORMAT, &inquiry, &bytes, Inquiry::parse)?;
+        prop_assert_eq!(ProcessMessage::parse(&bytes), Ok(ProcessMessage::Inquiry(inquiry)));
+    }
+
+    #[test]
+    fn proof_ballots(has_heard_all: bool, has_heard_strangers: bool) {
+        let ballot = ProofBallot { has_heard_all, has_heard_strangers };
+        is_sound(ProofBallot::FORMAT, &ballot, &ballot.emit(), ProofBallot::parse)?;
+    }
+
+    #[test]
+    fn noise_is_read_or_refused(
+        first in noise(Introduction::FORMAT),
+        second in noise(handshake::Message::FORMAT),
+        third in noise(Inquiry::FORMAT),
+        fourth in noise(ProofBallot::FORMAT),
+    ) {
+        // What is read of it can be written, and is the same then.
+        if let Ok(one) = Introduction::parse(&first) {
+            prop_assert_eq!(one.emit(), first);
+        }
+        if let Ok(message) = ProcessMessage::parse(&second) {
+            prop_assert!(matches!(message, ProcessMessage::Handshake(message) if message.emit() == second));
+        }
+        if let Ok(message) = ProcessMessage::parse(&third) {
+            prop_assert!(matches!(message, ProcessMessage::Inquiry(inquiry) if inquiry.emit() == third));
+        }
+        if let Ok(ballot) = ProofBallot::parse(&fourth) {
+            prop_assert_eq!(ballot.emit(), fourth);
+        }
+    }
+}
