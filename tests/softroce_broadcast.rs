@@ -138,6 +138,18 @@ fn broadcasts_can_be_in_flight_together() {
 }
 
 #[test]
+fn a_blocking_broadcast_waits_until_another_may_begin() {
+    let Some(devices) = ranks::devices() else { return };
+    for algorithm in ["two-stage", "window"] {
+        let mut config = config(&devices);
+        config.options.set("algorithm", algorithm).unwrap();
+        config.options.set("acknowledge", "every:32").unwrap();
+        config.options.in_flight = 1;
+        exchange(3, &config, &[8; 200]);
+    }
+}
+
+#[test]
 fn a_broadcast_can_be_asked_for_while_something_else_goes_on() {
     let Some(devices) = ranks::devices() else { return };
     ranks::run(3, |bootstrap| {

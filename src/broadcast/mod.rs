@@ -220,14 +220,15 @@ impl Broadcaster {
     /// rank must send of it was handed to the device. Collective.
     ///
     /// A long message is sent and received [without a copy](crate::rdma::Settings::zero_copy); then
-    /// it returns when the device is done with the buffer.
+    /// it returns when the device is done with the buffer. Where as many broadcasts are in flight as may
+    /// be, it waits for one of them first.
     ///
     /// # Errors
     /// If the root is no rank; or, at every rank, if a rank failed, left, or called with another
     /// root or length. What is in the buffer then is of no meaning.
     pub fn broadcast_into<T: Pod>(&mut self, root: Rank, buffer: &mut [T]) -> Result<(), Error> {
         let bytes: &mut [u8] = bytemuck::cast_slice_mut(buffer);
-        let op = self.driver.start(self.clock.now(), root, bytes.len())?;
+        let op = self.start_when_possible(root, bytes.len())?;
         rdma::lend(self, Self::transport, op, bytes, |broadcaster, bytes| {
             broadcaster.run_until_complete(op, bytes)
         })

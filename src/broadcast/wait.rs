@@ -5,7 +5,8 @@ use crate::rdma::Claims;
 use std::fmt;
 use std::time::Duration;
 use verbcast_core::driver::{Failure, Lent};
-use verbcast_core::rank::OpId;
+use verbcast_core::protocol::StartError;
+use verbcast_core::rank::{OpId, Rank};
 use verbcast_core::time::Instant;
 use verbcast_core::transport::Park;
 
@@ -30,6 +31,20 @@ impl Broadcaster {
                 return Err(Error::Timeout { rank: self.rank, after: self.timeout });
             }
             self.rest(worked, &mut idle, LONGEST_PARK)?;
+        }
+    }
+
+    /// Begins a broadcast; while as many are in flight as may be, makes progress until one has ended.
+    pub(super) fn start_when_possible(&mut self, root: Rank, len: usize) -> Result<OpId, Error> {
+        let mut idle = Idle::default();
+        loop {
+            match self.driver.start(self.clock.now(), root, len) {
+                Err(StartError::TooManyInFlight(_)) => {
+                    let worked = self.turn(None)?;
+                    self.rest(worked, &mut idle, LONGEST_PARK)?;
+                }
+                started => return started.map_err(Error::from),
+            }
         }
     }
 
