@@ -12,6 +12,8 @@
 //! - [`opensm`]: what OpenSM does, for comparison with the real one;
 //! - [`omnipath`]: the multicast of the Omni-Path fabric manager.
 //!
+//! [`Scheme`] and [`Routing`] choose between them by name, for a [`ShapedTopology`].
+//!
 //! [`smp`] is how tables are read from switches and written into them; [`locate`] finds a computed fabric in the
 //! one that is there.
 //! [`links`] simulates packets on a fabric: what its tables do to time.
@@ -45,6 +47,9 @@ mod nearest;
 pub mod omnipath;
 pub mod opensm;
 pub mod read;
+mod routing;
+mod scheme;
+mod shape;
 pub mod smp;
 mod topology;
 mod unicast;
@@ -60,6 +65,9 @@ pub use lids::{LAST_UNICAST, Lids, MAX_LMC, Numbering, Owner};
 pub use located::locate;
 pub use mesh::Mesh;
 pub use multicast::{BLOCK, Entries, FIRST_MLID, MulticastTables, PortSet};
+pub use routing::{Routing, RoutingError};
+pub use scheme::{Scheme, SchemeError, Table, UnknownScheme};
+pub use shape::{Shape, ShapedTopology};
 pub use topology::{Endpoint, Invalid, Kind, Link, Node, Port, Quality, Topology};
 pub use unicast::{Hop, Stray, UnicastTables, walk};
 pub use write::{Layout, dot, identifier, netlist, svg};

@@ -130,7 +130,7 @@ fn wrong_command_lines_are_refused() {
         ("trace --fabric mesh:2,2 --from 0", "--to"),
         (
             "trace --fabric mesh:2,2 --from 0 --group 1 --scheme cyclic",
-            "--scheme cyclic: this fabric has not the shape",
+            "--scheme cyclic: this fabric does not have the shape",
         ),
         ("tables --fabric mesh:2,2 --switch N0.0", "there is no switch N0.0"),
         ("check --fabric mesh:2,2 --groups 901", "901 is not in 0..=900"),

@@ -162,7 +162,7 @@ fn fabrics_that_do_not_fit_are_refused() {
         ("--ranks 8 --fabric fat-tree:4,3 --retry 2", "--lifetime"),
         ("--ranks 8 --fabric fat-tree:4,3 --lifetime 0", "0 is not in"),
         ("--ranks 8 --fabric fat-tree:4,3 --lifetime 18446744073709551615", "is not in"),
-        ("--ranks 4 --fabric mesh:2,2 --scheme cyclic", "has not the shape for it"),
+        ("--ranks 4 --fabric mesh:2,2 --scheme cyclic", "does not have the shape for it"),
         ("--ranks 4 --fabric mesh:2,2 --routing d-mod-k", "only fat trees have it"),
         ("--ranks 4 --fabric torus:2,2", "expected fat-tree:M,N"),
         ("--swarm 2 --fabric mesh:2,2", "cannot be used with"),

@@ -145,12 +145,6 @@ pub enum SchemeName {
     OmnipathPruned,
 }
 
-impl SchemeName {
-    pub fn name(self) -> String {
-        self.to_possible_value().map_or(String::new(), |value| value.get_name().to_owned())
-    }
-}
-
 /// How unicast tables are made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum RoutingName {

@@ -1,14 +1,14 @@
 //! `verbcast fabric netlist`, `dot` and `svg`.
 
-use super::args::{DrawArgs, OutputArgs, SchemeName};
+use super::args::{DrawArgs, OutputArgs};
 use super::output;
-use super::source::Loaded;
+use super::source::{endpoint, endpoints};
 use crate::failure::Failure;
 use verbcast_fabric::{Checker, Layout, Topology, netlist};
 
 pub fn write_netlist(args: &OutputArgs) -> Result<(), Failure> {
-    let loaded = Loaded::new(&args.fabric)?;
-    output::put(args.output.as_deref(), &netlist(&loaded.topology))
+    let loaded = args.fabric.load()?;
+    output::put(args.output.as_deref(), &netlist(loaded.topology()))
 }
 
 /// Draws by `draw`, which gets the topology, its layout and the links to be marked.
@@ -16,12 +16,12 @@ pub fn run(
     args: &DrawArgs,
     draw: impl Fn(&Topology, Layout, &[u32]) -> String,
 ) -> Result<(), Failure> {
-    let loaded = Loaded::new(&args.output.fabric)?;
-    let topology = &loaded.topology;
+    let loaded = args.output.fabric.load()?;
+    let topology = loaded.topology();
     let mut marked = Vec::new();
     if let Some(from) = &args.from {
-        let (source, group) = (loaded.endpoint(from)?, loaded.endpoints(&args.group)?);
-        let scheme = args.scheme.scheme.unwrap_or(SchemeName::of(loaded.shape));
+        let (source, group) = (endpoint(topology, from)?, endpoints(topology, &args.group)?);
+        let scheme = args.scheme.choose(loaded.shape());
         let entries = scheme.entries(&loaded, &group, source)?;
         let mut checker = Checker::new(topology);
         // Where packets get lost or come twice can be seen in the drawing.

@@ -1,17 +1,17 @@
 //! `verbcast fabric mlids`.
 
-use super::args::{MlidsArgs, SchemeName};
+use super::args::MlidsArgs;
 use super::output;
-use super::source::Loaded;
+use super::source::endpoints;
 use crate::failure::Failure;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use verbcast_fabric::{Checker, Port};
+use verbcast_fabric::{Checker, Port, Scheme, ShapedTopology};
 
 #[derive(Serialize)]
 struct Needed {
-    scheme: String,
+    scheme: &'static str,
     mlids: usize,
     /// Links that one packet crosses, on average over the sources.
     mean_links: f64,
@@ -28,14 +28,14 @@ struct Report {
 }
 
 pub fn run(args: &MlidsArgs) -> Result<(), Failure> {
-    let loaded = Loaded::new(&args.fabric)?;
-    let group = loaded.endpoints(&args.group)?;
+    let loaded = args.fabric.load()?;
+    let group = endpoints(loaded.topology(), &args.group)?;
     let sources = match args.sources.is_empty() {
         true => group.clone(),
-        false => loaded.endpoints(&args.sources)?,
+        false => endpoints(loaded.topology(), &args.sources)?,
     };
     let mut schemes = Vec::new();
-    for scheme in SchemeName::all(loaded.shape) {
+    for scheme in Scheme::all_for(loaded.shape()) {
         schemes.push(needed(&loaded, scheme, &group, &sources)?);
     }
     let fabric = args.fabric.fabric.to_string();
@@ -58,21 +58,19 @@ pub fn run(args: &MlidsArgs) -> Result<(), Failure> {
 }
 
 fn needed(
-    loaded: &Loaded,
-    scheme: SchemeName,
+    loaded: &ShapedTopology,
+    scheme: Scheme,
     group: &[u32],
     sources: &[u32],
 ) -> Result<Needed, Failure> {
-    let topology = &loaded.topology;
-    let mlids = scheme.needed(loaded, group, sources)?.len();
+    let topology = loaded.topology();
+    let mlids = scheme.tables(loaded, group, sources)?.len();
     let members = scheme.members(group, sources);
     let mut checker = Checker::new(topology);
     let mut crossed: BTreeMap<(u32, u8), u32> = BTreeMap::new();
     let mut links = 0;
     for source in sources {
-        let entries = scheme.entries(loaded, &members, *source)?;
-        let delivery = checker.check(&entries, &members, *source);
-        links += delivery.map_err(|error| scheme.wrong(loaded, *source, &error))?.links;
+        links += scheme.deliver(loaded, &mut checker, &members, *source)?.links;
         let is_between =
             |port: &&Port| topology.peer(**port).is_some_and(|peer| topology.is_switch(peer.node));
         for port in checker.crossed().iter().filter(is_between) {

@@ -2,17 +2,12 @@
 
 use super::args::ShowArgs;
 use super::output;
-use super::scheme;
-use super::source::{Loaded, Shape};
 use crate::failure::Failure;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use verbcast_fabric::opensm::Hops;
-use verbcast_fabric::{LAST_UNICAST, Lids, Numbering};
-
-/// More switches than these, and the longest way is not looked for.
-const MAX_MEASURED: u32 = 600;
+use verbcast_fabric::omnipath::default_root;
+use verbcast_fabric::{LAST_UNICAST, Lids, Numbering, Shape, ShapedTopology};
 
 #[derive(Serialize)]
 struct Summary {
@@ -42,7 +37,7 @@ struct Quality {
 }
 
 pub fn run(args: &ShowArgs) -> Result<(), Failure> {
-    let loaded = Loaded::new(&args.fabric)?;
+    let loaded = args.fabric.load()?;
     let summary = Summary::new(args, &loaded);
     if args.json {
         return output::json(&summary);
@@ -51,8 +46,8 @@ pub fn run(args: &ShowArgs) -> Result<(), Failure> {
 }
 
 impl Summary {
-    fn new(args: &ShowArgs, loaded: &Loaded) -> Summary {
-        let topology = &loaded.topology;
+    fn new(args: &ShowArgs, loaded: &ShapedTopology) -> Summary {
+        let topology = loaded.topology();
         let mut switches_by_height = BTreeMap::new();
         for height in topology.heights() {
             *switches_by_height.entry(height).or_default() += 1;
@@ -63,12 +58,12 @@ impl Summary {
             *qualities.entry(of).or_insert(0) += 1;
         }
         let quality = |((mtu, rate_mbps, lanes), links)| Quality { mtu, rate_mbps, lanes, links };
-        let lids = match loaded.shape {
+        let lids = match loaded.shape() {
             Shape::FatTree(tree) => Lids::fat_tree(&tree, topology, Numbering::Aligned),
             Shape::Mesh(_) | Shape::Other => Lids::consecutive(topology),
         }
         .ok();
-        let root = scheme::root(loaded).map(|root| topology.node(root).name.clone());
+        let root = default_root(topology).map(|root| topology.node(root).name.clone());
         Summary {
             fabric: args.fabric.fabric.to_string(),
             hosts: topology.hosts(),
@@ -76,7 +71,7 @@ impl Summary {
             links: topology.links().len(),
             switches_by_height,
             qualities: qualities.into_iter().map(quality).collect(),
-            longest_path: measured_path(loaded),
+            longest_path: loaded.measured_path(),
             lmc: lids.as_ref().map(Lids::lmc),
             lids: lids.map(|lids| lids.last()),
             root,
@@ -119,25 +114,4 @@ impl Summary {
         }
         text
     }
-}
-
-/// Switches on the longest of the shortest paths; none if there are too many switches to measure it, or
-/// hosts that cannot reach one another.
-pub fn measured_path(loaded: &Loaded) -> Option<u32> {
-    let topology = &loaded.topology;
-    if topology.switches() > MAX_MEASURED {
-        return None;
-    }
-    let mut leaves: Vec<u32> = (0..topology.endpoints().len() as u32)
-        .map(|endpoint| topology.leaf(endpoint).map(|leaf| leaf.node))
-        .collect::<Option<_>>()?;
-    leaves.sort_unstable();
-    leaves.dedup();
-    let mut longest = 0;
-    for target in &leaves {
-        let hops = Hops::shortest(topology, *target).least;
-        let farthest = leaves.iter().map(|leaf| hops[topology.switch_index(*leaf)]).max()?;
-        longest = longest.max(farthest.checked_add(1)?);
-    }
-    Some(longest)
 }

@@ -1,40 +1,29 @@
-//! From the command line to a topology.
+//! From the command line to a topology and its hosts.
 
 use super::args::{FabricArgs, Spec};
-use super::show::measured_path;
 use crate::failure::Failure;
-use verbcast_fabric::{FatTree, Layout, Mesh, Quality, Topology, read};
+use verbcast_fabric::{FatTree, Mesh, Quality, ShapedTopology, Topology, read};
 
-/// The shape that the papers' schemes need.
-#[derive(Clone, Copy)]
-pub enum Shape {
-    FatTree(FatTree),
-    Mesh(Mesh),
-    Other,
-}
-
-/// A topology, and what is known of its shape.
-pub struct Loaded {
-    pub topology: Topology,
-    pub shape: Shape,
-}
-
-impl Loaded {
-    pub fn new(args: &FabricArgs) -> Result<Loaded, Failure> {
-        Loaded::of(&args.fabric, Quality { mtu: args.mtu, ..Quality::default() })
+impl FabricArgs {
+    /// The fabric that is asked for.
+    pub fn load(&self) -> Result<ShapedTopology, Failure> {
+        self.fabric.load(Quality { mtu: self.mtu, ..Quality::default() })
     }
+}
 
-    pub fn of(spec: &Spec, quality: Quality) -> Result<Loaded, Failure> {
+impl Spec {
+    /// The fabric that is named, with links of this quality where nothing else is known of them.
+    pub fn load(&self, quality: Quality) -> Result<ShapedTopology, Failure> {
         let usage =
-            |error: &dyn std::fmt::Display| Failure::usage(format!("--fabric {spec}: {error}"));
-        match spec {
+            |error: &dyn std::fmt::Display| Failure::usage(format!("--fabric {self}: {error}"));
+        match self {
             Spec::FatTree(ports, levels) => {
                 let tree = FatTree::new(*ports, *levels).map_err(|error| usage(&error))?;
-                Ok(Loaded { topology: tree.topology(quality), shape: Shape::FatTree(tree) })
+                Ok(ShapedTopology::fat_tree(tree, quality))
             }
             Spec::Mesh(columns, rows) => {
                 let mesh = Mesh::new(*columns, *rows).map_err(|error| usage(&error))?;
-                Ok(Loaded { topology: mesh.topology(quality), shape: Shape::Mesh(mesh) })
+                Ok(ShapedTopology::mesh(mesh, quality))
             }
             Spec::File(path) => {
                 let failed = |error: &dyn std::fmt::Display| {
@@ -44,54 +33,31 @@ impl Loaded {
                 let text = String::from_utf8_lossy(&text);
                 let topology =
                     read::ibnetdiscover(&text, quality).map_err(|error| failed(&error))?;
-                Ok(Loaded { topology, shape: Shape::Other })
+                Ok(ShapedTopology::from(topology))
             }
         }
     }
+}
 
-    /// Switches on the longest of the shortest paths; what is too large to be measured counts as one switch.
-    pub fn longest_path(&self) -> u32 {
-        match self.shape {
-            Shape::FatTree(tree) => 2 * u32::from(tree.levels()) - 1,
-            Shape::Mesh(mesh) => u32::from(mesh.columns()) + u32::from(mesh.rows()) - 1,
-            Shape::Other => measured_path(self).unwrap_or(1),
-        }
-    }
+/// The endpoint that is meant: its index, or the name of a host.
+pub fn endpoint(topology: &Topology, text: &str) -> Result<u32, Failure> {
+    let all = topology.endpoints();
+    let by_name = || all.iter().position(|at| topology.node(at.port.node).name == text);
+    let found = by_name().or_else(|| text.parse().ok().filter(|at| *at < all.len()));
+    found.map(|at| at as u32).ok_or_else(|| {
+        let last = all.len().saturating_sub(1);
+        Failure::usage(format!("there is no host {text}: give a name or a number from 0 to {last}"))
+    })
+}
 
-    pub fn layout(&self) -> Layout {
-        match self.shape {
-            Shape::Mesh(mesh) => Layout::Grid(mesh),
-            Shape::FatTree(_) | Shape::Other => Layout::Layers,
-        }
+/// The endpoints that are meant, each once; `all` is all of them.
+pub fn endpoints(topology: &Topology, texts: &[String]) -> Result<Vec<u32>, Failure> {
+    if texts == ["all"] {
+        return Ok((0..topology.endpoints().len() as u32).collect());
     }
-
-    /// The endpoint that is meant: its index, or the name of a host.
-    pub fn endpoint(&self, text: &str) -> Result<u32, Failure> {
-        let all = self.topology.endpoints();
-        let by_name = || all.iter().position(|at| self.topology.node(at.port.node).name == text);
-        let found = by_name().or_else(|| text.parse().ok().filter(|at| *at < all.len()));
-        found.map(|at| at as u32).ok_or_else(|| {
-            let last = all.len().saturating_sub(1);
-            Failure::usage(format!(
-                "there is no host {text}: give a name or a number from 0 to {last}"
-            ))
-        })
-    }
-
-    /// The endpoints that are meant, each once; `all` is all of them.
-    pub fn endpoints(&self, texts: &[String]) -> Result<Vec<u32>, Failure> {
-        if texts == ["all"] {
-            return Ok((0..self.topology.endpoints().len() as u32).collect());
-        }
-        let mut endpoints: Vec<u32> =
-            texts.iter().map(|text| self.endpoint(text)).collect::<Result<_, _>>()?;
-        endpoints.sort_unstable();
-        endpoints.dedup();
-        Ok(endpoints)
-    }
-
-    /// The name of an endpoint's host.
-    pub fn name(&self, endpoint: u32) -> &str {
-        &self.topology.node(self.topology.endpoints()[endpoint as usize].port.node).name
-    }
+    let mut endpoints: Vec<u32> =
+        texts.iter().map(|text| endpoint(topology, text)).collect::<Result<_, _>>()?;
+    endpoints.sort_unstable();
+    endpoints.dedup();
+    Ok(endpoints)
 }

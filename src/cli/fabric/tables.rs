@@ -1,16 +1,16 @@
 //! `verbcast fabric tables`.
 
-use super::args::{SchemeName, TablesArgs};
+use super::args::TablesArgs;
 use super::output;
-use super::source::Loaded;
+use super::source::endpoints;
 use crate::failure::Failure;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use verbcast_fabric::{FIRST_MLID, Owner};
+use verbcast_fabric::{FIRST_MLID, Owner, ShapedTopology};
 
 pub fn run(args: &TablesArgs) -> Result<(), Failure> {
-    let loaded = Loaded::new(&args.fabric)?;
+    let loaded = args.fabric.load()?;
     let switches = switches(args, &loaded)?;
     match args.group.is_empty() {
         true => unicast(args, &loaded, &switches),
@@ -19,8 +19,8 @@ pub fn run(args: &TablesArgs) -> Result<(), Failure> {
 }
 
 /// The switches whose tables are asked for, as nodes.
-fn switches(args: &TablesArgs, loaded: &Loaded) -> Result<Vec<u32>, Failure> {
-    let topology = &loaded.topology;
+fn switches(args: &TablesArgs, loaded: &ShapedTopology) -> Result<Vec<u32>, Failure> {
+    let topology = loaded.topology();
     let Some(name) = &args.switch else { return Ok(topology.switch_nodes().collect()) };
     let node = topology.find(name).filter(|node| topology.is_switch(*node));
     let node =
@@ -39,12 +39,12 @@ struct Unicast {
     owners: BTreeMap<u16, String>,
 }
 
-fn unicast(args: &TablesArgs, loaded: &Loaded, switches: &[u32]) -> Result<(), Failure> {
-    let topology = &loaded.topology;
+fn unicast(args: &TablesArgs, loaded: &ShapedTopology, switches: &[u32]) -> Result<(), Failure> {
+    let topology = loaded.topology();
     let (tables, routing) = args.unicast.tables(loaded)?;
     let lids = tables.lids();
     let name = |owner| match owner {
-        Owner::Endpoint(endpoint) => loaded.name(endpoint).to_owned(),
+        Owner::Endpoint(endpoint) => loaded.host_name(endpoint).to_owned(),
         Owner::Switch(node) => topology.node(node).name.clone(),
     };
     let owners = (1..=lids.last()).filter_map(|lid| Some((lid, name(lids.owner(lid)?))));
@@ -77,7 +77,7 @@ fn unicast(args: &TablesArgs, loaded: &Loaded, switches: &[u32]) -> Result<(), F
 #[derive(Serialize)]
 struct Multicast {
     fabric: String,
-    scheme: String,
+    scheme: &'static str,
     members: Vec<String>,
     tables: Vec<Table>,
 }
@@ -91,14 +91,14 @@ struct Table {
     ports: BTreeMap<String, Vec<u8>>,
 }
 
-fn multicast(args: &TablesArgs, loaded: &Loaded, switches: &[u32]) -> Result<(), Failure> {
-    let topology = &loaded.topology;
-    let scheme = args.scheme.scheme.unwrap_or(SchemeName::of(loaded.shape));
-    let group = loaded.endpoints(&args.group)?;
+fn multicast(args: &TablesArgs, loaded: &ShapedTopology, switches: &[u32]) -> Result<(), Failure> {
+    let topology = loaded.topology();
+    let scheme = args.scheme.choose(loaded.shape());
+    let group = endpoints(topology, &args.group)?;
     // One source of each way, and all that go that way.
     let mut ways: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
     for source in 0..topology.endpoints().len() as u32 {
-        ways.entry(scheme.way(loaded.shape, source)).or_default().push(source);
+        ways.entry(scheme.way(loaded.shape(), source)).or_default().push(source);
     }
     let is_one = ways.len() == 1;
     let mut tables = Vec::new();
@@ -109,14 +109,14 @@ fn multicast(args: &TablesArgs, loaded: &Loaded, switches: &[u32]) -> Result<(),
             (topology.node(*node).name.clone(), ports)
         });
         let ports = ports.filter(|(_, ports): &(String, Vec<u8>)| !ports.is_empty()).collect();
-        let names = sources.iter().map(|source| loaded.name(*source).to_owned());
+        let names = sources.iter().map(|source| loaded.host_name(*source).to_owned());
         let sources = if is_one { Vec::new() } else { names.collect() };
         tables.push(Table { mlid, sources, ports });
     }
     let multicast = Multicast {
         fabric: args.fabric.fabric.to_string(),
         scheme: scheme.name(),
-        members: group.iter().map(|member| loaded.name(*member).to_owned()).collect(),
+        members: group.iter().map(|member| loaded.host_name(*member).to_owned()).collect(),
         tables,
     };
     if args.json {

@@ -1,18 +1,18 @@
 //! `verbcast fabric trace`.
 
-use super::args::{SchemeName, TraceArgs};
+use super::args::TraceArgs;
 use super::output;
-use super::source::Loaded;
+use super::source::{endpoint, endpoints};
 use crate::failure::Failure;
 use serde::Serialize;
 use std::fmt::Write;
-use verbcast_fabric::{Checker, Lids, Port, Topology, walk};
+use verbcast_fabric::{Checker, Port, ShapedTopology, Topology, walk};
 
 pub fn run(args: &TraceArgs) -> Result<(), Failure> {
-    let loaded = Loaded::new(&args.fabric)?;
-    let source = loaded.endpoint(&args.from)?;
+    let loaded = args.fabric.load()?;
+    let source = endpoint(loaded.topology(), &args.from)?;
     match &args.to {
-        Some(to) => unicast(args, &loaded, source, loaded.endpoint(to)?),
+        Some(to) => unicast(args, &loaded, source, endpoint(loaded.topology(), to)?),
         None => multicast(args, &loaded, source),
     }
 }
@@ -32,14 +32,10 @@ struct Unicast {
     hops: Vec<Hop>,
 }
 
-fn unicast(args: &TraceArgs, loaded: &Loaded, source: u32, to: u32) -> Result<(), Failure> {
-    let topology = &loaded.topology;
+fn unicast(args: &TraceArgs, loaded: &ShapedTopology, source: u32, to: u32) -> Result<(), Failure> {
+    let topology = loaded.topology();
     let (tables, _) = args.unicast.tables(loaded)?;
-    let lids: &Lids = tables.lids();
-    let lid = match loaded.shape {
-        super::source::Shape::FatTree(tree) => tree.select(lids, source, to),
-        _ => lids.base(to),
-    };
+    let lid = loaded.lid(tables.lids(), source, to);
     let path = walk(topology, &tables, source, lid)
         .map_err(|stray| Failure::new(format!("LID {lid}: {stray}")))?;
     let hops = path.iter().map(|hop| Hop {
@@ -47,7 +43,7 @@ fn unicast(args: &TraceArgs, loaded: &Loaded, source: u32, to: u32) -> Result<()
         arrived: hop.arrived,
         left: hop.left,
     });
-    let (from, to) = (loaded.name(source).to_owned(), loaded.name(to).to_owned());
+    let (from, to) = (loaded.host_name(source).to_owned(), loaded.host_name(to).to_owned());
     let traced = Unicast { from, to, lid, hops: hops.collect() };
     if args.json {
         return output::json(&traced);
@@ -62,7 +58,7 @@ fn unicast(args: &TraceArgs, loaded: &Loaded, source: u32, to: u32) -> Result<()
 
 #[derive(Serialize)]
 struct Multicast {
-    scheme: String,
+    scheme: &'static str,
     from: String,
     members: Vec<String>,
     /// Copies in the order in which they are made, up to the first error.
@@ -79,17 +75,17 @@ struct Copy {
     to: String,
 }
 
-fn multicast(args: &TraceArgs, loaded: &Loaded, source: u32) -> Result<(), Failure> {
-    let topology = &loaded.topology;
-    let group = loaded.endpoints(&args.group)?;
-    let scheme = args.scheme.scheme.unwrap_or(SchemeName::of(loaded.shape));
+fn multicast(args: &TraceArgs, loaded: &ShapedTopology, source: u32) -> Result<(), Failure> {
+    let topology = loaded.topology();
+    let group = endpoints(topology, &args.group)?;
+    let scheme = args.scheme.choose(loaded.shape());
     let entries = scheme.entries(loaded, &group, source)?;
     let mut checker = Checker::new(topology);
     let outcome = checker.check(&entries, &group, source);
     let traced = Multicast {
         scheme: scheme.name(),
-        from: loaded.name(source).to_owned(),
-        members: group.iter().map(|member| loaded.name(*member).to_owned()).collect(),
+        from: loaded.host_name(source).to_owned(),
+        members: group.iter().map(|member| loaded.host_name(*member).to_owned()).collect(),
         copies: checker.crossed().iter().map(|port| copy(topology, *port)).collect(),
         links: outcome.ok().map(|delivery| delivery.links),
         longest_path: outcome.ok().map(|delivery| delivery.switches),

@@ -1,8 +1,7 @@
 //! The fabric of `verbcast sim --fabric`: from the command line to ranks on hosts, and what its links did.
 
-use crate::fabric::args::{FabricArgs, RoutingName, SchemeArgs, SchemeName, Spec, UnicastArgs};
+use crate::fabric::args::{RoutingName, SchemeArgs, Spec};
 use crate::fabric::link_args::{LinkArgs, LinkReport};
-use crate::fabric::source::{Loaded, Shape};
 use crate::failure::Failure;
 use clap::{Args, ValueEnum};
 use rand_chacha::ChaCha8Rng;
@@ -11,7 +10,10 @@ use serde::Serialize;
 use std::rc::Rc;
 use std::sync::Arc;
 use verbcast_fabric::links::{LaneRule, Parameters};
-use verbcast_fabric::{Entries, Lids, Numbering, Port, Topology, UnicastTables};
+use verbcast_fabric::{
+    self as fabric, Entries, Numbering, Port, Quality, Scheme, ShapedTopology, Topology,
+    UnicastTables,
+};
 use verbcast_sim::{Costs, Fabric, Routing, Traffic};
 
 /// InfiniBand's local ACK timeout with the exponent 14, in nanoseconds.
@@ -84,7 +86,7 @@ pub struct FabricReport {
     pub hosts: u32,
     pub switches: u32,
     pub routing: &'static str,
-    pub scheme: String,
+    pub scheme: &'static str,
     pub jobs: usize,
     pub placement: Placement,
     pub lanes: u8,
@@ -117,33 +119,28 @@ pub struct LinksReport {
 
 /// How packets find their way, by the names on the command line.
 pub struct Ways {
-    loaded: Loaded,
-    scheme: SchemeName,
+    loaded: ShapedTopology,
+    scheme: Scheme,
     tables: Arc<UnicastTables>,
 }
 
 impl Routing for Ways {
     fn topology(&self) -> &Topology {
-        &self.loaded.topology
+        self.loaded.topology()
     }
 
     fn lid(&self, from: u32, to: u32) -> u16 {
-        let lids = self.tables.lids();
-        match self.loaded.shape {
-            // With several LIDs the tables are those of the paper.
-            Shape::FatTree(tree) if lids.lmc() > 0 => tree.select(lids, from, to),
-            _ => lids.base(to),
-        }
+        self.loaded.lid(self.tables.lids(), from, to)
     }
 
     fn way(&self, source: u32) -> u32 {
-        self.scheme.way(self.loaded.shape, source)
+        self.scheme.way(self.loaded.shape(), source)
     }
 
     fn tree(&self, members: &[u32], source: u32) -> Entries {
         // That the scheme suits the fabric was seen when it was chosen.
         let entries = self.scheme.entries(&self.loaded, members, source);
-        entries.unwrap_or_else(|_| Entries::none(&self.loaded.topology))
+        entries.unwrap_or_else(|_| Entries::none(self.loaded.topology()))
     }
 }
 
@@ -151,8 +148,8 @@ impl OnFabricArgs {
     /// The fabric that is asked for, with a host for each rank.
     pub fn load(&self, ranks: u32, seed: u64) -> Result<Option<OnFabric>, Failure> {
         let Some(spec) = &self.fabric else { return Ok(None) };
-        let loaded = Loaded::new(&FabricArgs { fabric: spec.clone(), mtu: 4096 })?;
-        let topology = &loaded.topology;
+        let loaded = spec.load(Quality { mtu: 4096, ..Quality::default() })?;
+        let topology = loaded.topology();
         let endpoints = topology.endpoints().len() as u64;
         let jobs = self.jobs.unwrap_or(1);
         let wanted = u64::from(jobs) * u64::from(ranks);
@@ -161,16 +158,11 @@ impl OnFabricArgs {
                 "--jobs {jobs} of --ranks {ranks} need {wanted} hosts, and {spec} has {endpoints}"
             )));
         }
-        // Large trees have not LIDs enough for several a host.
-        let routing = self.routing.or(match loaded.shape {
-            Shape::FatTree(tree) => Lids::fat_tree(&tree, topology, Numbering::Aligned)
-                .is_err()
-                .then_some(RoutingName::DModK),
-            Shape::Mesh(_) | Shape::Other => None,
-        });
-        let unicast = UnicastArgs { routing, ..UnicastArgs::default() };
-        let (tables, routing) = unicast.tables(&loaded)?;
-        let scheme = self.scheme.scheme.unwrap_or(SchemeName::of(loaded.shape));
+        let asked = self.routing.map(fabric::Routing::from);
+        let routing = asked.unwrap_or_else(|| fabric::Routing::that_fits(&loaded));
+        let tables = routing.tables(&loaded, Numbering::Aligned)?;
+        let routing = routing.name(loaded.shape());
+        let scheme = self.scheme.choose(loaded.shape());
         let placement = self.placement.unwrap_or(Placement::Block);
         let hosts = place(placement, jobs, ranks, endpoints as u32, seed);
         scheme.entries(&loaded, &hosts[0][..1], hosts[0][0])?;
@@ -233,7 +225,7 @@ impl OnFabric {
 
     /// Costs with the latencies of the longest path where nothing is in the way, for the model.
     pub fn costs(&self, costs: Costs) -> Costs {
-        let latency = self.parameters.head(self.ways.loaded.longest_path());
+        let latency = self.parameters.head(self.ways.loaded.longest_path().unwrap_or(1));
         Costs {
             multicast_latency: latency,
             unicast_latency: latency,
@@ -243,7 +235,7 @@ impl OnFabric {
     }
 
     pub fn links(&self, traffic: &Traffic, root: u32) -> LinksReport {
-        let topology = &self.ways.loaded.topology;
+        let topology = self.ways.loaded.topology();
         let busiest = traffic.carried.iter().max_by_key(|(_, nanos)| *nanos);
         let (port, busiest_ns) = busiest.copied().unwrap_or((Port { node: 0, port: 0 }, 0));
         let host = topology.endpoints()[self.hosts[0][root as usize] as usize].port;

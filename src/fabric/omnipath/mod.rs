@@ -13,7 +13,7 @@ mod tree;
 pub use cost::{Costs, link_cost};
 pub use manager::{Change, Join, JoinError, Manager, MemberKind, Precreated, Settings, Terms};
 pub use mlids::{Exhausted, Mgid, Mlids, Pool};
-pub use root::{Root, Selection, select};
+pub use root::{Root, Selection, default_root, select};
 pub use tree::Tree;
 
 #[cfg(test)]

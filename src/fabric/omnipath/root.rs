@@ -1,7 +1,11 @@
 //! Which switch is the root of the spanning tree (section 4.5.2.4).
 
 use super::cost::Costs;
+use super::discovery;
 use crate::topology::Topology;
+
+/// Where there are more switches than these, the best root is not looked for.
+const MAX_ROOTS: u32 = 600;
 
 /// How the root is chosen (`RootSelectionAlgorithm`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -57,6 +61,17 @@ pub fn select(
         Some(current) if current.cost <= best.cost => *current,
         _ => best,
     })
+}
+
+/// The root that a fabric manager at the first host chooses by least total cost, as a node. None if there are no hosts,
+/// or so many switches that it would take too long.
+pub fn default_root(topology: &Topology) -> Option<u32> {
+    if topology.endpoints().is_empty() || topology.switches() > MAX_ROOTS {
+        return None;
+    }
+    let switches = discovery(topology, 0);
+    let root = select(topology, &switches, Selection::LeastTotalCost, None, 50)?;
+    Some(root.switch)
 }
 
 /// What is gained, in whole percent of what it costs now.

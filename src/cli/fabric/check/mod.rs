@@ -9,7 +9,6 @@ mod sm;
 use super::args::{CheckArgs, EngineName};
 use super::interrupt::Interrupt;
 use super::output;
-use super::source::Loaded;
 use crate::failure::Failure;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
@@ -23,11 +22,11 @@ pub fn run(args: &CheckArgs) -> Result<(), Failure> {
     if let Some(missing) = sm::missing() {
         return Err(Failure::new(format!("the check cannot run: {missing}")));
     }
-    let loaded = Loaded::new(&args.fabric)?;
+    let loaded = args.fabric.load()?;
     let mut draw = ChaCha8Rng::seed_from_u64(args.seed);
     let topology = match args.shuffle {
-        true => shuffled(loaded.topology, &mut draw)?,
-        false => loaded.topology,
+        true => shuffled(loaded.into_topology(), &mut draw)?,
+        false => loaded.into_topology(),
     };
     let interrupt = Interrupt::watch()?;
     let settings = Settings {

@@ -2,19 +2,18 @@
 
 use super::args::{FiguresArgs, OrderName, PaperName, UnicastName};
 use super::catalogue::{CurveOf, Means};
-use crate::fabric::args::{FabricArgs, SchemeName, Spec, UnicastArgs};
-use crate::fabric::source::{Loaded, Shape};
+use crate::fabric::args::{Spec, UnicastArgs};
 use crate::failure::Failure;
 use std::collections::HashMap;
 use std::sync::Arc;
 use verbcast_fabric::links::{Crowd, Fault, Links, Load, Message, Parameters, Share, To, carry};
 use verbcast_fabric::opensm::{Hops, spanning_tree};
-use verbcast_fabric::{Entries, UnicastTables};
+use verbcast_fabric::{Entries, Quality, Scheme, Shape, ShapedTopology, UnicastTables};
 
 /// A fabric with its tables.
 pub struct Network {
     pub name: String,
-    pub loaded: Loaded,
+    pub loaded: ShapedTopology,
     tables: Arc<UnicastTables>,
     /// From all switches to each.
     hops: Vec<Hops>,
@@ -43,12 +42,11 @@ impl Network {
             (_, false) => Spec::FatTree(8, 3),
             (_, true) => Spec::FatTree(4, 3),
         };
-        let fabric = FabricArgs { fabric, mtu: 4096 };
-        let loaded = Loaded::new(&fabric)?;
+        let loaded = fabric.load(Quality { mtu: 4096, ..Quality::default() })?;
         let (tables, _) = UnicastArgs::default().tables(&loaded)?;
-        let all = loaded.topology.switch_nodes();
-        let hops = all.map(|target| Hops::shortest(&loaded.topology, target)).collect();
-        Ok(Network { name: fabric.fabric.to_string(), loaded, tables: Arc::new(tables), hops })
+        let all = loaded.topology().switch_nodes();
+        let hops = all.map(|target| Hops::shortest(loaded.topology(), target)).collect();
+        Ok(Network { name: fabric.to_string(), loaded, tables: Arc::new(tables), hops })
     }
 
     /// Draws sources and groups; for each means the same of one seed.
@@ -65,7 +63,7 @@ impl Network {
             shared: args.groups == super::args::GroupsName::Shared,
             ascending: args.order == OrderName::Ascending,
         };
-        let endpoints = self.loaded.topology.endpoints().len() as u32;
+        let endpoints = self.loaded.topology().endpoints().len() as u32;
         let mut known: HashMap<(Vec<u32>, u32), Arc<Entries>> = HashMap::new();
         let mut messages = Vec::new();
         for (source, mut members) in crowd.draw(endpoints, seed) {
@@ -90,7 +88,7 @@ impl Network {
 
     /// The LID by which one host sends to another.
     fn lid(&self, args: &FiguresArgs, source: u32, to: u32) -> u16 {
-        match (self.loaded.shape, args.unicast) {
+        match (self.loaded.shape(), args.unicast) {
             (Shape::FatTree(tree), UnicastName::Cyclic) => {
                 tree.select(self.tables.lids(), source, to)
             }
@@ -101,18 +99,21 @@ impl Network {
     /// Which of a group's tables carries a source's packets.
     fn way(&self, means: Means, source: u32) -> u32 {
         match means {
-            Means::Proposed => SchemeName::of(self.loaded.shape).way(self.loaded.shape, source),
+            Means::Proposed => Scheme::of(self.loaded.shape()).way(self.loaded.shape(), source),
             Means::Opensm | Means::Unicast => 0,
         }
     }
 
     fn entries(&self, means: Means, members: &[u32], source: u32) -> Result<Entries, Failure> {
-        let topology = &self.loaded.topology;
+        let topology = self.loaded.topology();
         let hops = |target| self.hops[topology.switch_index(target)].clone();
         match means {
             // Whoever sends is a member for OpenSM.
             Means::Opensm => Ok(spanning_tree(topology, members, hops)),
-            _ => SchemeName::of(self.loaded.shape).entries(&self.loaded, members, source),
+            _ => {
+                let scheme = Scheme::of(self.loaded.shape());
+                Ok(scheme.entries(&self.loaded, members, source)?)
+            }
         }
     }
 
@@ -126,7 +127,7 @@ impl Network {
     ) -> Result<Result<Load, Fault>, Failure> {
         debug_assert_eq!(drawn.means, curve.means);
         let parameters: Parameters = args.links.parameters(curve.lanes, curve.rule);
-        let links = Links::new(&self.loaded.topology, Arc::clone(&self.tables), parameters);
+        let links = Links::new(self.loaded.topology(), Arc::clone(&self.tables), parameters);
         let mut links = links.map_err(Failure::usage)?;
         let messages = drawn.messages.iter().map(|(source, to)| {
             let to = match to {

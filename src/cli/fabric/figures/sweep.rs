@@ -121,7 +121,7 @@ pub fn curve_over_sizes(
                 Ok(load) => loads.push(load),
                 Err(fault) => {
                     point.stuck += 1;
-                    point.fault.get_or_insert(fault.describe(&network.loaded.topology));
+                    point.fault.get_or_insert(fault.describe(network.loaded.topology()));
                 }
             }
         }

@@ -9,9 +9,7 @@ mod report;
 mod restore;
 mod watchdog;
 
-use super::args::SchemeName;
 use super::output;
-use super::source::{Loaded, Shape};
 use crate::failure::Failure;
 use apply::{Task, take_back};
 use args::ProgramArgs;
@@ -21,25 +19,24 @@ use plan::{Group, Present};
 use report::{Report, Scene};
 use std::path::Path;
 use verbcast_fabric::smp::{Discovered, MftBlock, Place, places};
-use verbcast_fabric::{Entries, MulticastTables, Quality, locate};
+use verbcast_fabric::{Entries, MulticastTables, Quality, ShapedTopology, locate};
 
 pub fn run(args: &ProgramArgs) -> Result<(), Failure> {
     if let Some(path) = &args.restore {
         return restore::run(args, path);
     }
     // What is wrong with the command line is said before anything is sent.
-    let asked =
-        args.fabric.as_ref().map(|spec| Loaded::of(spec, Quality::default())).transpose()?;
+    let asked = args.fabric.as_ref().map(|spec| spec.load(Quality::default())).transpose()?;
     let mut live = Live::open(args)?;
     let there = live.discover()?;
     let loaded = match asked {
         Some(loaded) => loaded,
-        None => Loaded { topology: there.topology.clone(), shape: Shape::Other },
+        None => ShapedTopology::from(there.topology.clone()),
     };
-    let nodes = locate(&loaded.topology, &there.topology).map_err(|error| {
+    let nodes = locate(loaded.topology(), &there.topology).map_err(|error| {
         Failure::new(format!("what is found is not the fabric that was given: {error}"))
     })?;
-    let scheme = args.scheme.scheme.unwrap_or(SchemeName::of(loaded.shape));
+    let scheme = args.scheme.choose(loaded.shape());
     let groups = plan::groups(args, scheme, &loaded)?;
     let count = groups.iter().map(|group| group.tables.len()).sum();
     let (mlids, present) = plan::mlids(&mut live, &there, args.mlid, count)?;
@@ -63,7 +60,7 @@ pub fn run(args: &ProgramArgs) -> Result<(), Failure> {
 
 /// The tables by MLID, on the switches that are there.
 fn tables(
-    loaded: &Loaded,
+    loaded: &ShapedTopology,
     there: &Discovered,
     nodes: &[u32],
     groups: &[Group],
@@ -72,9 +69,9 @@ fn tables(
     let mut tables = MulticastTables::new();
     for (table, mlid) in groups.iter().flat_map(|group| &group.tables).zip(mlids) {
         let mut entries = Entries::none(&there.topology);
-        for node in loaded.topology.switch_nodes() {
+        for node in loaded.topology().switch_nodes() {
             let at = there.topology.switch_index(nodes[node as usize]);
-            *entries.ports_mut(at) = table.entries.ports(loaded.topology.switch_index(node));
+            *entries.ports_mut(at) = table.entries.ports(loaded.topology().switch_index(node));
         }
         tables.set(*mlid, entries);
     }

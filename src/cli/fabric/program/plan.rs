@@ -2,13 +2,11 @@
 
 use super::args::ProgramArgs;
 use super::live::Live;
-use crate::fabric::args::SchemeName;
-use crate::fabric::scheme::Table;
-use crate::fabric::source::Loaded;
+use crate::fabric::source::endpoints;
 use crate::failure::Failure;
 use std::collections::BTreeMap;
 use verbcast_fabric::smp::{Agent, Discovered, MAX_BLOCK, MftBlock, Place, Switch, positions};
-use verbcast_fabric::{BLOCK, FIRST_MLID};
+use verbcast_fabric::{BLOCK, FIRST_MLID, Scheme, ShapedTopology, Table};
 
 /// The tables of one group.
 pub struct Group {
@@ -19,18 +17,18 @@ pub struct Group {
 /// Computes the tables of all groups that are asked for, and checks them.
 pub fn groups(
     args: &ProgramArgs,
-    scheme: SchemeName,
-    loaded: &Loaded,
+    scheme: Scheme,
+    loaded: &ShapedTopology,
 ) -> Result<Vec<Group>, Failure> {
     let mut groups = Vec::new();
     for group in &args.group {
         let names: Vec<String> = group.split(',').map(str::to_owned).collect();
-        let members = loaded.endpoints(&names)?;
+        let members = endpoints(loaded.topology(), &names)?;
         let sources = match args.sources.is_empty() {
             true => members.clone(),
-            false => loaded.endpoints(&args.sources)?,
+            false => endpoints(loaded.topology(), &args.sources)?,
         };
-        let tables = scheme.needed(loaded, &members, &sources)?;
+        let tables = scheme.tables(loaded, &members, &sources)?;
         groups.push(Group { members, tables });
     }
     Ok(groups)

@@ -2,10 +2,10 @@
 
 use super::apply::Task;
 use super::plan::Group;
-use crate::fabric::source::Loaded;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write;
+use verbcast_fabric::ShapedTopology;
 use verbcast_fabric::smp::MftBlock;
 
 #[derive(Serialize)]
@@ -14,7 +14,7 @@ pub struct Report {
     /// The port by which packets were sent.
     port: String,
     simulated: bool,
-    scheme: String,
+    scheme: &'static str,
     groups: Vec<GroupReport>,
     blocks: Vec<Block>,
     /// Whether the blocks were written, and read back the same.
@@ -94,13 +94,13 @@ impl Scene<'_> {
 impl Report {
     pub fn new(
         scene: &Scene<'_>,
-        loaded: &Loaded,
-        scheme: String,
+        loaded: &ShapedTopology,
+        scheme: &'static str,
         groups: &[Group],
         mlids: &[u16],
         tasks: &[Task],
     ) -> Report {
-        let names = |of: &[u32]| of.iter().map(|at| loaded.name(*at).to_owned()).collect();
+        let names = |of: &[u32]| of.iter().map(|at| loaded.host_name(*at).to_owned()).collect();
         let mut mlids = mlids.iter();
         let groups = groups.iter().map(|group| GroupReport {
             members: names(&group.members),
