@@ -10,7 +10,7 @@ use verbcast::rdma::{self, Claims, RdmaTransport, Settings};
 use verbcast_core::protocol::{Depths, Room, Via};
 use verbcast_core::rank::{Fragment, OpId, Rank};
 use verbcast_core::time::Clock;
-use verbcast_core::transport::{Arrival, Buffer, Origin, Park, Placed, Transport};
+use verbcast_core::transport::{Arrival, Buffer, Origin, Park, Payload, Transfer, Transport};
 use verbcast_core::wire::{HEADER_LEN, Header, Key, Kind, Packet};
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -56,7 +56,8 @@ impl Member<'_> {
                 message_len: message.len() as u64,
                 report: 0,
             };
-            self.transport.multicast(&header.emit(payload, true), payload).unwrap();
+            let header = header.emit(payload, true);
+            self.transport.multicast(&header, Payload::Bytes(payload)).unwrap();
             sent += 1;
         }
         while sent > 0 {
@@ -116,7 +117,7 @@ fn place(transport: &mut RdmaTransport, clock: &Clock, key: Key, count: usize) -
         let (fragment, buffer) = next_fragment(transport, clock, key);
         let range = fragment * len..(fragment + 1) * len;
         let placed = transport.place(OP, range, Origin::Received(&buffer)).unwrap().unwrap();
-        already += usize::from(placed == Placed::Already);
+        already += usize::from(placed == Transfer::InPlace);
         transport.recycle(buffer).unwrap();
     }
     already
@@ -246,7 +247,7 @@ fn what_comes_otherwise_first_survives_the_receive_for_its_place() {
                     let range = fragment * len..(fragment + 1) * len;
                     let bytes = Origin::Bytes(&message[range.clone()]);
                     let placed = member.transport.place(OP, range.clone(), bytes).unwrap();
-                    assert_eq!(placed, Some(Placed::Copied));
+                    assert_eq!(placed, Some(Transfer::Copied));
                     // It can be sent on at once.
                     let lent = member.transport.lent(OP, range.clone());
                     assert_eq!(lent, Some(&message[range]));

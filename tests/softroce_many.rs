@@ -14,7 +14,7 @@ use verbcast::rdma::{self, RdmaTransport, Settings};
 use verbcast_core::protocol::Room;
 use verbcast_core::rank::Rank;
 use verbcast_core::time::Clock;
-use verbcast_core::transport::{Arrival, Park, Transport};
+use verbcast_core::transport::{Arrival, Liveness, Park, Payload, Transport};
 use verbcast_core::wire::HEADER_LEN;
 
 /// Ranks, and communicators that each of them is in.
@@ -369,7 +369,7 @@ fn datagrams_on_their_way_outlive_their_communicator() {
             let mut brief = made.unwrap().0;
             // The group's address handle is given up while the device has yet to look it up.
             while brief.multicast_room() > 0 {
-                brief.multicast(&[0; HEADER_LEN], &[0; 1000]).unwrap();
+                brief.multicast(&[0; HEADER_LEN], Payload::Bytes(&[0; 1000])).unwrap();
             }
             drop(brief);
             broadcast(&mut lasting, 0, round);

@@ -12,7 +12,7 @@ use verbcast::rdma::{self, Agreed, RdmaTransport, Settings};
 use verbcast_core::protocol::{Counter, Room, Token, Via};
 use verbcast_core::rank::{Fragment, OpId, Rank};
 use verbcast_core::time::{Clock, Instant};
-use verbcast_core::transport::{Arrival, Park, Transport};
+use verbcast_core::transport::{Arrival, Liveness, Park, Payload, Transport};
 use verbcast_core::wire::{HEADER_LEN, Header, Key, Kind, Malformed, Packet};
 
 /// How long anything may take on an emulated machine.
@@ -42,7 +42,7 @@ impl Member<'_> {
     fn retain(&mut self, slot: u32, op: u32, len: usize) {
         let packet = packet(self.agreed.key, self.me(), op, len);
         let (header, payload) = packet.split_first_chunk::<HEADER_LEN>().unwrap();
-        self.transport.retain(slot, header, payload).unwrap();
+        self.transport.retain(slot, header, Payload::Bytes(payload)).unwrap();
     }
 
     /// The next arrival.

@@ -261,9 +261,7 @@ impl Broadcaster {
         let op = self.driver.start(self.clock.now(), root, len).map_err(Error::from)?;
         let message = make()?;
         assert_eq!(message.len(), len, "the length of the message");
-        if let Some(message) = self.transport().lend_owned(op, message) {
-            self.driver.own(op, message);
-        }
+        self.driver.own(op, message);
         Ok(Pending { op, ending: Ending::default() })
     }
 
@@ -290,8 +288,7 @@ impl Broadcaster {
     }
 
     fn take_message(&mut self, op: OpId) -> Vec<u8> {
-        let lent = self.transport().take_owned(op);
-        lent.or_else(|| self.driver.take_message(op)).unwrap_or_default()
+        self.driver.take_message(op).unwrap_or_default()
     }
 
     /// Has `call` called again and again while this rank waits: for a program with other things that

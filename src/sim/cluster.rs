@@ -72,7 +72,7 @@ impl<'a> Cluster<'a> {
         }
         let network = Rc::new(RefCell::new(network));
         let members = (0..*size).map(Rank).map(|rank| {
-            let transport = SimTransport::new(rank, Rc::clone(&network), plan.packet_len);
+            let transport = SimTransport::new(rank, Rc::clone(&network));
             let driver = Driver::assemble(options, &plan.parameters(rank), transport);
             Ok(Member {
                 driver: driver.map_err(|error| Violation(error.to_string()))?,

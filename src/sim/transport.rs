@@ -8,7 +8,9 @@ use std::rc::Rc;
 use verbcast_core::protocol::{Counter, Room, Token, Via};
 use verbcast_core::rank::Rank;
 use verbcast_core::time::Instant;
-use verbcast_core::transport::{Arrival, Buffer, Transport, TransportError};
+use verbcast_core::transport::{
+    Arrival, Buffer, Liveness, Payload, Transfer, Transport, TransportError,
+};
 use verbcast_core::wire::{HEADER_LEN, Kind};
 
 /// One rank's transport over the simulated network.
@@ -16,14 +18,13 @@ use verbcast_core::wire::{HEADER_LEN, Kind};
 pub struct SimTransport {
     me: Rank,
     network: Rc<RefCell<Network>>,
-    packet_len: usize,
     /// Received packets in the driver's hands.
     out: Vec<Option<(Via, Bytes)>>,
 }
 
 impl SimTransport {
-    pub(super) fn new(me: Rank, network: Rc<RefCell<Network>>, packet_len: usize) -> Self {
-        SimTransport { me, network, packet_len, out: Vec::new() }
+    pub(super) fn new(me: Rank, network: Rc<RefCell<Network>>) -> Self {
+        SimTransport { me, network, out: Vec::new() }
     }
 
     /// Received packets that were in the driver's hands at once, at most.
@@ -39,6 +40,14 @@ impl SimTransport {
         });
         self.out[index] = Some((via, bytes));
         Buffer { index: index as u32 }
+    }
+}
+
+/// The bytes of a payload. Nothing is lent to this transport.
+fn at_hand(payload: Payload<'_>) -> Result<&[u8], TransportError> {
+    match payload {
+        Payload::Bytes(bytes) => Ok(bytes),
+        Payload::Lent(op, _) => Err(TransportError::not_lent(op)),
     }
 }
 
@@ -80,48 +89,63 @@ impl Room for SimTransport {
     }
 }
 
-impl Transport for SimTransport {
-    fn packet_len(&self) -> usize {
-        self.packet_len
+impl Liveness for SimTransport {
+    fn connected(&self) -> Vec<Rank> {
+        self.network.borrow().connected(self.me)
     }
 
+    fn connect(&mut self, peer: Rank) -> Result<(), TransportError> {
+        self.network.borrow_mut().connect(self.me, peer);
+        Ok(())
+    }
+
+    fn disconnect(&mut self, _now: Instant, peer: Rank) {
+        self.network.borrow_mut().give_up(self.me, peer);
+    }
+
+    fn probe(&mut self, peer: Rank) -> Result<(), TransportError> {
+        self.network.borrow_mut().probe(self.me, peer);
+        Ok(())
+    }
+}
+
+impl Transport for SimTransport {
     fn multicast(
         &mut self,
         header: &[u8; HEADER_LEN],
-        payload: &[u8],
-    ) -> Result<(), TransportError> {
+        payload: Payload<'_>,
+    ) -> Result<Transfer, TransportError> {
+        let payload = at_hand(payload)?;
         let mut network = self.network.borrow_mut();
         let cost = network.costs.copying(payload.len());
         network.spend(self.me, cost);
         network.multicast(self.me, packet(header, payload), None);
-        Ok(())
+        Ok(Transfer::Copied)
     }
 
     fn reliable(
         &mut self,
         to: Rank,
         header: &[u8; HEADER_LEN],
-        payload: &[u8],
+        payload: Payload<'_>,
         token: Token,
-    ) -> Result<(), TransportError> {
+    ) -> Result<Transfer, TransportError> {
+        let payload = at_hand(payload)?;
         let mut network = self.network.borrow_mut();
         let cost = network.costs.copying(payload.len());
         network.spend(self.me, cost);
         let bytes = packet(header, payload);
         network.message(Message { from: self.me, to, bytes, token, slot: None });
-        Ok(())
-    }
-
-    fn ring_len(&self) -> u32 {
-        self.network.borrow().depths.ring
+        Ok(Transfer::Copied)
     }
 
     fn retain(
         &mut self,
         slot: u32,
         header: &[u8; HEADER_LEN],
-        payload: &[u8],
+        payload: Payload<'_>,
     ) -> Result<(), TransportError> {
+        let payload = at_hand(payload)?;
         let mut network = self.network.borrow_mut();
         assert!(slot < network.depths.ring, "there is no slot {slot}");
         let cost = network.costs.copying(payload.len());
@@ -163,24 +187,6 @@ impl Transport for SimTransport {
 
     fn fetch(&mut self, from: Rank, slot: u32, token: Token) -> Result<(), TransportError> {
         self.network.borrow_mut().fetch(self.me, from, slot, token);
-        Ok(())
-    }
-
-    fn connected(&self) -> Vec<Rank> {
-        self.network.borrow().connected(self.me)
-    }
-
-    fn connect(&mut self, peer: Rank) -> Result<(), TransportError> {
-        self.network.borrow_mut().connect(self.me, peer);
-        Ok(())
-    }
-
-    fn disconnect(&mut self, _now: Instant, peer: Rank) {
-        self.network.borrow_mut().give_up(self.me, peer);
-    }
-
-    fn probe(&mut self, peer: Rank) -> Result<(), TransportError> {
-        self.network.borrow_mut().probe(self.me, peer);
         Ok(())
     }
 

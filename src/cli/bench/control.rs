@@ -16,7 +16,7 @@ use verbcast::rdma::{Description, Multicast, RdmaTransport};
 use verbcast_core::protocol::{Room, Token};
 use verbcast_core::rank::{Fragment, OpId, Rank};
 use verbcast_core::time::Clock;
-use verbcast_core::transport::{Arrival, Park, Transport};
+use verbcast_core::transport::{Arrival, Liveness, Park, Payload, Transport};
 use verbcast_core::wire::{HEADER_LEN, Header, Key, Kind, Packet};
 
 /// Longest sleep while the contender's timers may fall due.
@@ -135,10 +135,10 @@ impl Control {
         let (kind, op, fragment) = (Kind::Acknowledge, OpId(0), Fragment(word as u32));
         let (source, key) = (self.me, self.key);
         let header = Header { kind, source, key, op, fragment, message_len: 0, report: value };
-        let sent =
-            self.transport.reliable(to, &header.emit(&[], true), &[], Token { kind, op, fragment });
+        let (header, token) = (header.emit(&[], true), Token { kind, op, fragment });
+        let sent = self.transport.reliable(to, &header, Payload::Bytes(&[]), token);
         // Nobody may poll for long.
-        sent.and_then(|()| self.transport.submit()).map_err(|error| blame(self.me, error))
+        sent.and_then(|_| self.transport.submit()).map_err(|error| blame(self.me, error))
     }
 
     /// Waits for a word, having `meanwhile` called in between.

@@ -1,7 +1,10 @@
-//! Where the bytes of the operations in flight are.
+//! The messages that the driver has: those that it owns, and the one that its caller lends for a turn. Any
+//! other is lent to the transport.
 
 use crate::rank::OpId;
+use crate::transport::Payload;
 use std::collections::HashMap;
+use std::ops::Range;
 
 /// A message that the caller lends for one turn.
 pub struct Lent<'a> {
@@ -26,7 +29,27 @@ impl Messages {
         self.owned.remove(&op)
     }
 
-    /// The message of `op`: lent, or owned.
+    /// A part of the message of `op`, wherever that is.
+    pub fn payload<'a>(
+        &'a self,
+        lent: &'a Option<Lent<'_>>,
+        op: OpId,
+        range: Range<usize>,
+    ) -> Payload<'a> {
+        // An acknowledgement has no message.
+        if range.is_empty() {
+            return Payload::Bytes(&[]);
+        }
+        match lent {
+            Some(lent) if lent.op == op => Payload::Bytes(&lent.bytes[range]),
+            _ => match self.owned.get(&op) {
+                Some(message) => Payload::Bytes(&message[range]),
+                None => Payload::Lent(op, range),
+            },
+        }
+    }
+
+    /// The message of `op`, to be received into; `None` if the driver has not got it.
     pub fn get_mut<'a>(
         &'a mut self,
         lent: &'a mut Option<Lent<'_>>,

@@ -118,8 +118,8 @@ impl<C: Core, T: Transport> Driver<C, T> {
         self.statistics
     }
 
-    /// Joins the next broadcast of `len` bytes; the message is lent to the transport until it is
-    /// complete, or to every [`turn`](Self::turn), or [owned](Self::own) by the driver.
+    /// Joins the next broadcast of `len` bytes. Its message is [given](Self::own) to the driver, lent to
+    /// every [`turn`](Self::turn), or lent to the transport until it is complete.
     ///
     /// # Errors
     /// As [`Core::start`].
@@ -131,8 +131,7 @@ impl<C: Core, T: Transport> Driver<C, T> {
         Ok(op)
     }
 
-    /// Joins the next broadcast with a message that the driver owns until it is
-    /// [taken](Self::take_message).
+    /// Joins the next broadcast with a message that is [given](Self::own) to the driver.
     ///
     /// # Errors
     /// As [`Core::start`].
@@ -147,9 +146,12 @@ impl<C: Core, T: Transport> Driver<C, T> {
         Ok(op)
     }
 
-    /// Owns the message of an operation from now on, until it is [taken](Self::take_message).
+    /// Has the message of an operation from now on, itself or by its transport, until it is
+    /// [taken](Self::take_message).
     pub fn own(&mut self, op: OpId, message: Vec<u8>) {
-        self.messages.insert(op, message);
+        if let Some(message) = self.transport.lend(op, message) {
+            self.messages.insert(op, message);
+        }
     }
 
     /// Whether an operation has completed since it was last asked for, and all ranks that were to be
@@ -160,7 +162,7 @@ impl<C: Core, T: Transport> Driver<C, T> {
 
     /// The message of an operation that has completed, once.
     pub fn take_message(&mut self, op: OpId) -> Option<Vec<u8>> {
-        self.messages.remove(op)
+        self.messages.remove(op).or_else(|| self.transport.take_back(op))
     }
 
     /// Whether nothing is owed, by this rank or to it, for any operation begun here.

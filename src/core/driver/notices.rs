@@ -4,7 +4,7 @@ use super::{Driver, Failure, Identity};
 use crate::protocol::{Core, Token};
 use crate::rank::{Fragment, Rank};
 use crate::time::Instant;
-use crate::transport::{Arrival, Transport, TransportError};
+use crate::transport::{Arrival, Payload, Transport, TransportError};
 use crate::wire::{HEADER_LEN, Header, Kind, Notice, Packet};
 use std::sync::Arc;
 
@@ -55,7 +55,7 @@ impl<C: Core, T: Transport> Driver<C, T> {
             is_sent: false,
         }));
         if kind == Kind::Abort && self.transport.multicast_room() > 0 {
-            self.transport.multicast(&header, payload)?;
+            self.transport.multicast(&header, Payload::Bytes(payload))?;
         }
         self.send_notices()
     }
@@ -94,7 +94,7 @@ impl<C: Core, T: Transport> Driver<C, T> {
                 break;
             }
             let Owed { to, token, header, payload, .. } = owed;
-            self.transport.reliable(*to, header, payload, *token)?;
+            self.transport.reliable(*to, header, Payload::Bytes(payload), *token)?;
             owed.is_sent = true;
         }
         self.transport.submit()

@@ -5,7 +5,7 @@ use super::{Driver, Failure, Lent};
 use crate::protocol::{Core, Disposition, Incoming, Token, Via};
 use crate::rank::{OpId, Rank};
 use crate::time::Instant;
-use crate::transport::{Arrival, Buffer, Origin, Placed, Transport, TransportError};
+use crate::transport::{Arrival, Buffer, Origin, Transfer, Transport, TransportError};
 use crate::wire::{Header, Kind, Malformed, Notice, Packet};
 use std::ops::Range;
 
@@ -158,7 +158,7 @@ impl<C: Core, T: Transport> Driver<C, T> {
         from: Origin<'_>,
     ) -> Result<(), TransportError> {
         let placed = self.transport.place(op, range, from)?;
-        self.statistics.received_in_place += u64::from(placed == Some(Placed::Already));
+        self.statistics.received_in_place += u64::from(placed == Some(Transfer::InPlace));
         Ok(())
     }
 

@@ -4,7 +4,7 @@ use super::*;
 use crate::protocol::window::{Config, Window};
 use crate::protocol::{Counter, Room, Token, Via};
 use crate::rank::Fragment;
-use crate::transport::{Arrival, Buffer};
+use crate::transport::{Arrival, Buffer, Liveness, Payload, Transfer};
 use crate::wire::{HEADER_LEN, Header};
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -58,33 +58,41 @@ impl Room for Notes {
 }
 
 type Done = Result<(), TransportError>;
+type Sent = Result<Transfer, TransportError>;
+
+impl Liveness for Notes {
+    fn connect(&mut self, peer: Rank) -> Done {
+        self.connecting.extend(self.is_slow.then_some(peer));
+        Ok(())
+    }
+
+    fn is_connected(&self, peer: Rank) -> bool {
+        !self.connecting.contains(&peer)
+    }
+
+    fn connected(&self) -> Vec<Rank> {
+        Vec::new()
+    }
+
+    fn probe(&mut self, peer: Rank) -> Done {
+        self.probed.push(peer);
+        Ok(())
+    }
+}
 
 impl Transport for Notes {
-    fn packet_len(&self) -> usize {
-        HEADER_LEN + 10
-    }
-
-    fn multicast(&mut self, _: &[u8; HEADER_LEN], _: &[u8]) -> Done {
+    fn multicast(&mut self, _: &[u8; HEADER_LEN], _: Payload<'_>) -> Sent {
         self.waiting += 1;
-        Ok(())
+        Ok(Transfer::Copied)
     }
 
-    fn reliable(&mut self, to: Rank, _: &[u8; HEADER_LEN], _: &[u8], _: Token) -> Done {
+    fn reliable(&mut self, to: Rank, _: &[u8; HEADER_LEN], _: Payload<'_>, _: Token) -> Sent {
         self.told.push(to);
         self.waiting += 1;
-        Ok(())
+        Ok(Transfer::Copied)
     }
 
-    fn submit(&mut self) -> Done {
-        self.waiting = 0;
-        Ok(())
-    }
-
-    fn ring_len(&self) -> u32 {
-        4
-    }
-
-    fn retain(&mut self, _: u32, _: &[u8; HEADER_LEN], _: &[u8]) -> Done {
+    fn retain(&mut self, _: u32, _: &[u8; HEADER_LEN], _: Payload<'_>) -> Done {
         Ok(())
     }
 
@@ -106,21 +114,8 @@ impl Transport for Notes {
         Ok(())
     }
 
-    fn connect(&mut self, peer: Rank) -> Done {
-        self.connecting.extend(self.is_slow.then_some(peer));
-        Ok(())
-    }
-
-    fn is_connected(&self, peer: Rank) -> bool {
-        !self.connecting.contains(&peer)
-    }
-
-    fn connected(&self) -> Vec<Rank> {
-        Vec::new()
-    }
-
-    fn probe(&mut self, peer: Rank) -> Done {
-        self.probed.push(peer);
+    fn submit(&mut self) -> Done {
+        self.waiting = 0;
         Ok(())
     }
 

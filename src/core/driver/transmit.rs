@@ -2,9 +2,8 @@
 
 use super::{Driver, Identity, Lent};
 use crate::protocol::{Core, Piece, Target, Transmit};
-use crate::transport::{Transport, TransportError, not_lent};
+use crate::transport::{Payload, Transfer, Transport, TransportError};
 use crate::wire::{HEADER_LEN, Header};
-use std::ops::Range;
 
 impl<C: Core, T: Transport> Driver<C, T> {
     pub(super) fn transmit(&mut self, lent: &mut Option<Lent<'_>>) -> Result<bool, TransportError> {
@@ -35,46 +34,30 @@ impl<C: Core, T: Transport> Driver<C, T> {
         transmit: Transmit,
         lent: &mut Option<Lent<'_>>,
     ) -> Result<(), TransportError> {
-        let (statistics, transport) = (&mut self.statistics, &mut self.transport);
-        let payload_crc = self.identity.payload_crc;
+        let Driver { identity, messages, statistics, transport, .. } = self;
         match transmit {
             Transmit::Send { target, piece, range } => {
-                let owned = self.messages.get_mut(lent, piece.op);
-                let payload = payload(owned.as_deref(), transport, &piece, range.clone())?;
-                let header = header(&self.identity, &piece, payload, payload_crc);
-                match target {
-                    Target::Group => statistics.multicast_sent += 1,
-                    Target::Rank(_) => statistics.reliable_sent += 1,
-                }
-                let is_lent = owned.is_none() && !range.is_empty();
-                if is_lent {
-                    let (op, token) = (piece.op, piece.token());
-                    let sent = match target {
-                        Target::Group => transport.multicast_lent(&header, op, range),
-                        Target::Rank(to) => transport.reliable_lent(to, &header, op, range, token),
-                    };
-                    return sent.map(|in_place| statistics.sent_in_place += u64::from(in_place));
-                }
-                let payload = owned.map_or(&[][..], |message| &message[range]);
-                match target {
-                    Target::Group => transport.multicast(&header, payload),
-                    Target::Rank(to) => transport.reliable(to, &header, payload, piece.token()),
-                }
+                let payload = messages.payload(lent, piece.op, range);
+                let bytes = bytes(&payload, transport)?;
+                let header = header(identity, &piece, bytes, identity.payload_crc);
+                let sent = match target {
+                    Target::Group => {
+                        statistics.multicast_sent += 1;
+                        transport.multicast(&header, payload)?
+                    }
+                    Target::Rank(to) => {
+                        statistics.reliable_sent += 1;
+                        transport.reliable(to, &header, payload, piece.token())?
+                    }
+                };
+                statistics.sent_in_place += u64::from(sent == Transfer::InPlace);
+                Ok(())
             }
             Transmit::Retain { slot, piece, range } => {
-                let owned = self.messages.get_mut(lent, piece.op);
-                let payload = payload(owned.as_deref(), transport, &piece, range.clone())?;
+                let payload = messages.payload(lent, piece.op, range);
                 // A read may find it half replaced by the next, which only the CRC tells.
-                let header = header(&self.identity, &piece, payload, true);
-                match owned {
-                    None if !range.is_empty() => {
-                        transport.retain_lent(slot, &header, piece.op, range)
-                    }
-                    owned => {
-                        let payload = owned.map_or(&[][..], |message| &message[range]);
-                        transport.retain(slot, &header, payload)
-                    }
-                }
+                let header = header(identity, &piece, bytes(&payload, transport)?, true);
+                transport.retain(slot, &header, payload)
             }
             Transmit::Resend { target: Target::Group, slot, .. } => {
                 statistics.multicast_sent += 1;
@@ -96,18 +79,16 @@ impl<C: Core, T: Transport> Driver<C, T> {
     }
 }
 
-/// The bytes of a message that a packet carries: of the driver's or the caller's, or lent to the
-/// transport.
-fn payload<'a>(
-    message: Option<&'a [u8]>,
+/// The bytes of a payload, for its CRC.
+fn bytes<'a>(
+    payload: &Payload<'a>,
     transport: &'a impl Transport,
-    piece: &Piece,
-    range: Range<usize>,
 ) -> Result<&'a [u8], TransportError> {
-    match message {
-        Some(message) => Ok(&message[range]),
-        None if range.is_empty() => Ok(&[]),
-        None => transport.lent(piece.op, range).ok_or_else(|| not_lent(piece.op)),
+    match payload {
+        Payload::Bytes(bytes) => Ok(bytes),
+        Payload::Lent(op, range) => {
+            transport.lent(*op, range.clone()).ok_or_else(|| TransportError::not_lent(*op))
+        }
     }
 }
 

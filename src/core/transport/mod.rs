@@ -8,142 +8,49 @@
 //! into it without a copy. Then the memory is reached through the transport alone until it is given
 //! back. One that is lent nothing has nothing to do for it.
 
+mod arrival;
+mod error;
 mod faults;
 mod faulty;
+mod liveness;
+mod payload;
 
+pub use arrival::{Arrival, Buffer};
+pub use error::TransportError;
 pub use faults::{FaultError, Faults};
 pub use faulty::Faulty;
+pub use liveness::Liveness;
+pub use payload::{Origin, Payload, Transfer};
 
-use crate::protocol::{Counter, Room, Token, Via};
+use crate::protocol::{Counter, Room, Token};
 use crate::rank::{OpId, Rank};
 use crate::time::Instant;
 use crate::wire::HEADER_LEN;
-use std::fmt;
 use std::ops::Range;
 use std::time::Duration;
-
-/// A received buffer, to be given back by [`Transport::recycle`].
-#[derive(Debug, PartialEq, Eq)]
-pub struct Buffer {
-    /// The transport's own number for it.
-    pub index: u32,
-}
-
-/// What a transport reports.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Arrival {
-    /// A packet, header first.
-    Packet {
-        /// How it came.
-        via: Via,
-        /// Where it is.
-        buffer: Buffer,
-    },
-    /// The adapter of `to` has acknowledged a reliable message: it will be received unless that
-    /// rank fails.
-    Delivered {
-        /// The receiver.
-        to: Rank,
-        /// What the sender gave along.
-        token: Token,
-    },
-    /// `from` has written a number into this rank's memory. Only the latest value is reported.
-    Reported {
-        /// The rank that wrote.
-        from: Rank,
-        /// Which number.
-        counter: Counter,
-        /// Its value.
-        value: u64,
-    },
-    /// The adapter of `to` has acknowledged a [report](Transport::report).
-    Told {
-        /// The rank that was told.
-        to: Rank,
-        /// Which number.
-        counter: Counter,
-    },
-    /// A [fetch](Transport::fetch) has read what the slot held, whatever it was.
-    Fetched {
-        /// Whose ring was read.
-        from: Rank,
-        /// What the fetcher gave along.
-        token: Token,
-        /// Where the bytes are.
-        buffer: Buffer,
-    },
-    /// The adapter of `peer` has answered a [`Transport::probe`].
-    Alive {
-        /// The rank that was asked.
-        peer: Rank,
-    },
-    /// The connection with `peer` is broken; whatever it had sent before has been reported.
-    Broken {
-        /// The other side.
-        peer: Rank,
-        /// What the adapter says.
-        reason: String,
-    },
-}
-
-/// Where the payload of a packet is that goes into a lent message.
-#[derive(Clone, Copy, Debug)]
-pub enum Origin<'a> {
-    /// In a received buffer, or where that buffer's payload was received.
-    Received(&'a Buffer),
-    /// Elsewhere.
-    Bytes(&'a [u8]),
-}
-
-/// How a payload came into a lent message.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Placed {
-    /// It was received there.
-    Already,
-    /// By a copy.
-    Copied,
-}
-
-/// The device or a system call failed; the transport is of no more use.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TransportError {
-    /// What failed, and where.
-    pub what: String,
-}
-
-impl fmt::Display for TransportError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.what)
-    }
-}
-
-impl std::error::Error for TransportError {}
 
 /// Carries packets between the ranks of one communicator. What is asked for may wait, so that more of it
 /// goes out together, until it is [submitted](Transport::submit) or a [`poll`](Transport::poll) has nothing to
 /// report.
-pub trait Transport: Room {
-    /// Most bytes of a packet, header included, by multicast and over a connection alike.
-    fn packet_len(&self) -> usize;
-
-    /// Sends a datagram to the group; the bytes are taken before it returns.
+pub trait Transport: Room + Liveness {
+    /// Sends a datagram to the group.
     ///
     /// # Errors
-    /// If the device fails.
+    /// If the device fails, or the payload is of a message that was not lent.
     ///
     /// # Panics
     /// May panic without [`Room`] for it, or if the packet is too long.
     fn multicast(
         &mut self,
         header: &[u8; HEADER_LEN],
-        payload: &[u8],
-    ) -> Result<(), TransportError>;
+        payload: Payload<'_>,
+    ) -> Result<Transfer, TransportError>;
 
-    /// Sends a reliable message to `to`, connecting first where there is no connection; the bytes
-    /// are taken before it returns.
+    /// Sends a reliable message to `to`, connecting first where there is no connection.
     ///
     /// # Errors
-    /// If the device fails. A failed connection is an [`Arrival::Broken`] instead.
+    /// If the device fails, or the payload is of a message that was not lent. A failed connection is an
+    /// [`Arrival::Broken`] instead.
     ///
     /// # Panics
     /// May panic without [`Room`] for it, or if the packet is too long.
@@ -151,17 +58,14 @@ pub trait Transport: Room {
         &mut self,
         to: Rank,
         header: &[u8; HEADER_LEN],
-        payload: &[u8],
+        payload: Payload<'_>,
         token: Token,
-    ) -> Result<(), TransportError>;
+    ) -> Result<Transfer, TransportError>;
 
-    /// Slots of this rank's ring of retained packets, a power of two; every rank has as many.
-    fn ring_len(&self) -> u32;
-
-    /// Writes a packet into a slot of the ring.
+    /// Writes a packet into a slot of this rank's ring of retained packets.
     ///
     /// # Errors
-    /// If the device fails.
+    /// If the device fails, or the payload is of a message that was not lent.
     ///
     /// # Panics
     /// May panic unless the slot [is idle](Room::is_idle), or if the packet is too long.
@@ -169,7 +73,7 @@ pub trait Transport: Room {
         &mut self,
         slot: u32,
         header: &[u8; HEADER_LEN],
-        payload: &[u8],
+        payload: Payload<'_>,
     ) -> Result<(), TransportError>;
 
     /// Sends the packet in a slot of the ring to the group, without a copy.
@@ -200,7 +104,7 @@ pub trait Transport: Room {
     /// values replace earlier ones.
     ///
     /// # Errors
-    /// As [`reliable`](Transport::reliable).
+    /// If the device fails. A failed connection is an [`Arrival::Broken`] instead.
     ///
     /// # Panics
     /// May panic without [`Room`] for it.
@@ -209,7 +113,7 @@ pub trait Transport: Room {
     /// Reads a slot of the ring of `from`, connecting first where there is no connection.
     ///
     /// # Errors
-    /// As [`reliable`](Transport::reliable).
+    /// As [`report`](Transport::report).
     ///
     /// # Panics
     /// May panic without [`Room`] for it, or if the ring has no such slot.
@@ -220,33 +124,6 @@ pub trait Transport: Room {
     fn notice_room(&self) -> usize {
         usize::MAX
     }
-
-    /// Begins to connect with `peer`, unless there is a connection. By default there always is.
-    ///
-    /// # Errors
-    /// If the device fails.
-    fn connect(&mut self, _peer: Rank) -> Result<(), TransportError> {
-        Ok(())
-    }
-
-    /// Whether a connection with `peer` can be used by either side without the other's CPU.
-    fn is_connected(&self, _peer: Rank) -> bool {
-        true
-    }
-
-    /// `peer` has left in good order: what is under way to it is given up, at the latest soon, since it
-    /// may never be answered; and none of it is reported. By default everything is answered.
-    fn disconnect(&mut self, _now: Instant, _peer: Rank) {}
-
-    /// The ranks that a reliable connection was made with, by either side.
-    fn connected(&self) -> Vec<Rank>;
-
-    /// Asks the adapter of `peer`, not its CPU, whether it is there. The answer is
-    /// [`Arrival::Alive`] or [`Arrival::Broken`]; while one is due, asking again does nothing.
-    ///
-    /// # Errors
-    /// If the device fails.
-    fn probe(&mut self, peer: Rank) -> Result<(), TransportError>;
 
     /// Lets everything that was asked for go out now. By default it has.
     ///
@@ -266,78 +143,31 @@ pub trait Transport: Room {
     /// only the header.
     fn bytes(&self, buffer: &Buffer) -> &[u8];
 
+    /// The payload of a received buffer that the device put right into a lent message.
+    fn payload_elsewhere(&self, _buffer: &Buffer) -> Option<&[u8]> {
+        None
+    }
+
     /// Takes a received buffer back and makes it ready for the next packet.
     ///
     /// # Errors
     /// If the device fails.
     fn recycle(&mut self, buffer: Buffer) -> Result<(), TransportError>;
 
-    /// The payload of a received buffer that the device put right into a lent message.
-    fn payload_elsewhere(&self, buffer: &Buffer) -> Option<&[u8]> {
-        let _ = buffer;
+    /// Takes the message of an operation, to send and receive it without a copy, until it is
+    /// [taken back](Self::take_back); returns it where that is not to be. By default it never is.
+    fn lend(&mut self, _op: OpId, message: Vec<u8>) -> Option<Vec<u8>> {
+        Some(message)
+    }
+
+    /// Returns a message that was [lent](Self::lend). Nothing reaches its memory any more.
+    fn take_back(&mut self, _op: OpId) -> Option<Vec<u8>> {
         None
     }
 
     /// A part of a lent message that is here; `None` if the message was not lent.
-    fn lent(&self, op: OpId, range: Range<usize>) -> Option<&[u8]> {
-        let _ = (op, range);
+    fn lent(&self, _op: OpId, _range: Range<usize>) -> Option<&[u8]> {
         None
-    }
-
-    /// As [`multicast`](Self::multicast) of a part of a lent message, which the device may read until
-    /// the message is given back; whether it was sent without a copy.
-    ///
-    /// # Errors
-    /// If the device fails, or the message was not lent.
-    ///
-    /// # Panics
-    /// As [`multicast`](Self::multicast).
-    fn multicast_lent(
-        &mut self,
-        header: &[u8; HEADER_LEN],
-        op: OpId,
-        range: Range<usize>,
-    ) -> Result<bool, TransportError> {
-        let _ = (header, range);
-        Err(not_lent(op))
-    }
-
-    /// As [`reliable`](Self::reliable) of a part of a lent message, which the device may read until
-    /// the message is given back; whether it was sent without a copy.
-    ///
-    /// # Errors
-    /// If the device fails, or the message was not lent.
-    ///
-    /// # Panics
-    /// As [`reliable`](Self::reliable).
-    fn reliable_lent(
-        &mut self,
-        to: Rank,
-        header: &[u8; HEADER_LEN],
-        op: OpId,
-        range: Range<usize>,
-        token: Token,
-    ) -> Result<bool, TransportError> {
-        let _ = (to, header, range, token);
-        Err(not_lent(op))
-    }
-
-    /// As [`retain`](Self::retain) of a part of a lent message.
-    ///
-    /// # Errors
-    /// If the device fails, or the message was not lent.
-    ///
-    /// # Panics
-    /// As [`retain`](Self::retain).
-    fn retain_lent(
-        &mut self,
-        slot: u32,
-        header: &[u8; HEADER_LEN],
-        op: OpId,
-        range: Range<usize>,
-    ) -> Result<(), TransportError> {
-        let _ = (slot, header, range);
-        Err(not_lent(op))
     }
 
     /// Puts a payload into a lent message; `None` if the message was not lent.
@@ -346,18 +176,12 @@ pub trait Transport: Room {
     /// If the part is no fragment of the message.
     fn place(
         &mut self,
-        op: OpId,
-        range: Range<usize>,
-        from: Origin<'_>,
-    ) -> Result<Option<Placed>, TransportError> {
-        let _ = (op, range, from);
+        _op: OpId,
+        _range: Range<usize>,
+        _from: Origin<'_>,
+    ) -> Result<Option<Transfer>, TransportError> {
         Ok(None)
     }
-}
-
-/// The error of a transport that was asked for bytes of a message that was not lent.
-pub fn not_lent(op: OpId) -> TransportError {
-    TransportError { what: format!("{op} is in flight, but its message was not lent") }
 }
 
 /// A transport that can let the calling thread wait for its next report.

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 use std::sync::Arc;
+use verbcast_core::transport::Transfer;
 use verbcast_verbs::Lease;
 
 /// A part of a message's memory in a request.
@@ -13,8 +14,18 @@ pub struct Tail {
 
 /// A payload that is to be sent.
 pub enum Source<'a> {
-    /// It is in its place.
+    /// The device can read it out of its message.
     Place(Tail),
-    /// It waits elsewhere.
+    /// It is to be copied.
     Bytes(&'a [u8]),
+}
+
+impl Source<'_> {
+    /// How it is sent.
+    pub fn transfer(&self) -> Transfer {
+        match self {
+            Source::Place(_) => Transfer::InPlace,
+            Source::Bytes(_) => Transfer::Copied,
+        }
+    }
 }

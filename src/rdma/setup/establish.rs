@@ -12,7 +12,7 @@ use rand_chacha::rand_core::Rng;
 use std::time::Duration;
 use verbcast_core::rank::Rank;
 use verbcast_core::time::Clock;
-use verbcast_core::transport::{Arrival, Park, Transport, TransportError};
+use verbcast_core::transport::{Arrival, Liveness, Park, Transport, TransportError};
 use verbcast_core::wire::{Draw, Introduction, Key};
 use verbcast_verbs::Context;
 

@@ -10,7 +10,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 use verbcast_core::rank::{Fragment, OpId};
-use verbcast_core::transport::{Buffer, Origin, Placed, Transport, TransportError};
+use verbcast_core::transport::{Buffer, Origin, Transfer, Transport, TransportError};
 use verbcast_core::wire::HEADER_LEN;
 use verbcast_verbs::Slot;
 
@@ -128,13 +128,13 @@ impl RdmaTransport {
         op: OpId,
         range: Range<usize>,
         from: Origin<'_>,
-    ) -> Result<Option<Placed>, TransportError> {
+    ) -> Result<Option<Transfer>, TransportError> {
         if let Origin::Received(buffer) = from
             && let Some(parcel) = self.shelf.get(buffer)
             && let Some((there, part)) = &parcel.in_place
             && (*there, part) == (op, &range)
         {
-            return Ok(Some(Placed::Already));
+            return Ok(Some(Transfer::InPlace));
         }
         let Some(loan) = self.loans.by_op.get_mut(&op) else { return Ok(None) };
         let Some(destination) = loan.places.place(&range) else {
@@ -163,7 +163,7 @@ impl RdmaTransport {
                 }
             }
         }
-        Ok(Some(Placed::Copied))
+        Ok(Some(Transfer::Copied))
     }
 
     /// Takes back all receives that are posted, and posts them anew for slots alone. Datagrams under

@@ -65,7 +65,7 @@ impl<O> Drop for Guard<'_, O> {
 
 impl RdmaTransport {
     /// Takes a message for `op`; gives it back where it is not to be sent and received without a copy.
-    pub fn lend_owned(&mut self, op: OpId, mut message: Vec<u8>) -> Option<Vec<u8>> {
+    pub(super) fn lend_owned(&mut self, op: OpId, mut message: Vec<u8>) -> Option<Vec<u8>> {
         // SAFETY: the message becomes the loan's, which frees it after the lease has ended, and
         // touches it no earlier.
         match unsafe { self.accept(op, NonNull::from(&mut message[..])) } {
@@ -78,7 +78,7 @@ impl RdmaTransport {
     }
 
     /// Gives a message back that was [lent with its ownership](Self::lend_owned).
-    pub fn take_owned(&mut self, op: OpId) -> Option<Vec<u8>> {
+    pub(super) fn take_owned(&mut self, op: OpId) -> Option<Vec<u8>> {
         let is_owned = self.loans.by_op.get(&op).is_some_and(|loan| loan.owned.is_some());
         if is_owned { self.reclaim(op) } else { None }
     }

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 use verbcast_core::rank::OpId;
-use verbcast_core::transport::{TransportError, not_lent};
+use verbcast_core::transport::{Payload, TransportError};
 use verbcast_verbs::Lease;
 
 /// What was done for messages without a copy, and with their memory; and what came for nobody.
@@ -61,11 +61,26 @@ impl Loans {
         Some(loan.places.stashed(&range).unwrap_or_else(in_place))
     }
 
-    /// A part of a lent message that is here, to be sent.
-    pub fn source(&self, op: OpId, range: Range<usize>) -> Result<Source<'_>, TransportError> {
-        let loan = self.by_op.get(&op).ok_or_else(|| not_lent(op))?;
-        let in_place =
-            || Source::Place(Tail { lease: Arc::clone(&loan.lease), range: range.clone() });
-        Ok(loan.places.stashed(&range).map_or_else(in_place, Source::Bytes))
+    /// A payload that is here, to be sent.
+    pub fn source<'a>(&'a self, payload: Payload<'a>) -> Result<Source<'a>, TransportError> {
+        let (op, range) = match payload {
+            Payload::Bytes(bytes) => return Ok(Source::Bytes(bytes)),
+            Payload::Lent(op, range) => (op, range),
+        };
+        let loan = self.by_op.get(&op).ok_or_else(|| TransportError::not_lent(op))?;
+        Ok(match loan.places.stashed(&range) {
+            Some(bytes) => Source::Bytes(bytes),
+            None => Source::Place(Tail { lease: Arc::clone(&loan.lease), range }),
+        })
+    }
+
+    /// The bytes of a payload that is here.
+    pub fn bytes_of<'a>(&'a self, payload: Payload<'a>) -> Result<&'a [u8], TransportError> {
+        match payload {
+            Payload::Bytes(bytes) => Ok(bytes),
+            Payload::Lent(op, range) => {
+                self.bytes(op, range).ok_or_else(|| TransportError::not_lent(op))
+            }
+        }
     }
 }

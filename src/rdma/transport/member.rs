@@ -3,6 +3,7 @@
 use super::RdmaTransport;
 use crate::rdma::endpoint::failed;
 use crate::rdma::group::{DEFAULT_QKEY, Heard, Member};
+use crate::rdma::memory::Source;
 use crate::rdma::packet::own_header;
 use std::time::Duration;
 use verbcast_core::transport::TransportError;
@@ -38,7 +39,8 @@ impl Member for RdmaTransport {
     fn send_probe(&mut self) -> Result<(), TransportError> {
         let header = own_header(Kind::Probe, self.seat.key, self.seat.rank, &[]);
         if let Some(group) = &self.group {
-            self.endpoint.hold().datagrams.multicast(group, &header, &[]).map_err(failed)?;
+            let nothing = Source::Bytes(&[]);
+            self.endpoint.hold().datagrams.multicast(group, &header, nothing).map_err(failed)?;
         }
         Ok(())
     }

@@ -16,7 +16,7 @@ pub use loans::Counters;
 use crate::rdma::endpoint::{Access, Endpoint, Pools, failed};
 use crate::rdma::group::{Group, Heard, Member};
 use crate::rdma::ids::{ChannelId, ProcessId};
-use crate::rdma::memory::{Exposed, Memory, Source};
+use crate::rdma::memory::{Exposed, Memory};
 use crate::rdma::rc::Sender;
 use crate::rdma::settings::Settings;
 use loans::Loans;
@@ -29,7 +29,7 @@ use verbcast_core::protocol::{Counter, Room, Token};
 use verbcast_core::rank::{OpId, Rank};
 use verbcast_core::time::Instant;
 use verbcast_core::transport::{
-    Arrival, Buffer, Origin, Park, Placed, Transport, TransportError, not_lent,
+    Arrival, Buffer, Liveness, Origin, Park, Payload, Transfer, Transport, TransportError,
 };
 use verbcast_core::wire::{HEADER_LEN, Key};
 use verbcast_verbs::ProtectionDomain;
@@ -121,6 +121,16 @@ impl RdmaTransport {
         }
     }
 
+    /// Most bytes of a packet, header included, by multicast and over a connection alike.
+    pub fn packet_len(&self) -> usize {
+        self.seat.packet_len
+    }
+
+    /// Slots of this rank's ring of retained packets, a power of two; every rank has as many.
+    pub fn ring_len(&self) -> u32 {
+        self.settings.depths.ring
+    }
+
     pub(super) fn process(&self, rank: Rank) -> ProcessId {
         self.peers[rank.index()].process
     }
@@ -143,23 +153,6 @@ impl RdmaTransport {
         }
         drop(endpoint);
         Ok(any | self.look_at_reports())
-    }
-
-    fn send(
-        &mut self,
-        to: Rank,
-        header: &[u8; HEADER_LEN],
-        payload: &[u8],
-        token: Token,
-    ) -> Result<bool, TransportError> {
-        if !self.is_usable(to)? {
-            return Ok(true);
-        }
-        let (process, channel) = (self.process(to), self.channel);
-        let mut endpoint = self.endpoint.hold();
-        let sender = Some(Sender { channel, to, token });
-        let payload = Source::Bytes(payload);
-        endpoint.connections.send(process, header, payload, sender).map_err(failed)
     }
 }
 
@@ -191,22 +184,50 @@ impl Room for RdmaTransport {
     }
 }
 
-impl Transport for RdmaTransport {
-    fn packet_len(&self) -> usize {
-        self.seat.packet_len
+impl Liveness for RdmaTransport {
+    fn connect(&mut self, peer: Rank) -> Result<(), TransportError> {
+        self.open(self.now, peer)
     }
 
+    fn is_connected(&self, peer: Rank) -> bool {
+        self.endpoint.see().connections.is_connected(self.process(peer))
+    }
+
+    fn connected(&self) -> Vec<Rank> {
+        let endpoint = self.endpoint.see();
+        let is_known = |(_, peer): &(Rank, &Peer)| endpoint.connections.exists(peer.process);
+        (0..).map(Rank).zip(&self.peers).filter(is_known).map(|(rank, _)| rank).collect()
+    }
+
+    fn probe(&mut self, peer: Rank) -> Result<(), TransportError> {
+        let process = self.process(peer);
+        let mut endpoint = self.endpoint.hold();
+        endpoint.open(self.now, process)?;
+        endpoint.connections.probe(process, Some(self.channel)).map_err(failed)
+    }
+
+    fn disconnect(&mut self, now: Instant, peer: Rank) {
+        self.departed.insert(peer);
+        let process = self.process(peer);
+        self.endpoint.hold().part(now, self.channel, process);
+    }
+}
+
+impl Transport for RdmaTransport {
     fn multicast(
         &mut self,
         header: &[u8; HEADER_LEN],
-        payload: &[u8],
-    ) -> Result<(), TransportError> {
+        payload: Payload<'_>,
+    ) -> Result<Transfer, TransportError> {
         let Some(group) = &self.group else { return Err(no_slot("a datagram")) };
+        let payload = self.loans.source(payload)?;
+        let transfer = payload.transfer();
         let mut endpoint = self.endpoint.hold();
         match endpoint.datagrams.multicast(group, header, payload).map_err(failed)? {
             // Where another thread has taken the slot, it is as if the datagram were lost.
             false if !endpoint.is_shared => Err(no_slot("a datagram")),
-            _ => Ok(()),
+            false => Ok(Transfer::Copied),
+            true => Ok(transfer),
         }
     }
 
@@ -214,26 +235,30 @@ impl Transport for RdmaTransport {
         &mut self,
         to: Rank,
         header: &[u8; HEADER_LEN],
-        payload: &[u8],
+        payload: Payload<'_>,
         token: Token,
-    ) -> Result<(), TransportError> {
-        match self.send(to, header, payload, token)? {
-            true => Ok(()),
+    ) -> Result<Transfer, TransportError> {
+        if !self.is_usable(to)? {
+            return Ok(Transfer::Copied);
+        }
+        let (process, channel) = (self.process(to), self.channel);
+        let payload = self.loans.source(payload)?;
+        let transfer = payload.transfer();
+        let sender = Some(Sender { channel, to, token });
+        let mut endpoint = self.endpoint.hold();
+        match endpoint.connections.send(process, header, payload, sender).map_err(failed)? {
+            true => Ok(transfer),
             false => Err(no_slot(&format!("a message to {to}"))),
         }
-    }
-
-    fn ring_len(&self) -> u32 {
-        self.settings.depths.ring
     }
 
     fn retain(
         &mut self,
         slot: u32,
         header: &[u8; HEADER_LEN],
-        payload: &[u8],
+        payload: Payload<'_>,
     ) -> Result<(), TransportError> {
-        self.memory.ring.retain(slot, header, payload);
+        self.memory.ring.retain(slot, header, self.loans.bytes_of(payload)?);
         Ok(())
     }
 
@@ -260,33 +285,6 @@ impl Transport for RdmaTransport {
 
     fn notice_room(&self) -> usize {
         self.endpoint.see().connections.free_slots()
-    }
-
-    fn connect(&mut self, peer: Rank) -> Result<(), TransportError> {
-        self.open(self.now, peer)
-    }
-
-    fn is_connected(&self, peer: Rank) -> bool {
-        self.endpoint.see().connections.is_connected(self.process(peer))
-    }
-
-    fn disconnect(&mut self, now: Instant, peer: Rank) {
-        self.departed.insert(peer);
-        let process = self.process(peer);
-        self.endpoint.hold().part(now, self.channel, process);
-    }
-
-    fn connected(&self) -> Vec<Rank> {
-        let endpoint = self.endpoint.see();
-        let is_known = |(_, peer): &(Rank, &Peer)| endpoint.connections.exists(peer.process);
-        (0..).map(Rank).zip(&self.peers).filter(is_known).map(|(rank, _)| rank).collect()
-    }
-
-    fn probe(&mut self, peer: Rank) -> Result<(), TransportError> {
-        let process = self.process(peer);
-        let mut endpoint = self.endpoint.hold();
-        endpoint.open(self.now, process)?;
-        endpoint.connections.probe(process, Some(self.channel)).map_err(failed)
     }
 
     fn submit(&mut self) -> Result<(), TransportError> {
@@ -334,64 +332,16 @@ impl Transport for RdmaTransport {
         self.landed_payload(buffer)
     }
 
+    fn lend(&mut self, op: OpId, message: Vec<u8>) -> Option<Vec<u8>> {
+        self.lend_owned(op, message)
+    }
+
+    fn take_back(&mut self, op: OpId) -> Option<Vec<u8>> {
+        self.take_owned(op)
+    }
+
     fn lent(&self, op: OpId, range: Range<usize>) -> Option<&[u8]> {
         self.loans.bytes(op, range)
-    }
-
-    fn multicast_lent(
-        &mut self,
-        header: &[u8; HEADER_LEN],
-        op: OpId,
-        range: Range<usize>,
-    ) -> Result<bool, TransportError> {
-        let Some(group) = &self.group else { return Err(no_slot("a datagram")) };
-        let mut endpoint = self.endpoint.hold();
-        let datagrams = &mut endpoint.datagrams;
-        let sent = match self.loans.source(op, range)? {
-            Source::Place(tail) => (datagrams.multicast_with(group, header, tail), true),
-            Source::Bytes(payload) => (datagrams.multicast(group, header, payload), false),
-        };
-        match sent {
-            (Ok(true), in_place) => Ok(in_place),
-            (Ok(false), _) if endpoint.is_shared => Ok(false),
-            (Ok(false), _) => Err(no_slot("a datagram")),
-            (Err(error), _) => Err(failed(error)),
-        }
-    }
-
-    fn reliable_lent(
-        &mut self,
-        to: Rank,
-        header: &[u8; HEADER_LEN],
-        op: OpId,
-        range: Range<usize>,
-        token: Token,
-    ) -> Result<bool, TransportError> {
-        if !self.is_usable(to)? {
-            return Ok(false);
-        }
-        let (process, channel) = (self.process(to), self.channel);
-        let mut endpoint = self.endpoint.hold();
-        let payload = self.loans.source(op, range)?;
-        let in_place = matches!(payload, Source::Place(_));
-        let sender = Some(Sender { channel, to, token });
-        match endpoint.connections.send(process, header, payload, sender) {
-            Ok(true) => Ok(in_place),
-            Ok(false) => Err(no_slot(&format!("a message to {to}"))),
-            Err(error) => Err(failed(error)),
-        }
-    }
-
-    fn retain_lent(
-        &mut self,
-        slot: u32,
-        header: &[u8; HEADER_LEN],
-        op: OpId,
-        range: Range<usize>,
-    ) -> Result<(), TransportError> {
-        let payload = self.loans.bytes(op, range).ok_or_else(|| not_lent(op))?;
-        self.memory.ring.retain(slot, header, payload);
-        Ok(())
     }
 
     fn place(
@@ -399,7 +349,7 @@ impl Transport for RdmaTransport {
         op: OpId,
         range: Range<usize>,
         from: Origin<'_>,
-    ) -> Result<Option<Placed>, TransportError> {
+    ) -> Result<Option<Transfer>, TransportError> {
         self.place_payload(op, range, from)
     }
 }

@@ -2,6 +2,7 @@
 
 use super::RdmaTransport;
 use crate::rdma::endpoint::{Body, Event, failed};
+use crate::rdma::memory::Source;
 use crate::rdma::rc::{Fetcher, Pending, Sender};
 use verbcast_core::protocol::{Counter, Token};
 use verbcast_core::rank::Rank;
@@ -16,7 +17,7 @@ impl RdmaTransport {
         let (datagrams, ring) = (&mut endpoint.datagrams, &mut self.memory.ring);
         let mut short = [0; MOST_INLINE];
         let is_sent = match ring.copy_short(slot, &mut short) {
-            Some((header, payload)) => datagrams.multicast(group, header, payload),
+            Some((header, payload)) => datagrams.multicast(group, header, Source::Bytes(payload)),
             None if datagrams.has_ring_room() => {
                 let span = ring.begin(slot);
                 let sent = datagrams.multicast_from(group, self.channel, slot, &span);

@@ -4,7 +4,7 @@ use super::leaving::Leaving;
 use super::prediction::{Prediction, Stream};
 use crate::rdma::group::{DEFAULT_QKEY, Group};
 use crate::rdma::ids::{ChannelId, ProcessId};
-use crate::rdma::memory::Tail;
+use crate::rdma::memory::{Source, Tail};
 use crate::rdma::outstanding::Outstanding;
 use crate::rdma::packet::fill;
 use crate::rdma::settings::{GRH_LEN, RESERVED_SLOTS, Settings};
@@ -172,34 +172,27 @@ impl Datagrams {
         Work::Datagram(self.outstanding.push(datagram)).id()
     }
 
-    /// Sends to a group, with a payload out of a message's memory; false where there is no slot.
-    pub fn multicast_with(
-        &mut self,
-        group: &Group,
-        header: &[u8; HEADER_LEN],
-        tail: Tail,
-    ) -> Result<bool> {
-        let Some(slot) = self.free.pop() else { return Ok(false) };
-        let index = slot.index();
-        let head = fill(&mut self.sends, slot, header, &[]);
-        let (id, to) = (self.begin(Datagram::Slot(index)), (MULTICAST_QPN, self.qkey));
-        let Tail { lease, range } = tail;
-        self.qp.send_datagram_with(head, (&lease, range), id, &group.handle, to)?;
-        self.sends_from[index as usize] = Some(lease);
-        Ok(true)
-    }
-
     /// Sends to a group; false where there is no slot.
     pub fn multicast(
         &mut self,
         group: &Group,
         header: &[u8; HEADER_LEN],
-        payload: &[u8],
+        payload: Source<'_>,
     ) -> Result<bool> {
         let Some(slot) = self.free.pop() else { return Ok(false) };
-        let (slot, len) = fill(&mut self.sends, slot, header, payload);
-        let id = self.begin(Datagram::Slot(slot.index()));
-        self.qp.send_datagram(slot, len, id, &group.handle, (MULTICAST_QPN, self.qkey))?;
+        let (index, to) = (slot.index(), (MULTICAST_QPN, self.qkey));
+        let id = self.begin(Datagram::Slot(index));
+        match payload {
+            Source::Bytes(bytes) => {
+                let (slot, len) = fill(&mut self.sends, slot, header, bytes);
+                self.qp.send_datagram(slot, len, id, &group.handle, to)?;
+            }
+            Source::Place(Tail { lease, range }) => {
+                let head = fill(&mut self.sends, slot, header, &[]);
+                self.qp.send_datagram_with(head, (&lease, range), id, &group.handle, to)?;
+                self.sends_from[index as usize] = Some(lease);
+            }
+        }
         Ok(true)
     }
 

@@ -16,7 +16,7 @@ use verbcast_core::driver::Statistics;
 use verbcast_core::protocol::{Bitmap, Fragments, Room};
 use verbcast_core::rank::{Fragment, OpId, Rank};
 use verbcast_core::time::Clock;
-use verbcast_core::transport::{Arrival, Buffer, Faulty, Park, Transport, TransportError};
+use verbcast_core::transport::{Arrival, Buffer, Faulty, Park, Payload, Transport, TransportError};
 use verbcast_core::wire::{HEADER_LEN, Header, Key, Kind, Packet};
 
 /// How long a message that has not begun or stands still is waited for.
@@ -87,7 +87,8 @@ impl Raw {
             let (source, message_len) = (self.me, message.len() as u64);
             let (kind, key, report) = (Kind::Fragment, self.key, 0);
             let header = Header { kind, source, key, op, fragment, message_len, report };
-            self.transport.multicast(&header.emit(payload, self.payload_crc), payload)?;
+            let header = header.emit(payload, self.payload_crc);
+            self.transport.multicast(&header, Payload::Bytes(payload))?;
             self.counters.multicast_sent += 1;
         }
         self.transport.submit()?;

@@ -6,7 +6,9 @@
 #[cfg(test)]
 mod tests;
 
-use super::{Arrival, Buffer, Faults, Origin, Park, Placed, Transport, TransportError};
+use super::{
+    Arrival, Buffer, Faults, Liveness, Origin, Park, Payload, Transfer, Transport, TransportError,
+};
 use crate::protocol::{Counter, Room, Token, Via};
 use crate::rank::{OpId, Rank};
 use crate::time::Instant;
@@ -131,16 +133,34 @@ impl<T: Room> Room for Faulty<T> {
     }
 }
 
-impl<T: Transport> Transport for Faulty<T> {
-    fn packet_len(&self) -> usize {
-        self.inner.packet_len()
+impl<T: Liveness> Liveness for Faulty<T> {
+    fn connect(&mut self, peer: Rank) -> Result<(), TransportError> {
+        self.inner.connect(peer)
     }
 
+    fn is_connected(&self, peer: Rank) -> bool {
+        self.inner.is_connected(peer)
+    }
+
+    fn connected(&self) -> Vec<Rank> {
+        self.inner.connected()
+    }
+
+    fn probe(&mut self, peer: Rank) -> Result<(), TransportError> {
+        self.inner.probe(peer)
+    }
+
+    fn disconnect(&mut self, now: Instant, peer: Rank) {
+        self.inner.disconnect(now, peer);
+    }
+}
+
+impl<T: Transport> Transport for Faulty<T> {
     fn multicast(
         &mut self,
         header: &[u8; HEADER_LEN],
-        payload: &[u8],
-    ) -> Result<(), TransportError> {
+        payload: Payload<'_>,
+    ) -> Result<Transfer, TransportError> {
         self.inner.multicast(header, payload)
     }
 
@@ -148,21 +168,17 @@ impl<T: Transport> Transport for Faulty<T> {
         &mut self,
         to: Rank,
         header: &[u8; HEADER_LEN],
-        payload: &[u8],
+        payload: Payload<'_>,
         token: Token,
-    ) -> Result<(), TransportError> {
+    ) -> Result<Transfer, TransportError> {
         self.inner.reliable(to, header, payload, token)
-    }
-
-    fn ring_len(&self) -> u32 {
-        self.inner.ring_len()
     }
 
     fn retain(
         &mut self,
         slot: u32,
         header: &[u8; HEADER_LEN],
-        payload: &[u8],
+        payload: Payload<'_>,
     ) -> Result<(), TransportError> {
         self.inner.retain(slot, header, payload)
     }
@@ -188,32 +204,12 @@ impl<T: Transport> Transport for Faulty<T> {
         self.inner.fetch(from, slot, token)
     }
 
-    fn submit(&mut self) -> Result<(), TransportError> {
-        self.inner.submit()
-    }
-
     fn notice_room(&self) -> usize {
         self.inner.notice_room()
     }
 
-    fn connect(&mut self, peer: Rank) -> Result<(), TransportError> {
-        self.inner.connect(peer)
-    }
-
-    fn is_connected(&self, peer: Rank) -> bool {
-        self.inner.is_connected(peer)
-    }
-
-    fn disconnect(&mut self, now: Instant, peer: Rank) {
-        self.inner.disconnect(now, peer);
-    }
-
-    fn connected(&self) -> Vec<Rank> {
-        self.inner.connected()
-    }
-
-    fn probe(&mut self, peer: Rank) -> Result<(), TransportError> {
-        self.inner.probe(peer)
+    fn submit(&mut self) -> Result<(), TransportError> {
+        self.inner.submit()
     }
 
     fn poll(&mut self, now: Instant) -> Result<Option<Arrival>, TransportError> {
@@ -252,38 +248,16 @@ impl<T: Transport> Transport for Faulty<T> {
         self.inner.payload_elsewhere(buffer)
     }
 
+    fn lend(&mut self, op: OpId, message: Vec<u8>) -> Option<Vec<u8>> {
+        self.inner.lend(op, message)
+    }
+
+    fn take_back(&mut self, op: OpId) -> Option<Vec<u8>> {
+        self.inner.take_back(op)
+    }
+
     fn lent(&self, op: OpId, range: Range<usize>) -> Option<&[u8]> {
         self.inner.lent(op, range)
-    }
-
-    fn multicast_lent(
-        &mut self,
-        header: &[u8; HEADER_LEN],
-        op: OpId,
-        range: Range<usize>,
-    ) -> Result<bool, TransportError> {
-        self.inner.multicast_lent(header, op, range)
-    }
-
-    fn reliable_lent(
-        &mut self,
-        to: Rank,
-        header: &[u8; HEADER_LEN],
-        op: OpId,
-        range: Range<usize>,
-        token: Token,
-    ) -> Result<bool, TransportError> {
-        self.inner.reliable_lent(to, header, op, range, token)
-    }
-
-    fn retain_lent(
-        &mut self,
-        slot: u32,
-        header: &[u8; HEADER_LEN],
-        op: OpId,
-        range: Range<usize>,
-    ) -> Result<(), TransportError> {
-        self.inner.retain_lent(slot, header, op, range)
     }
 
     fn place(
@@ -291,7 +265,7 @@ impl<T: Transport> Transport for Faulty<T> {
         op: OpId,
         range: Range<usize>,
         from: Origin<'_>,
-    ) -> Result<Option<Placed>, TransportError> {
+    ) -> Result<Option<Transfer>, TransportError> {
         self.inner.place(op, range, from)
     }
 }

@@ -15,6 +15,7 @@ pub struct Notes {
 }
 
 type Done = Result<(), TransportError>;
+type Sent = Result<Transfer, TransportError>;
 
 impl Notes {
     fn note(&self, what: &str, about: impl Debug) {
@@ -49,24 +50,46 @@ impl Room for Notes {
     }
 }
 
+impl Liveness for Notes {
+    fn connect(&mut self, peer: Rank) -> Done {
+        self.done("connect", peer)
+    }
+
+    fn is_connected(&self, peer: Rank) -> bool {
+        peer == Rank(4)
+    }
+
+    fn connected(&self) -> Vec<Rank> {
+        vec![Rank(4)]
+    }
+
+    fn probe(&mut self, peer: Rank) -> Done {
+        self.done("probe", peer)
+    }
+
+    fn disconnect(&mut self, now: Instant, peer: Rank) {
+        self.note("disconnect", (now, peer));
+    }
+}
+
 impl Transport for Notes {
-    fn packet_len(&self) -> usize {
-        99
+    fn multicast(&mut self, header: &[u8; HEADER_LEN], payload: Payload<'_>) -> Sent {
+        self.note("multicast", (header, payload));
+        Ok(Transfer::InPlace)
     }
 
-    fn multicast(&mut self, header: &[u8; HEADER_LEN], payload: &[u8]) -> Done {
-        self.done("multicast", (header, payload))
+    fn reliable(
+        &mut self,
+        to: Rank,
+        header: &[u8; HEADER_LEN],
+        payload: Payload<'_>,
+        token: Token,
+    ) -> Sent {
+        self.note("reliable", (to, header, payload, token));
+        Ok(Transfer::Copied)
     }
 
-    fn reliable(&mut self, to: Rank, head: &[u8; HEADER_LEN], rest: &[u8], token: Token) -> Done {
-        self.done("reliable", (to, head, rest, token))
-    }
-
-    fn ring_len(&self) -> u32 {
-        64
-    }
-
-    fn retain(&mut self, slot: u32, header: &[u8; HEADER_LEN], payload: &[u8]) -> Done {
+    fn retain(&mut self, slot: u32, header: &[u8; HEADER_LEN], payload: Payload<'_>) -> Done {
         self.done("retain", (slot, header, payload))
     }
 
@@ -90,24 +113,8 @@ impl Transport for Notes {
         5
     }
 
-    fn connect(&mut self, peer: Rank) -> Done {
-        self.done("connect", peer)
-    }
-
-    fn is_connected(&self, peer: Rank) -> bool {
-        peer == Rank(4)
-    }
-
-    fn disconnect(&mut self, now: Instant, peer: Rank) {
-        self.note("disconnect", (now, peer));
-    }
-
-    fn connected(&self) -> Vec<Rank> {
-        vec![Rank(4)]
-    }
-
-    fn probe(&mut self, peer: Rank) -> Done {
-        self.done("probe", peer)
+    fn submit(&mut self) -> Done {
+        self.done("submit", ())
     }
 
     fn poll(&mut self, _: Instant) -> Result<Option<Arrival>, TransportError> {
@@ -129,41 +136,19 @@ impl Transport for Notes {
         Some(b"elsewhere")
     }
 
+    fn lend(&mut self, op: OpId, message: Vec<u8>) -> Option<Vec<u8>> {
+        self.note("lend", (op, message));
+        Some(vec![8])
+    }
+
+    fn take_back(&mut self, op: OpId) -> Option<Vec<u8>> {
+        self.note("take_back", op);
+        Some(vec![9])
+    }
+
     fn lent(&self, op: OpId, range: Range<usize>) -> Option<&[u8]> {
         self.note("lent", (op, range));
         Some(b"lent")
-    }
-
-    fn multicast_lent(
-        &mut self,
-        header: &[u8; HEADER_LEN],
-        op: OpId,
-        range: Range<usize>,
-    ) -> Result<bool, TransportError> {
-        self.note("multicast_lent", (header, op, range));
-        Ok(true)
-    }
-
-    fn reliable_lent(
-        &mut self,
-        to: Rank,
-        header: &[u8; HEADER_LEN],
-        op: OpId,
-        range: Range<usize>,
-        token: Token,
-    ) -> Result<bool, TransportError> {
-        self.note("reliable_lent", (to, header, op, range, token));
-        Ok(true)
-    }
-
-    fn retain_lent(
-        &mut self,
-        slot: u32,
-        header: &[u8; HEADER_LEN],
-        op: OpId,
-        range: Range<usize>,
-    ) -> Done {
-        self.done("retain_lent", (slot, header, op, range))
     }
 
     fn place(
@@ -171,9 +156,9 @@ impl Transport for Notes {
         op: OpId,
         range: Range<usize>,
         from: Origin<'_>,
-    ) -> Result<Option<Placed>, TransportError> {
+    ) -> Result<Option<Transfer>, TransportError> {
         self.note("place", (op, range, from));
-        Ok(Some(Placed::Copied))
+        Ok(Some(Transfer::Copied))
     }
 }
 
@@ -190,37 +175,37 @@ pub fn token() -> Token {
 /// Asks once for everything but reports and what a report's buffer needs; the answers.
 pub fn ask_everything(transport: &mut impl Transport) -> String {
     let (rank, slot, op, token) = (Rank(4), 3, OpId(6), token());
-    let (header, payload) = (&[7; HEADER_LEN], &[1, 2]);
+    let (header, bytes) = (&[7; HEADER_LEN], [1, 2]);
+    let payload = || Payload::Bytes(&bytes);
     let buffer = Buffer { index: 5 };
     let sent = [
-        transport.multicast(header, payload),
-        transport.reliable(rank, header, payload, token),
-        transport.retain(slot, header, payload),
+        transport.multicast(header, payload()),
+        transport.multicast(header, Payload::Lent(op, 2..3)),
+        transport.reliable(rank, header, payload(), token),
+        transport.reliable(rank, header, Payload::Lent(op, 3..4), token),
+    ];
+    let done = [
+        transport.retain(slot, header, payload()),
         transport.multicast_retained(slot),
         transport.reliable_retained(rank, slot, token),
         transport.report(rank, Counter::Consumed, 11),
         transport.fetch(rank, slot, token),
+        transport.submit(),
         transport.connect(rank),
         transport.probe(rank),
-        transport.retain_lent(slot, header, op, 1..2),
     ];
     transport.disconnect(Instant::ZERO, rank);
-    let lent = [
-        transport.multicast_lent(header, op, 2..3),
-        transport.reliable_lent(rank, header, op, 3..4, token),
-    ];
-    let placed = transport.place(op, 4..5, Origin::Bytes(payload));
+    let owned = [transport.lend(op, vec![3]), transport.take_back(op)];
+    let placed = transport.place(op, 4..5, Origin::Bytes(&bytes));
     let rooms = [
         transport.multicast_room(),
         transport.reliable_room(rank),
         transport.report_room(rank),
         transport.fetch_room(rank),
         transport.notice_room(),
-        transport.packet_len(),
-        transport.ring_len() as usize,
     ];
     let states = (transport.is_idle(slot), transport.is_connected(rank), transport.connected());
     let bytes = transport.bytes(&buffer);
     let others = (transport.payload_elsewhere(&buffer), transport.lent(op, 5..6));
-    format!("{sent:?} {lent:?} {placed:?} {rooms:?} {states:?} {bytes:?} {others:?}")
+    format!("{sent:?} {done:?} {owned:?} {placed:?} {rooms:?} {states:?} {bytes:?} {others:?}")
 }
