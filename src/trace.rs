@@ -3,6 +3,7 @@
 
 use std::fmt;
 use tracing_subscriber::filter::{ParseError, Targets};
+use tracing_subscriber::fmt::format::FmtSpan;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::{SubscriberInitExt, TryInitError};
 use tracing_subscriber::{fmt as lines, registry};
@@ -53,6 +54,8 @@ pub fn to_stderr(default: &str) -> Result<(), TraceError> {
         Ok(filter) => filter,
         Err(error) => return Err(TraceError::Filter(value, error)),
     };
-    let written = lines::layer().with_writer(std::io::stderr).with_ansi(false);
+    // A span is told when it ends, with the time that it took.
+    let written = lines::layer().with_span_events(FmtSpan::CLOSE);
+    let written = written.with_writer(std::io::stderr).with_ansi(false);
     registry().with(written).with(filter).try_init().map_err(TraceError::Taken)
 }

@@ -136,6 +136,7 @@ impl Broadcaster {
         origin: Origin<'_>,
     ) -> Result<Self, Error> {
         let (rank, size) = (bootstrap.rank(), bootstrap.size());
+        let _span = tracing::info_span!("set_up", %rank, size).entered();
         agree::agree(bootstrap, config)?;
         let peers = agree::first_peers(rank, size, config);
         let is_shared = matches!(origin, Origin::Shared(_));

@@ -54,6 +54,7 @@ impl Broadcaster {
         op: OpId,
         mut bytes: Option<&mut [u8]>,
     ) -> Result<(), Error> {
+        let _span = tracing::debug_span!("broadcast", %op).entered();
         let mut idle = Idle::default();
         let mut ending = Ending::default();
         loop {

@@ -340,7 +340,8 @@ impl Endpoint {
         let is_there =
             |one: &Fetcher| self.channels.get(one.channel).is_some_and(|one| one.is_open());
         match fetcher.filter(is_there) {
-            Some(Fetcher { channel, from, token, len }) => {
+            Some(Fetcher { channel, from, token, len, span }) => {
+                tracing::trace!(parent: &span, len, "has been read");
                 let body = Body::Read(slot, len);
                 self.deliver(by, channel, Event::Fetched { from, token, body })
             }

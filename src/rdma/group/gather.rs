@@ -36,6 +36,7 @@ fn try_gather(
     settings: &Settings,
 ) -> Result<(), VoteError> {
     for (draw, address) in groups.iter().enumerate() {
+        let _span = tracing::info_span!("group", %address).entered();
         member.leave();
         let joined = member.join(*address, settings.timeout);
         vote(bootstrap, joined.as_ref().map(|()| [].as_slice()).map_err(String::as_str))?;

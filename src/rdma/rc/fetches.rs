@@ -1,6 +1,7 @@
 //! Buffers for reads of other processes' rings.
 
 use crate::rdma::ids::ChannelId;
+use tracing::Span;
 use verbcast_core::protocol::Token;
 use verbcast_core::rank::Rank;
 use verbcast_verbs::{Pool, ProtectionDomain, Result, Slot};
@@ -15,13 +16,15 @@ pub struct Fetches {
 }
 
 /// Who fetches, from which rank of theirs, and what they want to be told.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Fetcher {
     pub channel: ChannelId,
     pub from: Rank,
     pub token: Token,
     /// Bytes to read.
     pub len: usize,
+    /// Open for as long as the read takes.
+    pub span: Span,
 }
 
 impl Fetches {

@@ -195,6 +195,7 @@ fn connect(
     peers: &[Rank],
     patience: Duration,
 ) -> Result<(), VoteError> {
+    let _span = tracing::info_span!("connect", peers = peers.len()).entered();
     let outcome = try_connect(transport, peers, patience).map_err(|error| error.what);
     vote(bootstrap, outcome.as_ref().map(|()| [].as_slice()).map_err(String::as_str)).map(drop)
 }

@@ -43,6 +43,7 @@ impl RdmaTransport {
         if !self.is_usable(to)? {
             return Ok(());
         }
+        tracing::debug!(%to, slot, "sends again");
         let (process, channel) = (self.process(to), self.channel);
         let span = self.memory.ring.begin(slot);
         let sender = Sender { channel, to, token };
@@ -85,7 +86,8 @@ impl RdmaTransport {
         let peer = &self.peers[from.index()];
         let remote = peer.exposed.slot(slot, peer.packet_len);
         let mut endpoint = self.endpoint.hold();
-        let fetcher = Fetcher { channel: self.channel, from, token, len };
+        let span = tracing::debug_span!("repair", %from, slot);
+        let fetcher = Fetcher { channel: self.channel, from, token, len, span };
         let Some(buffer) = endpoint.fetches.begin(fetcher) else {
             if !endpoint.is_shared {
                 return Err(no_room(&format!("a fetch from {from}")));
