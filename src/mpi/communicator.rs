@@ -1,12 +1,15 @@
 //! An rsmpi communicator whose broadcasts go by multicast.
 
 use super::{Error, Link, Member, Process, Way};
+use crate::bootstrap::Bootstrap;
 use crate::broadcast::{Config, ConfigError};
 use mpi::topology;
 use std::cell::RefCell;
 use std::fmt;
 use std::ops::Deref;
+use std::sync::atomic::{AtomicBool, Ordering};
 use verbcast_core::driver::Statistics;
+use verbcast_core::rank::Rank;
 
 /// A communicator whose broadcasts go by multicast; in all else it is the one it was made from.
 ///
@@ -29,7 +32,8 @@ use verbcast_core::driver::Statistics;
 /// There may be hundreds of them: those of a process share one device, its queues, buffers and connections
 /// (a [`broadcast::Endpoint`](crate::broadcast::Endpoint)), until the process ends.
 pub struct MulticastCommunicator<C> {
-    member: RefCell<Member>,
+    /// Membership by multicast, or why broadcasts go by MPI.
+    way: Result<RefCell<Member>, String>,
     comm: C,
 }
 
@@ -57,9 +61,15 @@ impl<C: topology::Communicator> MulticastCommunicator<C> {
     fn make(comm: C, config: Result<&Config, &ConfigError>) -> Result<Self, Error> {
         // SAFETY: rsmpi has communicators only while MPI is initialised.
         let link = unsafe { Link::new(comm.as_raw()) }?;
-        let member = Member::new(link, config)?;
-        member.warn();
-        Ok(MulticastCommunicator { member: RefCell::new(member), comm })
+        let warns = link.size() > 1 && link.rank() == Rank(0);
+        let way = match Way::decide(link, config)? {
+            Way::Multicast(member) => Ok(RefCell::new(*member)),
+            Way::Mpi(why) => Err(why),
+        };
+        if let (Err(why), true) = (&way, warns) {
+            warn(why);
+        }
+        Ok(MulticastCommunicator { way, comm })
     }
 
     /// A process, to broadcast from; it is the communicator's own in all else.
@@ -68,7 +78,7 @@ impl<C: topology::Communicator> MulticastCommunicator<C> {
     /// If the communicator has no such rank.
     pub fn process_at_rank(&self, rank: topology::Rank) -> Process<'_> {
         let process = self.comm.process_at_rank(rank);
-        Process::new(process, rank, &self.member, self.comm.as_raw())
+        Process::new(process, rank, self.way.as_ref().ok(), self.comm.as_raw())
     }
 
     /// This process, as [`process_at_rank`](Self::process_at_rank).
@@ -78,17 +88,14 @@ impl<C: topology::Communicator> MulticastCommunicator<C> {
 
     /// Why broadcasts go by MPI; none if they go by multicast.
     pub fn by_mpi(&self) -> Option<String> {
-        match self.member.borrow().way() {
-            Way::Multicast(_) => None,
-            Way::Mpi(why) => Some(why.clone()),
-        }
+        self.way.as_ref().err().cloned()
     }
 
     /// The counters so far; zero where broadcasts go by MPI.
     pub fn statistics(&self) -> Statistics {
-        match self.member.borrow().way() {
-            Way::Multicast(broadcaster) => broadcaster.statistics(),
-            Way::Mpi(_) => Statistics::default(),
+        match &self.way {
+            Ok(member) => member.borrow().broadcaster().statistics(),
+            Err(_) => Statistics::default(),
         }
     }
 
@@ -97,9 +104,9 @@ impl<C: topology::Communicator> MulticastCommunicator<C> {
     /// # Errors
     /// If a rank failed.
     pub fn flush(&self) -> Result<(), Error> {
-        match self.member.borrow_mut().way_mut() {
-            Way::Multicast(broadcaster) => Ok(broadcaster.flush()?),
-            Way::Mpi(_) => Ok(()),
+        match &self.way {
+            Ok(member) => Ok(member.borrow_mut().broadcaster_mut().flush()?),
+            Err(_) => Ok(()),
         }
     }
 
@@ -108,8 +115,18 @@ impl<C: topology::Communicator> MulticastCommunicator<C> {
     /// # Errors
     /// If a rank failed, or something is owed for longer than the configured timeout.
     pub fn close(self) -> Result<C, Error> {
-        self.member.into_inner().close()?;
+        if let Ok(member) = self.way {
+            member.into_inner().close()?;
+        }
         Ok(self.comm)
+    }
+}
+
+/// Warns that MPI does the broadcasts of several ranks: once for a process.
+fn warn(why: &str) {
+    static HAS_WARNED: AtomicBool = AtomicBool::new(false);
+    if !HAS_WARNED.swap(true, Ordering::Relaxed) {
+        eprintln!("verbcast: broadcasts go by MPI: {why}");
     }
 }
 
@@ -123,8 +140,6 @@ impl<C> Deref for MulticastCommunicator<C> {
 
 impl<C> fmt::Debug for MulticastCommunicator<C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("MulticastCommunicator")
-            .field("member", &self.member)
-            .finish_non_exhaustive()
+        f.debug_struct("MulticastCommunicator").field("way", &self.way).finish_non_exhaustive()
     }
 }

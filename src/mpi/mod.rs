@@ -5,8 +5,8 @@
 //!
 //! A [`Link`] is a communicator of verbcast's own with the same ranks: the ranks find one another over
 //! it, and it lets MPI make progress while a broadcast waits. A [`Layout`] says where the bytes
-//! of an MPI buffer are. A [`Member`] is a rank of a communicator: it broadcasts by multicast, or by MPI where
-//! the ranks have found that they cannot. A [`Library`] is MPI itself, for programs that compare its own broadcast
+//! of an MPI buffer are. A [`Way`] is what the ranks of a communicator have decided: to broadcast by multicast, each as a
+//! [`Member`], or by MPI where they have found that they cannot. A [`Library`] is MPI itself, for programs that compare its own broadcast
 //! with others.
 
 mod communicator;

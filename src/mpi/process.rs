@@ -1,7 +1,7 @@
 //! The root of a broadcast.
 
 use super::request::Request;
-use super::{Error, Layout, Member, Way};
+use super::{Error, Layout, Member};
 use mpi::collective::Root;
 use mpi::datatype::{BufferMut, Collection};
 use mpi::ffi::MPI_Comm;
@@ -17,7 +17,8 @@ use verbcast_core::rank::Rank;
 pub struct Process<'a> {
     process: topology::Process<'a>,
     rank: Rank,
-    member: &'a RefCell<Member>,
+    /// Membership, unless broadcasts go by MPI.
+    member: Option<&'a RefCell<Member>>,
     comm: MPI_Comm,
 }
 
@@ -25,7 +26,7 @@ impl<'a> Process<'a> {
     pub(super) fn new(
         process: topology::Process<'a>,
         rank: topology::Rank,
-        member: &'a RefCell<Member>,
+        member: Option<&'a RefCell<Member>>,
         comm: MPI_Comm,
     ) -> Self {
         Process { process, rank: Rank(rank.unsigned_abs()), member, comm }
@@ -47,8 +48,12 @@ impl<'a> Process<'a> {
         // borrowed for the call. The communicator is the one that the member was made from.
         unsafe {
             let layout = Layout::new(datatype.as_raw(), count(buffer))?;
-            let mut member = self.member.borrow_mut();
-            member.broadcast(self.rank, buffer.pointer_mut(), &layout, self.comm)
+            match self.member {
+                Some(member) => {
+                    member.borrow_mut().broadcast(self.rank, buffer.pointer_mut(), &layout)
+                }
+                None => layout.broadcast_by_mpi(self.rank, buffer.pointer_mut(), self.comm),
+            }
         }
     }
 
@@ -66,14 +71,11 @@ impl<'a> Process<'a> {
         B: 'b + BufferMut + ?Sized,
         S: Scope<'b>,
     {
-        let mut member = self.member.borrow_mut();
-        let Member { way, link } = &mut *member;
-        let broadcaster = match way {
-            Way::Multicast(broadcaster) => broadcaster,
-            Way::Mpi(_) => {
-                return Ok(Request::by_mpi(self.process.immediate_broadcast_into(scope, buffer)));
-            }
+        let Some(member) = self.member else {
+            return Ok(Request::by_mpi(self.process.immediate_broadcast_into(scope, buffer)));
         };
+        let mut borrowed = member.borrow_mut();
+        let (broadcaster, link) = borrowed.parts_mut();
         let datatype = buffer.as_datatype();
         // SAFETY: rsmpi's buffers have committed types.
         let layout = unsafe { Layout::new(datatype.as_raw(), count(buffer)) }?;
@@ -85,7 +87,7 @@ impl<'a> Process<'a> {
             unsafe { layout.pack(buffer.pointer_mut(), &mut message, link.comm()) }?;
         }
         let pending = broadcaster.start(self.rank, message)?;
-        Ok(Request::by_multicast(self.member, pending, is_root, buffer, scope))
+        Ok(Request::by_multicast(member, pending, is_root, buffer, scope))
     }
 }
 

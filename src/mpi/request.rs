@@ -1,7 +1,7 @@
 //! A broadcast in flight.
 
 use super::process::count;
-use super::{Error, Layout, Member, Way};
+use super::{Error, Layout, Member};
 use crate::broadcast::Pending;
 use mpi::datatype::BufferMut;
 use mpi::request::Scope;
@@ -62,10 +62,7 @@ impl<'a, 'b, B: BufferMut + ?Sized, S: Scope<'b>> Request<'a, 'b, B, S> {
             }
             Some(UnderWay::Multicast(Multicast { member, pending, is_root, buffer, scope })) => {
                 let mut member = member.borrow_mut();
-                let message = match member.way_mut() {
-                    Way::Multicast(broadcaster) => broadcaster.wait(pending).map_err(Error::from),
-                    Way::Mpi(_) => Ok(Vec::new()),
-                };
+                let message = member.broadcaster_mut().wait(pending).map_err(Error::from);
                 finish(&member, message, is_root, buffer, &scope)
             }
         }
@@ -82,11 +79,7 @@ impl<'a, 'b, B: BufferMut + ?Sized, S: Scope<'b>> Request<'a, 'b, B, S> {
             Some(UnderWay::Multicast(multicast)) => {
                 let Multicast { member, pending, is_root, buffer, scope } = multicast;
                 let mut borrowed = member.borrow_mut();
-                let outcome = match borrowed.way_mut() {
-                    Way::Multicast(broadcaster) => broadcaster.try_wait(pending),
-                    Way::Mpi(_) => Ok(Ok(Vec::new())),
-                };
-                let message = match outcome {
+                let message = match borrowed.broadcaster_mut().try_wait(pending) {
                     Ok(Err(pending)) => {
                         let multicast = Multicast { member, pending, is_root, buffer, scope };
                         self.under_way = Some(UnderWay::Multicast(multicast));

@@ -10,14 +10,14 @@ use super::set_up::Made;
 use super::slot::Slot;
 use mpi::ffi::{self, MPI_Comm, MPI_Request};
 use multicast::bootstrap::Bootstrap;
-use multicast::broadcast::{self, Broadcaster};
-use multicast::mpi::{Error, Link, Member, MpiError, Way};
+use multicast::broadcast;
+use multicast::mpi::{Error, Link, Member, MpiError};
 use std::ffi::c_int;
 use verbcast_core::rank::Rank;
 
 /// A communicator's broadcasts by multicast.
 pub struct Active {
-    member: Member,
+    member: Box<Member>,
     slot: Slot,
     /// Non-blocking ones.
     queue: Queue,
@@ -102,7 +102,7 @@ impl Active {
                 Ok(latest) => self.queue.push(latest),
                 Err(error) => return Err(Trouble::Failed(self.end_with(&error, codes))),
             }
-            let (broadcaster, link) = parts(&mut self.member);
+            let (broadcaster, link) = self.member.parts_mut();
             // An error ends all that is in flight, and is told by the requests.
             if let Err(error) = self.queue.start(broadcaster, link.comm()) {
                 self.end_with(&error, codes);
@@ -121,7 +121,7 @@ impl Active {
             return ended;
         }
         if self.failed.is_none() {
-            let (broadcaster, link) = parts(&mut self.member);
+            let (broadcaster, link) = self.member.parts_mut();
             // SAFETY: promised by the caller.
             unsafe {
                 let outcome = match self.met.take() {
@@ -143,18 +143,15 @@ impl Active {
     /// Serves the other ranks, without a call of MPI.
     pub fn serve(&mut self) {
         if self.failed.is_none() && self.met.is_none() {
-            let (broadcaster, _) = parts(&mut self.member);
-            self.met = broadcaster.progress().err().map(Error::from);
+            self.met = self.member.broadcaster_mut().progress().err().map(Error::from);
         }
     }
 
     /// Frees everything. Collective.
     pub fn leave(self) {
         let Active { member, slot, met, failed, .. } = self;
-        let (way, link) = member.into_parts();
-        if let Way::Multicast(broadcaster) = way {
-            retire::retire(*broadcaster, slot, failed.is_some() || met.is_some());
-        }
+        let (broadcaster, link) = member.into_parts();
+        retire::retire(broadcaster, slot, failed.is_some() || met.is_some());
         drop(link);
     }
 
@@ -178,13 +175,12 @@ impl Active {
         // SAFETY: promised by the caller.
         unsafe {
             let layout = call.layout()?;
-            self.member.broadcast(Rank(call.root as u32), call.buffer, &layout, call.comm)
+            self.member.broadcast(Rank(call.root as u32), call.buffer, &layout)
         }
     }
 
     fn flush(&mut self) -> Result<(), Error> {
-        let (broadcaster, _) = parts(&mut self.member);
-        Ok(broadcaster.flush()?)
+        Ok(self.member.broadcaster_mut().flush()?)
     }
 
     /// There are no more broadcasts after this error; its code.
@@ -218,8 +214,7 @@ impl Active {
 
     /// Ends it, and has the other ranks get an error rather than wait.
     fn give_up(&mut self, code: c_int, why: &str) {
-        let (broadcaster, _) = parts(&mut self.member);
-        broadcaster.abort(why);
+        self.member.broadcaster_mut().abort(why);
         self.failed = Some(code);
     }
 
@@ -235,14 +230,6 @@ pub struct Ended {
     pub complete: Vec<Promise>,
     /// Their communicator has failed.
     pub lost: Vec<Promise>,
-}
-
-/// The broadcaster of a member that was made for multicast, and its link.
-fn parts(member: &mut Member) -> (&mut Broadcaster, &Link) {
-    match member.parts_mut() {
-        (Way::Multicast(broadcaster), link) => (broadcaster, link),
-        (Way::Mpi(_), _) => unreachable!("it is made for multicast alone"),
-    }
 }
 
 fn why(refusal: Refusal) -> String {

@@ -24,8 +24,8 @@ pub struct Decision {
 
 /// What multicast takes.
 pub struct Made {
-    /// Membership, by multicast.
-    pub member: Member,
+    /// Membership.
+    pub member: Box<Member>,
     /// The right to it.
     pub slot: Slot,
 }
@@ -86,7 +86,7 @@ pub unsafe fn set_up(comm: MPI_Comm) -> Result<Decision, Error> {
 /// MPI is initialised, and there is more than one rank.
 pub unsafe fn set_up_on(mut link: Link) -> Result<Decision, Error> {
     let settings = Settings::get();
-    let slot = Slot::take(settings.communicators);
+    let slot = willing(settings, Slot::take(settings.communicators));
     let drawn = tally::draw();
     let rank = link.rank();
     let undecided = |way| Decision { way, has_hooks: false, number: drawn };
@@ -103,19 +103,20 @@ pub unsafe fn set_up_on(mut link: Link) -> Result<Decision, Error> {
         has_adapter: has_adapter(),
         has_hook: hook::is_there(),
     };
-    let outcome = willing(settings, slot.is_some()).map(|()| own.emit());
-    let said = match &outcome {
-        Ok(bytes) => Ok(&bytes[..]),
-        Err(refusal) => Err(refusal.as_str()),
+    let own = own.emit();
+    let said = slot.as_ref().map(|_| &own[..]).map_err(String::as_str);
+    let refused = |who: Rank, what: &str| {
+        let (reason, what) = reason_of(what);
+        passes(reason, &format!("{who}: {what}"))
     };
-    let ballots = match vote(&mut link, said) {
-        Ok(ballots) => ballots,
-        Err(VoteError::Refused(refusals)) => {
+    let (ballots, slot) = match (vote(&mut link, said), slot) {
+        (Ok(ballots), Ok(slot)) => (ballots, slot),
+        (Ok(_), Err(what)) => return Ok(refused(rank, &what)),
+        (Err(VoteError::Refused(refusals)), _) => {
             let (who, what) = &refusals[0];
-            let (reason, what) = reason_of(what);
-            return Ok(passes(reason, &format!("{who}: {what}")));
+            return Ok(refused(*who, what));
         }
-        Err(error) => return Err(error.into()),
+        (Err(error), _) => return Err(error.into()),
     };
     let ballots: Option<Vec<Ballot>> = ballots.iter().map(|bytes| Ballot::parse(bytes)).collect();
     let Some(ballots) = ballots else {
@@ -136,8 +137,8 @@ pub unsafe fn set_up_on(mut link: Link) -> Result<Decision, Error> {
     if may_share && link.is_one_node()? {
         return decided(passes(Reason::OneNode, ""));
     }
-    let member = match Member::new(link, settings.config.as_ref()) {
-        Ok(member) => member,
+    let way = match Way::decide(link, settings.config.as_ref()) {
+        Ok(way) => way,
         Err(Error::Broadcast(error)) => {
             return decided(passes(Reason::Settings, &error.to_string()));
         }
@@ -146,31 +147,29 @@ pub unsafe fn set_up_on(mut link: Link) -> Result<Decision, Error> {
     if let Ok(config) = &settings.config {
         adapter::note(&shared_endpoint(config).usage());
     }
-    match (member.way(), slot) {
-        (Way::Multicast(_), Some(slot)) => decided(undecided(Ok(Made { member, slot }))),
-        (Way::Multicast(_), None) => unreachable!("a rank without a slot has said so"),
-        (Way::Mpi(why), _) => decided(passes(Reason::Unavailable, why)),
+    match way {
+        Way::Multicast(member) => decided(undecided(Ok(Made { member, slot }))),
+        Way::Mpi(why) => decided(passes(Reason::Unavailable, &why)),
     }
 }
 
-/// Whether this rank would, or the index of its reason and what it says.
-fn willing(settings: &Settings, has_slot: bool) -> Result<(), String> {
-    let refuse = |reason: Reason, what: String| Err(format!("{} {what}", reason.index()));
+/// The slot, if this rank would, or the index of its reason and what it says.
+fn willing<S>(settings: &Settings, slot: Option<S>) -> Result<S, String> {
+    let refusal = |reason: Reason, what: String| format!("{} {what}", reason.index());
     if settings.is_off {
-        return refuse(Reason::Off, "VERBCAST_PRELOAD=off".to_owned());
+        return Err(refusal(Reason::Off, "VERBCAST_PRELOAD=off".to_owned()));
     }
     if let Some(mistake) = &settings.mistake {
-        return refuse(Reason::Settings, mistake.clone());
+        return Err(refusal(Reason::Settings, mistake.clone()));
     }
     if let Err(error) = &settings.config {
-        return refuse(Reason::Settings, error.to_string());
+        return Err(refusal(Reason::Settings, error.to_string()));
     }
-    if !has_slot {
+    slot.ok_or_else(|| {
         let most = settings.communicators;
         let what = format!("has {most} communicators with multicast (VERBCAST_COMMUNICATORS)");
-        return refuse(Reason::Limit, what);
-    }
-    Ok(())
+        refusal(Reason::Limit, what)
+    })
 }
 
 fn reason_of(said: &str) -> (Reason, &str) {
@@ -230,8 +229,8 @@ mod tests {
     #[test]
     fn who_has_no_slot_says_why() {
         let settings = Settings::get();
-        assert_eq!(willing(settings, true), Ok(()));
-        let said = willing(settings, false).unwrap_err();
+        assert_eq!(willing(settings, Some(())), Ok(()));
+        let said = willing::<()>(settings, None).unwrap_err();
         let (reason, what) = reason_of(&said);
         assert_eq!(reason, Reason::Limit);
         assert!(what.contains("VERBCAST_COMMUNICATORS"), "{what}");

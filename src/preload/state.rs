@@ -77,7 +77,7 @@ impl State {
     pub unsafe fn begin(self: &Arc<Self>, call: &Call, request: *mut MPI_Request) -> c_int {
         // SAFETY: promised by the caller.
         unsafe {
-            if let Some(reason) = self.why_not_begun(Reason::NonBlocking) {
+            if let Err(reason) = self.later(Reason::NonBlocking) {
                 return pass_non_blocking(call, request, reason);
             }
             match self.start(call, request) {
@@ -88,12 +88,13 @@ impl State {
         }
     }
 
-    /// Why broadcasts that a later call of the program's completes go by MPI's own, if they do: for `unhooked` where
-    /// MPI does not call this library meanwhile.
-    fn why_not_begun(&self, unhooked: Reason) -> Option<Reason> {
+    /// The way of broadcasts that a later call of the program's completes: multicast, or why by MPI's own, which is
+    /// `unhooked` where MPI does not call this library meanwhile.
+    fn later(&self, unhooked: Reason) -> Result<&Mutex<Option<Active>>, Reason> {
         match &self.way {
-            Err(reason) => Some(*reason),
-            Ok(_) => (!self.has_hooks).then_some(unhooked),
+            Ok(active) if self.has_hooks => Ok(active),
+            Ok(_) => Err(unhooked),
+            Err(reason) => Err(*reason),
         }
     }
 
@@ -128,17 +129,16 @@ impl State {
     /// # Safety
     /// MPI runs, and the calling thread may call it.
     pub unsafe fn another(&self) -> Result<Result<Arc<State>, Reason>, Error> {
-        if let Some(reason) = self.why_not_begun(Reason::Persistent) {
-            return Ok(Err(reason));
-        }
-        let link = self.way.as_ref().map(|active| unwrap(&mut lock(active)).link().clone());
-        let Ok(link) = link else { unreachable!("it goes by multicast") };
+        let link = match self.later(Reason::Persistent) {
+            Ok(active) => unwrap(&mut lock(active)).link().clone(),
+            Err(reason) => return Ok(Err(reason)),
+        };
         // SAFETY: promised by the caller; there are several ranks.
         let decision = unsafe { set_up_on(link) }?;
         let made = State::new(decision, self.codes, self.alone);
-        Ok(match made.why_not_begun(Reason::Persistent) {
-            Some(reason) => Err(reason),
-            None => Ok(Arc::new(made)),
+        Ok(match made.later(Reason::Persistent) {
+            Err(reason) => Err(reason),
+            Ok(_) => Ok(Arc::new(made)),
         })
     }
 
