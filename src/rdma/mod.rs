@@ -8,9 +8,9 @@
 //! retained packets, which they may read, and a table of numbers, which they may write.
 //!
 //! # The fast path
-//! A broadcast whose ranks are in step allocates nothing at any of them (`tests/softroce_fast_path.rs` counts),
+//! A broadcast whose ranks are in step allocates nothing at any of them (`tests/softroce/fast_path.rs` counts),
 //! takes no lock but that of an endpoint which communicators share, and makes no system call while it polls
-//! (`tests/softroce_system_calls.rs` counts) but what the provider needs to ring a doorbell: a write, with rxe;
+//! (`tests/softroce/system_calls.rs` counts) but what the provider needs to ring a doorbell: a write, with rxe;
 //! nothing, with an adapter.
 //!
 //! Work requests wait in their queue until the driver's turn ends, or until there are

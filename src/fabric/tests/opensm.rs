@@ -1,5 +1,5 @@
 //! What holds for OpenSM's tables without OpenSM. What it does itself is compared in
-//! tests/cli_fabric.rs.
+//! tests/command/fabric.rs.
 
 use super::*;
 use crate::opensm::{Engine, Hops, Ranking, order, root, spanning_tree, unicast_tables};

@@ -1,0 +1,279 @@
+//! `verbcast fabric`: what it prints and refuses, and OpenSM's tables, recorded and real.
+
+use crate::needs;
+use crate::support;
+use crate::support::{Folder, Subcommand, names, run, text, verbcast};
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+use verbcast_fabric::opensm::{Engine, Hops, Ranking, spanning_tree, unicast_tables};
+use verbcast_fabric::{FatTree, Lids, Mesh, PortSet, Quality, Topology};
+
+const FABRIC: Subcommand = Subcommand("fabric");
+
+#[test]
+fn show_counts_what_is_there() {
+    let shown = FABRIC.json("show --fabric fat-tree:8,3");
+    assert_eq!((&shown["hosts"], &shown["switches"]), (&128.into(), &80.into()));
+    assert_eq!((&shown["longest_path"], &shown["lmc"]), (&5.into(), &4.into()));
+    assert_eq!(shown["switches_by_height"]["3"], 16);
+    let table = FABRIC.printed("show --fabric mesh:4,3");
+    assert!(
+        table.contains("12 with hosts") && table.contains("longest path  6 switches"),
+        "{table}"
+    );
+}
+
+/// Figure 6 of Zhou, Lin and Chung 2007, with its numbering.
+#[test]
+fn trace_follows_a_packet() {
+    let args = "trace --fabric fat-tree:4,3 --from P000 --to P200 --numbering paper";
+    let traced = FABRIC.json(args);
+    assert_eq!(traced["lid"], 33);
+    let left: Vec<u64> = traced["hops"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|hop| hop["left"].as_u64().unwrap())
+        .collect();
+    assert_eq!(left, [3, 3, 3, 1, 1]);
+    assert!(FABRIC.printed(args).contains("SW20-2       in by port 3, out by port 1"));
+    // Hosts by number, and another routing.
+    let traced = FABRIC.json("trace --fabric mesh:3,3 --from 0 --to 8 --routing minhop");
+    assert_eq!(traced["hops"].as_array().unwrap().len(), 5);
+}
+
+#[test]
+fn trace_checks_a_multicast() {
+    let table =
+        FABRIC.printed("trace --fabric fat-tree:4,3 --from P000 --group P200,P201,P210,P211");
+    let verdict = "each member gets one copy and nobody else any: 10 links, at most 5 switches\n";
+    assert!(table.ends_with(verdict), "{table}");
+    for scheme in ["opensm", "omnipath", "omnipath-pruned", "xy"] {
+        let args = format!("trace --fabric mesh:4,3 --from N0.0 --group all --scheme {scheme}");
+        assert_eq!(FABRIC.json(&args)["links"], 23, "{scheme}");
+    }
+    let looping = "trace --fabric fat-tree:4,2 --from P01 --group P00,P20 --scheme literal";
+    FABRIC.refused(looping, 1, "a copy comes back to SW1-0 by port 1");
+}
+
+#[test]
+fn tables_are_those_of_the_library() {
+    let tree = FatTree::new(4, 2).unwrap();
+    let topology = tree.topology(Quality::default());
+    let shown = FABRIC.json("tables --fabric fat-tree:4,2 --group P00,P20");
+    let tables = shown["tables"].as_array().unwrap();
+    assert_eq!(tables.len(), 2);
+    for (way, table) in (0..).zip(tables) {
+        assert_eq!(table["mlid"], 0xc000 + way);
+        let entries = tree.cyclic(&topology, &[0, 4], way);
+        for switch in topology.switch_nodes() {
+            let ports: Vec<u8> = entries.ports(topology.switch_index(switch)).iter().collect();
+            assert_eq!(table["ports"][tree.name(switch)], serde_json::to_value(ports).unwrap());
+        }
+    }
+    let one = FABRIC.json("tables --fabric fat-tree:4,2 --switch SW0-1");
+    assert_eq!(one["ports"].as_object().unwrap().len(), 1);
+    assert_eq!((&one["ports"]["SW0-1"]["2"], &one["owners"]["2"]), (&1.into(), &"P00".into()));
+}
+
+#[test]
+fn mlids_are_counted_for_each_scheme() {
+    let counted = FABRIC.json("mlids --fabric fat-tree:8,2");
+    let of = |name: &str| {
+        let schemes = counted["schemes"].as_array().unwrap();
+        schemes.iter().find(|scheme| scheme["scheme"] == name).unwrap().clone()
+    };
+    assert_eq!((&of("cyclic")["mlids"], &of("opensm")["mlids"]), (&4.into(), &1.into()));
+    // The packets of all hosts go through one root, or spread over all four.
+    let busiest = ["cyclic", "opensm"].map(|name| of(name)["busiest_link"].as_u64().unwrap());
+    assert_eq!(busiest, [7, 28]);
+    let near = FABRIC.json("mlids --fabric fat-tree:8,2 --group 0,1,2 --sources 1");
+    assert_eq!((&near["members"], &near["schemes"][0]["mlids"]), (&3.into(), &1.into()));
+}
+
+#[test]
+fn files_are_written_whole_and_read_again() {
+    let folder = Folder::new();
+    let path = |name: &str| folder.path(name).display().to_string();
+    FABRIC.printed(&format!("netlist --fabric fat-tree:4,3 -o {}", path("net")));
+    let shown = FABRIC.json(&format!("show --fabric file:{}", path("net")));
+    assert_eq!((&shown["hosts"], &shown["longest_path"]), (&16.into(), &5.into()));
+    FABRIC.printed(&format!(
+        "svg --fabric file:{} --from P000 --group P311 -o {}",
+        path("net"),
+        path("a.svg")
+    ));
+    assert!(fs::read_to_string(folder.path("a.svg")).unwrap().ends_with("</svg>\n"));
+    assert_eq!(names(&folder), ["a.svg", "net"]);
+    let graph = FABRIC.printed("dot --fabric mesh:2,2 --from N0.0 --group N1.1");
+    assert_eq!(graph.matches("penwidth").count(), 4);
+    fs::write(folder.path("bad"), "Switch 2 \"a\n").unwrap();
+    FABRIC.refused(
+        &format!("show --fabric file:{}", path("bad")),
+        1,
+        "bad: line 1: expected Switch, Ca or Rt",
+    );
+    FABRIC.refused(&format!("svg --fabric mesh:2,2 -o {}", path("no/such")), 1, "cannot write");
+}
+
+#[test]
+fn wrong_command_lines_are_refused() {
+    for (args, says) in [
+        ("show --fabric torus:3,3", "expected fat-tree:M,N, mesh:M,N or file:PATH"),
+        ("show --fabric fat-tree:5,3", "an even number of ports, not 5"),
+        (
+            "trace --fabric mesh:2,2 --from X --to 1",
+            "there is no host X: give a name or a number from 0 to 3",
+        ),
+        ("trace --fabric mesh:2,2 --from 0 --to 4", "there is no host 4"),
+        ("trace --fabric mesh:2,2 --from 0", "--to"),
+        (
+            "trace --fabric mesh:2,2 --from 0 --group 1 --scheme cyclic",
+            "--scheme cyclic: this fabric does not have the shape",
+        ),
+        ("tables --fabric mesh:2,2 --switch N0.0", "there is no switch N0.0"),
+        ("check --fabric mesh:2,2 --groups 901", "901 is not in 0..=900"),
+    ] {
+        FABRIC.refused(args, 2, says);
+    }
+    FABRIC.refused("show --fabric file:/there/is/none", 1, "/there/is/none: ");
+}
+
+fn topology(spec: &str) -> Topology {
+    let (kind, numbers) = spec.split_once(':').unwrap();
+    let numbers: Vec<u16> = numbers.split(',').map(|number| number.parse().unwrap()).collect();
+    match kind {
+        "mesh" => Mesh::new(numbers[0], numbers[1]).unwrap().topology(Quality::default()),
+        _ => FatTree::new(numbers[0] as u8, numbers[1] as u8).unwrap().topology(Quality::default()),
+    }
+}
+
+fn numbers<T: serde::de::DeserializeOwned>(value: &Value) -> T {
+    serde_json::from_value(value.clone()).unwrap()
+}
+
+/// Recordings of OpenSM 3.3.23 on ibsim 0.10, made with `verbcast fabric check --shuffle --record`.
+#[test]
+fn the_tables_are_those_that_opensm_was_recorded_with() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/fabric");
+    let mut engines = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|ending| ending != "json") {
+            continue;
+        }
+        let recorded: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
+        let topology = topology(recorded["fabric"].as_str().unwrap());
+        let guids: Vec<u64> = numbers(&recorded["switch_guids"]);
+        let topology = topology.with_switch_guids(&guids).unwrap();
+        let [endpoints, switches]: [Vec<u16>; 2] =
+            ["endpoint_lids", "switch_lids"].map(|name| numbers(&recorded[name]));
+        let lids = Lids::given(&topology, &endpoints, &switches, 0).unwrap();
+        let engine = recorded["engine"].as_str().unwrap();
+        let port_order: Vec<u8> = numbers(&recorded["port_order"]);
+        let computed = match engine {
+            "minhop" => Engine::MinHop,
+            "updn" => Engine::UpDown,
+            "ftree" => Engine::FatTree,
+            "dor" => Engine::Dor,
+            _ => panic!("{engine}"),
+        };
+        let tables = unicast_tables(&topology, &lids, computed, &port_order);
+        for (switch, row) in recorded["lfts"].as_array().unwrap().iter().enumerate() {
+            let port = |lid| tables.port(switch, lid).unwrap_or(255);
+            let ours: String = (0..=lids.last()).map(|lid| format!("{:02x}", port(lid))).collect();
+            assert_eq!(ours, row.as_str().unwrap(), "{}: switch {switch}", path.display());
+        }
+        let ranking = (engine == "updn").then(|| Ranking::new(&topology)).flatten();
+        let groups = recorded["groups"].as_array().unwrap();
+        assert_eq!(groups.len(), 12);
+        for group in groups {
+            let members: Vec<u32> = numbers(&group["members"]);
+            let entries = spanning_tree(&topology, &members, |target| match &ranking {
+                Some(ranking) => Hops::up_down(&topology, ranking, target),
+                None => Hops::shortest(&topology, target),
+            });
+            let recorded: Vec<Vec<u8>> = numbers(&group["ports"]);
+            let recorded: Vec<PortSet> =
+                recorded.into_iter().map(|ports| ports.into_iter().collect()).collect();
+            let ours: Vec<PortSet> = entries.iter().collect();
+            assert_eq!(ours, recorded, "{}: to {members:?}", path.display());
+        }
+        engines.push(engine.to_owned());
+    }
+    engines.sort();
+    engines.dedup();
+    assert_eq!(engines, ["dor", "ftree", "minhop", "updn"]);
+}
+
+/// The real programs, if they are installed.
+#[test]
+fn the_tables_are_those_of_the_real_opensm() {
+    let checks = [
+        "--fabric fat-tree:4,2 --engine minhop",
+        "--fabric fat-tree:4,3 --engine updn --shuffle",
+        "--fabric fat-tree:6,2 --engine ftree --shuffle --seed 2",
+        "--fabric fat-tree:8,2 --engine minhop --shuffle --seed 3",
+        "--fabric mesh:4,3 --engine dor --shuffle --seed 4 --port-order 1,3,2,4,5",
+        "--fabric mesh:3,5 --engine minhop --shuffle --seed 5 --port-order 3,2",
+    ];
+    let folder = Folder::new();
+    for check in checks {
+        let mut command = verbcast();
+        command.args(["fabric", "check", "--json"]).args(check.split_whitespace());
+        let output = run(command.env("TMPDIR", folder.path("")));
+        let complaint = text(&output.stderr);
+        if complaint.contains("the check cannot run") {
+            needs::missing(complaint);
+            return;
+        }
+        assert!(output.status.success(), "{check}: {complaint}{}", text(&output.stdout));
+        let report: Value = serde_json::from_str(&text(&output.stdout)).unwrap();
+        assert_eq!(report["multicast"]["different"], 0);
+        assert!(report["multicast"]["entries"].as_u64() >= Some(60));
+        assert_eq!(report["unicast"]["different"], 0);
+        assert!(report["unicast"]["entries"].as_u64() >= Some(80));
+        // Nothing is left behind.
+        assert!(names(&folder).is_empty());
+    }
+}
+
+/// A check that is asked to end ends its programs and removes its folder.
+#[test]
+fn a_check_that_is_interrupted_leaves_nothing_behind() {
+    let folder = Folder::new();
+    let mut command = verbcast();
+    command.args(["fabric", "check", "--fabric", "fat-tree:8,3", "--groups", "900"]);
+    let running = support::spawn(command.env("TMPDIR", folder.path("")));
+    while names(&folder).is_empty() {
+        let id = running.id().to_string();
+        if !Path::new("/proc").join(&id).join("fd").is_dir() || has_ended(&id) {
+            needs::missing(text(&running.output().stderr));
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    running.signal("TERM");
+    // Programs that the check has started have this in their environment.
+    let mark = format!("verbcast-fabric-{}-", running.id());
+    let output = running.output();
+    assert!(!is_in_an_environment(&mark), "a program is left behind");
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("interrupted"), "{}", text(&output.stderr));
+    assert!(names(&folder).is_empty());
+}
+
+/// Whether a process is one that nobody has waited for yet.
+fn has_ended(id: &str) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
+    stat.rsplit(") ").next().is_none_or(|rest| rest.starts_with('Z') || rest.is_empty())
+}
+
+/// Whether any process has the text in its environment.
+fn is_in_an_environment(text: &str) -> bool {
+    let processes = fs::read_dir("/proc").unwrap().filter_map(Result::ok);
+    processes
+        .filter_map(|process| fs::read(process.path().join("environ")).ok())
+        .any(|bytes| bytes.windows(text.len()).any(|window| window == text.as_bytes()))
+}

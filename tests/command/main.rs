@@ -1,0 +1,16 @@
+//! The command as its users run it. What needs a device is in `softroce`.
+
+mod fabric;
+mod fabric_program;
+mod launch;
+mod links;
+#[path = "../support/mpirun.rs"]
+mod mpirun;
+#[path = "../support/needs.rs"]
+mod needs;
+mod report;
+mod sim;
+mod simulated_fabric;
+mod softroce;
+mod support;
+mod tune;

@@ -1,0 +1,232 @@
+//! `verbcast copy` over real verbs. Needs RDMA devices, named in `VERBCAST_TEST_DEVICES`.
+
+use crate::needs;
+use crate::support::{
+    Folder, check_death, children, has_ended, names, run, signal, spawn, text, until, verbcast,
+};
+use serde_json::Value;
+use std::fs::{self, File};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const LARGE: u64 = 4 << 30;
+
+/// The devices to use, with commas.
+fn devices() -> Option<String> {
+    Some(needs::devices()?.join(","))
+}
+
+/// `verbcast copy src DST --ranks N` in a folder of its own.
+fn copy(folder: &Folder, devices: &str, dst: &str, ranks: u32) -> Command {
+    let mut command = verbcast();
+    command.current_dir(folder.path("")).env("TMPDIR", folder.path(""));
+    command.args(["copy", "src", dst, "--device", devices, "--ranks", &ranks.to_string()]);
+    command
+}
+
+fn noise(len: usize) -> Vec<u8> {
+    let mut state = 0x9e37_79b9_u32;
+    let mut step = || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (state >> 24) as u8
+    };
+    (0..len).map(|_| step()).collect()
+}
+
+fn json(command: &mut Command) -> Value {
+    let output = run(command.arg("--json"));
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// A source too long to be copied before the test does something about it; it takes no space.
+fn large_source(folder: &Folder) {
+    File::create(folder.path("src")).unwrap().set_len(LARGE).unwrap();
+}
+
+/// Waits until data has arrived in every partial file.
+fn until_data_flows(folder: &Folder, files: usize) {
+    until("data", || {
+        let has_data = |name: &String| {
+            fs::metadata(folder.path(name)).is_ok_and(|metadata| metadata.len() > 0)
+        };
+        let partial = |name: &String| name.ends_with(".part");
+        names(folder).iter().filter(|name| partial(name) && has_data(name)).count() == files
+    });
+}
+
+#[test]
+fn eight_ranks_get_the_file() {
+    let Some(devices) = devices() else { return };
+    let folder = Folder::new();
+    let data = noise(3_000_001);
+    fs::write(folder.path("src"), &data).unwrap();
+    fs::set_permissions(folder.path("src"), fs::Permissions::from_mode(0o751)).unwrap();
+    let summary = json(copy(&folder, &devices, "dst.{rank}", 8).args(["--chunk", "256K"]));
+    for rank in 1..8 {
+        let path = folder.path(&format!("dst.{rank}"));
+        assert!(fs::read(&path).unwrap() == data, "rank {rank} has something else");
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o7777, 0o751);
+    }
+    assert_eq!(names(&folder).len(), 8, "{:?}", names(&folder));
+    assert_eq!(summary["bytes"], 3_000_001);
+    assert_eq!(summary["ranks"].as_array().unwrap().len(), 8);
+    assert!(summary["packets_multicast"].as_u64() >= summary["packets_needed"].as_u64());
+}
+
+#[test]
+fn the_summary_is_a_table() {
+    let Some(devices) = devices() else { return };
+    let folder = Folder::new();
+    fs::write(folder.path("src"), noise(100_000)).unwrap();
+    let output = run(&mut copy(&folder, &devices, "dst", 2));
+    let shown = text(&output.stdout);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert!(shown.contains("SHA-256 ") && shown.contains("repaired"), "{shown}");
+    assert!(shown.lines().last().unwrap().trim_start().starts_with("total"), "{shown}");
+}
+
+#[test]
+fn tiny_files_are_files() {
+    let Some(devices) = devices() else { return };
+    for len in [0, 1] {
+        let folder = Folder::new();
+        fs::write(folder.path("src"), noise(len)).unwrap();
+        fs::write(folder.path("dst.1"), b"something old").unwrap();
+        let summary = json(&mut copy(&folder, &devices, "dst.{rank}", 4));
+        assert_eq!(summary["bytes"], len);
+        for rank in 1..4 {
+            assert_eq!(fs::read(folder.path(&format!("dst.{rank}"))).unwrap(), noise(len));
+        }
+    }
+}
+
+#[test]
+fn what_is_lost_is_repaired() {
+    let Some(devices) = devices() else { return };
+    let folder = Folder::new();
+    let data = noise(2_000_000);
+    fs::write(folder.path("src"), &data).unwrap();
+    let faults = ["--fault", "loss=0.10,dup=0.02,reorder=0.05,seed=7"];
+    let summary = json(copy(&folder, &devices, "dst.{rank}", 4).args(faults));
+    assert!(summary["total"]["repaired"].as_u64().unwrap() > 0, "{summary}");
+    for rank in 1..4 {
+        assert!(fs::read(folder.path(&format!("dst.{rank}"))).unwrap() == data);
+    }
+}
+
+#[test]
+fn a_rank_that_is_killed_is_named_by_all() {
+    let Some(devices) = devices() else { return };
+    for algorithm in ["auto", "window", "binomial"] {
+        kill_a_rank(&devices, algorithm);
+    }
+}
+
+fn kill_a_rank(devices: &str, algorithm: &str) {
+    let folder = Folder::new();
+    large_source(&folder);
+    let mut command = copy(&folder, devices, "dst.{rank}", 4);
+    command.args(["--timeout", "10"]).env("VERBCAST_ALGORITHM", algorithm);
+    let launcher = spawn(&mut command);
+    until_data_flows(&folder, 3);
+    let ranks = children(&launcher);
+    assert_eq!(ranks.len(), 4);
+    signal(ranks[2], "KILL");
+    check_death(&launcher.output(), 2);
+    assert_eq!(names(&folder), ["src"]);
+    assert!(ranks.into_iter().all(has_ended));
+}
+
+#[test]
+fn ranks_end_with_their_launcher() {
+    let Some(devices) = devices() else { return };
+    for (name, status) in [("KILL", None), ("INT", Some(130)), ("TERM", Some(143))] {
+        let folder = Folder::new();
+        large_source(&folder);
+        let launcher = spawn(&mut copy(&folder, &devices, "dst.{rank}", 4));
+        until_data_flows(&folder, 3);
+        let ranks = children(&launcher);
+        launcher.signal(name);
+        assert_eq!(launcher.output().status.code(), status);
+        until("the ranks to end", || ranks.iter().copied().all(has_ended));
+        assert_eq!(names(&folder), ["src"], "after SIG{name}");
+    }
+}
+
+/// A small file system, until it is dropped.
+struct Small(PathBuf);
+
+impl Small {
+    fn mount(path: &Path) -> Small {
+        let mut mount = Command::new("mount");
+        let status = mount.args(["-t", "tmpfs", "-o", "size=1m", "tmpfs"]).arg(path).status();
+        let status = status.unwrap();
+        assert!(status.success(), "cannot mount a small file system; the test needs root");
+        Small(path.to_owned())
+    }
+}
+
+impl Drop for Small {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg(&self.0).status();
+    }
+}
+
+#[test]
+fn a_full_disk_at_one_rank_is_everybodys_error() {
+    let Some(devices) = devices() else { return };
+    let folder = Folder::new();
+    fs::write(folder.path("src"), noise(3 << 20)).unwrap();
+    let target = |rank: u32| folder.path(&format!("d{rank}"));
+    for rank in 1..5 {
+        fs::create_dir(target(rank)).unwrap();
+    }
+    let small = Small::mount(&target(3));
+    let mut command = copy(&folder, &devices, "d{rank}/dst", 5);
+    let output = run(command.args(["--chunk", "64K"]));
+    let stderr = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{stderr}");
+    let expected = "ranks 0-4: rank 3: cannot write d3/dst: No space left on device";
+    assert!(stderr.contains(expected), "{stderr}");
+    for rank in 1..5 {
+        assert_eq!(fs::read_dir(target(rank)).unwrap().count(), 0);
+    }
+    drop(small);
+}
+
+#[test]
+fn a_source_that_shrinks_is_everybodys_error() {
+    let Some(devices) = devices() else { return };
+    let folder = Folder::new();
+    large_source(&folder);
+    let mut command = copy(&folder, &devices, "dst.{rank}", 3);
+    let launcher = spawn(command.args(["--chunk", "64K"]));
+    until_data_flows(&folder, 2);
+    File::options().write(true).open(folder.path("src")).unwrap().set_len(1000).unwrap();
+    let output = launcher.output();
+    let stderr = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{stderr}");
+    let expected = format!("rank 0: src shrank while it was read: expected {LARGE} bytes, got ");
+    assert!(stderr.contains(&expected), "{stderr}");
+    assert!(stderr.starts_with("error: ranks 0-2: "), "{stderr}");
+    assert_eq!(names(&folder), ["src"]);
+}
+
+#[test]
+fn what_is_missing_is_named() {
+    let Some(devices) = devices() else { return };
+    let folder = Folder::new();
+    fs::write(folder.path("src"), b"data").unwrap();
+    for (devices, dst, expected) in [
+        (devices.as_str(), "no/such/dst.{rank}", "the folder no/such does not exist"),
+        ("nosuchdevice", "dst.{rank}", "nosuchdevice"),
+    ] {
+        let output = run(&mut copy(&folder, devices, dst, 4));
+        let stderr = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{stderr}");
+        assert!(stderr.contains("ranks 0-3: ") && stderr.contains(expected), "{stderr}");
+        assert_eq!(names(&folder), ["src"]);
+    }
+}

@@ -1,0 +1,5 @@
+//! The command on RDMA devices, which `VERBCAST_TEST_DEVICES` names.
+
+mod bench;
+mod copy;
+mod mpi_bench;

@@ -1,0 +1,16 @@
+//! Tests that need no device: the protocols and the simulator, and what the library does on the host alone.
+
+mod allocations;
+#[cfg(feature = "verbs")]
+mod bootstrap;
+mod choice;
+mod layers;
+mod links;
+#[path = "../support/needs.rs"]
+mod needs;
+#[cfg(feature = "verbs")]
+mod rdma_sys;
+mod scenario;
+mod scenarios;
+mod simulation;
+mod swarm;

@@ -1,0 +1,341 @@
+//! Receives into place, one by one, over real verbs.
+
+use crate::needs;
+use crate::ranks;
+use std::time::Duration;
+use verbcast::bootstrap::Bootstrap;
+use verbcast::rdma::{self, Claims, RdmaTransport, Settings};
+use verbcast_core::protocol::{Depths, Room, Via};
+use verbcast_core::rank::{Fragment, OpId, Rank};
+use verbcast_core::time::Clock;
+use verbcast_core::transport::{Arrival, Buffer, Origin, Park, Payload, Transfer, Transport};
+use verbcast_core::wire::{HEADER_LEN, Header, Key, Kind, Packet};
+
+const PATIENCE: Duration = Duration::from_secs(60);
+const DEPTH: usize = 16;
+const FRAGMENTS: usize = 100;
+const OP: OpId = OpId(7);
+
+struct Member<'a> {
+    bootstrap: &'a mut ranks::Threads,
+    transport: RdmaTransport,
+    key: Key,
+    clock: Clock,
+}
+
+impl Member<'_> {
+    fn barrier(&mut self) {
+        self.bootstrap.all_gather(&[]).unwrap();
+    }
+
+    fn fragment_len(&self) -> usize {
+        self.transport.packet_len() - HEADER_LEN
+    }
+
+    fn message(&self) -> Vec<u8> {
+        ranks::message(3, FRAGMENTS * self.fragment_len())
+    }
+
+    /// Multicasts fragments, and waits until all have come back.
+    fn multicast(&mut self, message: &[u8], fragments: impl Iterator<Item = usize>) {
+        let mut sent = 0;
+        for fragment in fragments {
+            while self.transport.multicast_room() == 0 {
+                sent -= usize::from(self.receive().is_some());
+            }
+            let len = self.fragment_len();
+            let payload = &message[fragment * len..][..len];
+            let header = Header {
+                kind: Kind::Fragment,
+                source: Rank(0),
+                key: self.key,
+                op: OP,
+                fragment: Fragment(fragment as u32),
+                message_len: message.len() as u64,
+                report: 0,
+            };
+            let header = header.emit(payload, true);
+            self.transport.multicast(&header, Payload::Bytes(payload)).unwrap();
+            sent += 1;
+        }
+        while sent > 0 {
+            sent -= usize::from(self.next().is_some());
+        }
+    }
+
+    /// A datagram that has come; it is dropped.
+    fn receive(&mut self) -> Option<()> {
+        let arrival = self.transport.poll(self.clock.now()).unwrap()?;
+        let Arrival::Packet { via: Via::Multicast, buffer } = arrival else { return None };
+        self.transport.recycle(buffer).unwrap();
+        Some(())
+    }
+
+    fn next(&mut self) -> Option<()> {
+        let begun = self.clock.now();
+        loop {
+            if let Some(received) = self.receive() {
+                return Some(received);
+            }
+            let now = self.clock.now();
+            assert!(now - begun < PATIENCE);
+            self.transport.park(now - begun, PATIENCE).unwrap();
+        }
+    }
+}
+
+/// The next datagram, and the fragment that it is.
+fn next_fragment(transport: &mut RdmaTransport, clock: &Clock, key: Key) -> (usize, Buffer) {
+    let begun = clock.now();
+    loop {
+        let now = clock.now();
+        match transport.poll(now).unwrap() {
+            Some(Arrival::Packet { buffer, .. }) => {
+                let bytes = transport.bytes(&buffer);
+                let packet = match transport.payload_elsewhere(&buffer) {
+                    Some(payload) => {
+                        Packet::parse_parts(bytes.first_chunk().unwrap(), payload, key)
+                    }
+                    None => Packet::parse(bytes, key),
+                };
+                return (packet.unwrap().header().fragment.index(), buffer);
+            }
+            Some(_) => {}
+            None => transport.park(now - begun, PATIENCE).unwrap(),
+        }
+        assert!(now - begun < PATIENCE);
+    }
+}
+
+/// Takes `count` datagrams and puts them into the message; how many were there already.
+fn place(transport: &mut RdmaTransport, clock: &Clock, key: Key, count: usize) -> usize {
+    let len = transport.packet_len() - HEADER_LEN;
+    let mut already = 0;
+    for _ in 0..count {
+        let (fragment, buffer) = next_fragment(transport, clock, key);
+        let range = fragment * len..(fragment + 1) * len;
+        let placed = transport.place(OP, range, Origin::Received(&buffer)).unwrap().unwrap();
+        already += usize::from(placed == Transfer::InPlace);
+        transport.recycle(buffer).unwrap();
+    }
+    already
+}
+
+/// Runs rank 0, which multicasts, and rank 1, which receives into a message that it lends. They meet at
+/// barriers.
+fn run(
+    devices: &[String],
+    sends: impl Fn(&mut Member<'_>, &[u8]) + Sync,
+    receives: impl Fn(&mut Member<'_>, &[u8]) + Sync,
+) {
+    ranks::run(2, |bootstrap| {
+        let settings = Settings {
+            devices: devices.to_vec(),
+            depths: Depths { receive: DEPTH as u32, ..Depths::default() },
+            zero_copy: Some(1),
+            ..Settings::default()
+        };
+        let me = bootstrap.rank();
+        let (transport, agreed, _) = rdma::establish(bootstrap, &settings, &[], None).unwrap();
+        let mut member =
+            Member { bootstrap, transport, key: agreed.key, clock: Clock::of_process() };
+        let message = member.message();
+        member.barrier();
+        match me {
+            Rank(0) => sends(&mut member, &message),
+            _ => receives(&mut member, &message),
+        }
+        member.barrier();
+    });
+}
+
+fn lend(member: &mut Member<'_>, message: &mut [u8], body: impl FnOnce(&mut Member<'_>)) {
+    // The closure cannot name the lifetime of `Member` otherwise.
+    fn transport<'b>(member: &'b mut Member<'_>) -> &'b mut RdmaTransport {
+        &mut member.transport
+    }
+    rdma::lend(member, transport, OP, message, |member, refused| {
+        assert!(refused.is_none());
+        body(member);
+    });
+}
+
+/// Rank 0's part: bursts of eight, each after a barrier.
+fn bursts(member: &mut Member<'_>, message: &[u8], fragments: &[usize]) {
+    for burst in fragments.chunks(8) {
+        member.barrier();
+        member.multicast(message, burst.iter().copied());
+    }
+    member.barrier();
+}
+
+/// Rank 1's part.
+fn take_bursts(member: &mut Member<'_>, fragments: &[usize]) -> usize {
+    let mut already = 0;
+    for burst in fragments.chunks(8) {
+        member.barrier();
+        already += place(&mut member.transport, &member.clock, member.key, burst.len());
+    }
+    member.barrier();
+    already
+}
+
+#[test]
+fn in_order_all_but_the_ends_are_received_in_place() {
+    let Some(devices) = needs::devices() else { return };
+    let all: Vec<_> = (0..FRAGMENTS).collect();
+    run(
+        &devices,
+        |member, message| bursts(member, message, &all),
+        |member, message| {
+            let mut buffer = vec![0xee; message.len()];
+            lend(member, &mut buffer, |member| {
+                let already = take_bursts(member, &all);
+                assert_eq!(member.transport.claims(OP), Claims::None);
+                println!("{already} of {FRAGMENTS} fragments were received in place");
+                assert!((FRAGMENTS - DEPTH - DEPTH / 4 - 8..FRAGMENTS).contains(&already));
+            });
+            assert!(buffer == message);
+            assert_eq!(member.transport.counters().receive_flushes, 0);
+        },
+    );
+}
+
+#[test]
+fn after_losses_and_out_of_order_all_arrives() {
+    let Some(devices) = needs::devices() else { return };
+    // Some are lost at first and come last; two change places.
+    let mut order: Vec<_> = (0..FRAGMENTS).filter(|n| ![30, 31, 50].contains(n)).collect();
+    order.swap(60, 61);
+    order.extend([50, 31, 30]);
+    run(
+        &devices,
+        |member, message| bursts(member, message, &order),
+        |member, message| {
+            let mut buffer = vec![0xee; message.len()];
+            lend(member, &mut buffer, |member| {
+                let already = take_bursts(member, &order);
+                let moved = member.transport.counters().moved;
+                println!("{already} were received in place, {moved} moved");
+                assert!(already > 0 && moved > 0);
+            });
+            assert!(buffer == message);
+        },
+    );
+}
+
+#[test]
+fn what_comes_otherwise_first_survives_the_receive_for_its_place() {
+    let Some(devices) = needs::devices() else { return };
+    let (first, lost, last): (Vec<_>, _, Vec<_>) =
+        ((0..40).collect(), 40..44, (44..FRAGMENTS).collect());
+    run(
+        &devices,
+        |member, message| {
+            bursts(member, message, &first);
+            bursts(member, message, &last);
+        },
+        |member, message| {
+            let mut buffer = vec![0xee; message.len()];
+            lend(member, &mut buffer, |member| {
+                take_bursts(member, &first);
+                assert_eq!(member.transport.claims(OP), Claims::Receives);
+                let len = member.fragment_len();
+                for fragment in lost.clone().chain([45]) {
+                    let range = fragment * len..(fragment + 1) * len;
+                    let bytes = Origin::Bytes(&message[range.clone()]);
+                    let placed = member.transport.place(OP, range.clone(), bytes).unwrap();
+                    assert_eq!(placed, Some(Transfer::Copied));
+                    // It can be sent on at once.
+                    let lent = member.transport.lent(OP, range.clone());
+                    assert_eq!(lent, Some(&message[range]));
+                }
+                take_bursts(member, &last);
+                assert_eq!(member.transport.claims(OP), Claims::None, "the margin used them up");
+            });
+            assert!(buffer == message);
+            assert!(member.transport.counters().moved > 0);
+        },
+    );
+}
+
+#[test]
+fn a_flush_takes_receives_back_and_the_group_survives_it() {
+    let Some(devices) = needs::devices() else { return };
+    let (before, after): (Vec<_>, Vec<_>) = ((0..40).collect(), (40..FRAGMENTS).collect());
+    run(
+        &devices,
+        |member, message| {
+            bursts(member, message, &before);
+            member.barrier();
+            bursts(member, message, &after);
+        },
+        |member, message| {
+            let mut buffer = vec![0xee; message.len()];
+            lend(member, &mut buffer, |member| {
+                take_bursts(member, &before);
+                assert_eq!(member.transport.claims(OP), Claims::Receives);
+            });
+            assert_eq!(member.transport.counters().receive_flushes, 1);
+            let len = member.fragment_len();
+            assert!(buffer[..40 * len] == message[..40 * len]);
+            // The memory is the caller's again: what comes now leaves it alone.
+            buffer.fill(0x5a);
+            member.barrier();
+            for burst in after.chunks(8) {
+                member.barrier();
+                for _ in burst {
+                    member.next().unwrap();
+                }
+            }
+            member.barrier();
+            assert!(buffer.iter().all(|byte| *byte == 0x5a));
+            assert_eq!(member.transport.counters().receive_flushes, 1);
+        },
+    );
+}
+
+#[test]
+fn a_packet_that_waits_in_a_message_can_be_read_after_it() {
+    let Some(devices) = needs::devices() else { return };
+    let all: Vec<_> = (0..40).collect();
+    run(
+        &devices,
+        |member, message| bursts(member, message, &all),
+        |member, message| {
+            let mut buffer = vec![0xee; message.len()];
+            let mut kept = None;
+            lend(member, &mut buffer, |member| {
+                take_bursts_but_one(member, &all, &mut kept);
+            });
+            buffer.fill(0);
+            let (fragment, kept) = kept.expect("some packet is received in place");
+            assert_eq!(member.transport.payload_elsewhere(&kept), None);
+            let packet = Packet::parse(member.transport.bytes(&kept), member.key).unwrap();
+            let len = member.fragment_len();
+            assert!(packet.payload() == &message[fragment * len..][..len]);
+            member.transport.recycle(kept).unwrap();
+        },
+    );
+}
+
+/// As [`take_bursts`], but keeps one packet whose payload is in the message.
+fn take_bursts_but_one(
+    member: &mut Member<'_>,
+    fragments: &[usize],
+    kept: &mut Option<(usize, Buffer)>,
+) {
+    for burst in fragments.chunks(8) {
+        member.barrier();
+        for _ in burst {
+            let (fragment, buffer) =
+                next_fragment(&mut member.transport, &member.clock, member.key);
+            let is_in_place = member.transport.payload_elsewhere(&buffer).is_some();
+            match kept {
+                None if is_in_place => *kept = Some((fragment, buffer)),
+                _ => member.transport.recycle(buffer).unwrap(),
+            }
+        }
+    }
+    member.barrier();
+}

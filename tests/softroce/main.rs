@@ -1,0 +1,27 @@
+//! Tests on a device, of which one is enough. `ci/softroce exec` runs them on a machine that has SoftRoCE's.
+
+mod away;
+mod broadcast;
+mod fast_path;
+mod landing;
+#[path = "../support/long.rs"]
+mod long;
+mod many;
+mod mpi;
+#[path = "../support/mpirun.rs"]
+mod mpirun;
+#[path = "../support/needs.rs"]
+mod needs;
+mod preload;
+mod preload_mpich;
+mod preload_openmpi;
+mod protocols;
+#[path = "../support/ranks.rs"]
+mod ranks;
+#[path = "../support/stranger.rs"]
+mod stranger;
+mod system_calls;
+mod transport;
+#[path = "../support/variants.rs"]
+mod variants;
+mod zero_copy;

@@ -1,0 +1,102 @@
+//! MPI programs under their launchers, with and without the library that is preloaded; `ci/lib/mpi.sh` has
+//! built them.
+
+#![allow(dead_code, reason = "each test uses a part of it")]
+
+pub mod scenarios;
+
+use crate::mpirun::{self, Mpi, text};
+use crate::needs;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+/// Ranks of a program, with an environment of their own.
+pub struct Ranks<'a> {
+    pub number: u32,
+    pub environment: &'a [(&'a str, &'a str)],
+}
+
+/// What a program has said.
+pub struct Said {
+    pub out: String,
+    pub err: String,
+    pub is_success: bool,
+}
+
+impl Mpi {
+    /// The library that is preloaded under its programs.
+    pub fn library(self) -> PathBuf {
+        Self::target().join(self.name()).join("release/libverbcast.so")
+    }
+
+    fn program(self, program: &str) -> PathBuf {
+        Self::target().join("mpi-tests").join(self.name()).join(program)
+    }
+
+    /// What a program says on so many ranks without the library.
+    pub fn expected(self, program: &str, ranks: u32) -> String {
+        let path = self.program(&format!("{program}.{ranks}.expected"));
+        std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+    }
+
+    /// Whether all is built; if not, says that the test is skipped.
+    ///
+    /// # Panics
+    /// If the environment promised that it is there.
+    pub fn is_built(self) -> bool {
+        let missing = [self.library(), self.program("types"), self.program("types.8.expected")];
+        let Some(path) = missing.iter().find(|path| !path.exists()) else { return true };
+        let what = format!("{} is missing; ci/lib/mpi.sh builds it", path.display());
+        needs::missing(what);
+        false
+    }
+
+    /// Runs a program on ranks of several kinds, with `library` preloaded.
+    pub fn run(self, library: &Path, program: &str, kinds: &[Ranks<'_>]) -> Said {
+        let mut command = self.launcher();
+        for (at, Ranks { number, environment }) in kinds.iter().enumerate() {
+            if at > 0 {
+                command.arg(":");
+            }
+            command.args(["-n", &number.to_string()]);
+            let library = ("LD_PRELOAD", library.to_str().unwrap());
+            for (name, value) in environment.iter().chain([&library]) {
+                match self {
+                    Mpi::Open => command.args(["-x", &format!("{name}={value}")]),
+                    Mpi::Mpich => command.args(["-env", name, value]),
+                };
+            }
+            command.arg(self.program(program));
+        }
+        let output = mpirun::run(&mut command);
+        let is_success = output.status.success();
+        Said { out: text(&output.stdout), err: text(&output.stderr), is_success }
+    }
+}
+
+impl Said {
+    /// The lines of the library, from that of all ranks on which there is one.
+    fn ours(&self) -> impl Iterator<Item = &str> {
+        self.err.lines().filter_map(|line| line.strip_prefix("verbcast: "))
+    }
+
+    /// The library's lines that begin so.
+    pub fn lines(&self, begin: &str) -> Vec<&str> {
+        self.ours().filter(|line| line.starts_with(begin)).collect()
+    }
+
+    /// The number before `what` in the sum over all ranks: broadcasts in the line of that way.
+    pub fn sum(&self, way: &str) -> u64 {
+        let mut begin = "all ranks: ".to_owned();
+        let _ = write!(begin, "{way}");
+        let lines = self.lines(&begin);
+        let Some(line) = lines.first() else { return 0 };
+        let rest = line[begin.len()..].trim_start_matches(": ");
+        rest.split(' ').next().unwrap().parse().unwrap()
+    }
+}
+
+/// Ranks that are all alike.
+pub fn alike<'a>(number: u32, environment: &'a [(&'a str, &'a str)]) -> [Ranks<'a>; 1] {
+    [Ranks { number, environment }]
+}

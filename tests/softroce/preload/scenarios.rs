@@ -1,0 +1,265 @@
+//! What must hold under each MPI library.
+
+use super::{Ranks, Said, alike};
+use crate::mpirun::Mpi;
+use crate::needs;
+
+const COUNT: (&str, &str) = ("VERBCAST_STATS", "1");
+
+/// Broadcasts of `communicators` on communicators of one rank, at all ranks: on MPI_COMM_SELF, on parts of
+/// one rank (two of three), and two on each of fifty copies of MPI_COMM_SELF.
+const ALONE: u64 = 4 + 2 + 4 * 2 * 50;
+
+/// Whether there is all that it takes.
+fn is_ready(mpi: Mpi) -> bool {
+    needs::devices().is_some() && mpi.is_built()
+}
+
+/// Runs a program, which says what it says without the library, and all of whose broadcasts go by multicast;
+/// their number.
+fn unchanged(mpi: Mpi, program: &str, ranks: u32) -> (Said, u64) {
+    let said = mpi.run(&mpi.library(), program, &alike(ranks, &[COUNT]));
+    assert!(said.is_success, "{program}");
+    assert_eq!(said.out, mpi.expected(program, ranks));
+    let broadcasts = said.sum("");
+    assert!(broadcasts > 0 && said.sum("multicast") == broadcasts, "{program}: {broadcasts}");
+    (said, broadcasts)
+}
+
+/// Every datatype, root and length: all of it by multicast, and as without.
+pub fn datatypes(mpi: Mpi) {
+    if !is_ready(mpi) {
+        return;
+    }
+    let (said, broadcasts) = unchanged(mpi, "types", 8);
+    assert!(broadcasts > 2000, "{broadcasts}");
+    assert_eq!(said.lines("rank ").len(), 24, "three lines for each rank");
+}
+
+/// A program of any language that does not know of the library: as without, and all of it by multicast.
+pub fn unmodified(mpi: Mpi, programs: &[&str]) {
+    if !is_ready(mpi) {
+        return;
+    }
+    for program in programs {
+        unchanged(mpi, program, 4);
+    }
+}
+
+/// All kinds of communicators, and more than may have multicast.
+pub fn communicators(mpi: Mpi) {
+    if !is_ready(mpi) {
+        return;
+    }
+    let few = [COUNT, ("VERBCAST_COMMUNICATORS", "5")];
+    let said = mpi.run(&mpi.library(), "communicators", &alike(4, &few));
+    assert!(said.is_success);
+    assert_eq!(said.out, mpi.expected("communicators", 4));
+    assert_eq!(said.sum("MPI, inter-communicator"), 4);
+    assert_eq!(said.sum("MPI, one rank"), ALONE);
+    assert!(said.sum("multicast") > 0 && said.sum("MPI, too many communicators") > 0);
+    // Once by each process that is rank 0 of such a communicator: of all and a half, of the other half, and
+    // of all in reverse.
+    let lines = said.lines("broadcasts go by MPI's own: ");
+    assert_eq!(lines.len(), 3, "{lines:?}");
+    assert!(lines.iter().all(|line| line.contains("VERBCAST_COMMUNICATORS")), "{lines:?}");
+}
+
+/// Hundreds of communicators alive at once, over the queue pairs of one.
+pub fn many_communicators(mpi: Mpi) {
+    if is_ready(mpi) {
+        let said = communicators_of(mpi, 4);
+        assert_eq!(said.sum("MPI, inter-communicator") + said.sum("MPI, one rank"), 4 + ALONE);
+    }
+}
+
+/// The same and every datatype, among sixteen ranks.
+pub fn sixteen_ranks(mpi: Mpi) {
+    if is_ready(mpi) {
+        communicators_of(mpi, 16);
+        unchanged(mpi, "types", 16);
+    }
+}
+
+/// Runs `communicators`, all of whose broadcasts go by multicast that can; what each rank takes of its adapter
+/// does not grow with communicators.
+fn communicators_of(mpi: Mpi, ranks: u32) -> Said {
+    let said = mpi.run(&mpi.library(), "communicators", &alike(ranks, &[COUNT]));
+    assert!(said.is_success);
+    assert_eq!(said.out, mpi.expected("communicators", ranks));
+    let left_to_mpi = said.sum("MPI, inter-communicator") + said.sum("MPI, one rank");
+    assert_eq!(said.sum("multicast") + left_to_mpi, said.sum(""));
+    assert!(said.lines("broadcasts go").is_empty());
+    for rank in 0..ranks {
+        let begin = format!("rank {rank}: adapter: at most ");
+        let [line] = said.lines(&begin)[..] else { panic!("one line of rank {rank}") };
+        let numbers = line[begin.len()..].split(", ").map(|part| part.split(' ').next().unwrap());
+        let numbers: Vec<u32> = numbers.map(|number| number.parse().unwrap()).collect();
+        let [communicators, queue_pairs, groups, memory] = numbers[..] else { panic!("{line}") };
+        assert!(communicators >= 150, "{line}");
+        assert!(queue_pairs < 2 * ranks && groups <= 8 && memory < 32 << 20, "{line}");
+    }
+    said
+}
+
+/// Persistent broadcasts, started in another order at each rank: all by multicast, and as many as are started.
+pub fn persistent(mpi: Mpi) {
+    if !is_ready(mpi) {
+        return;
+    }
+    let said = mpi.run(&mpi.library(), "persistent", &alike(4, &[COUNT]));
+    assert!(said.is_success);
+    // Nine rounds of eight, and seven blocking ones; three of a type; and as many as are made and freed.
+    let broadcasts = 4 * (9 * 8 + 7 + 3 + 20);
+    assert_eq!((said.sum(""), said.sum("multicast")), (broadcasts, broadcasts));
+}
+
+/// Persistent broadcasts that MPI does: as without, each start counted with the reason.
+pub fn persistent_by_mpi(mpi: Mpi, program: &str, starts: u64) {
+    if !is_ready(mpi) {
+        return;
+    }
+    let off = [COUNT, ("VERBCAST_PRELOAD", "off")];
+    let said = mpi.run(&mpi.library(), program, &alike(4, &off));
+    assert!(said.is_success);
+    assert_eq!(said.out, mpi.expected(program, 4));
+    for rank in 0..4 {
+        let line = format!("rank {rank}: MPI, switched off: {starts} broadcasts, ");
+        assert_eq!(said.lines(&line).len(), 1, "{line}");
+    }
+}
+
+/// A root may run ahead of late ranks, further than broadcasts may be in flight; and who is done may free
+/// the communicator long before others come.
+pub fn ahead(mpi: Mpi) {
+    if !is_ready(mpi) {
+        return;
+    }
+    let little = [COUNT, ("VERBCAST_TIMEOUT", "8"), ("VERBCAST_IN_FLIGHT", "4")];
+    let said = mpi.run(&mpi.library(), "ahead", &alike(4, &little));
+    assert!(said.is_success);
+    assert_eq!(said.out, mpi.expected("ahead", 4));
+    assert_eq!(said.sum("multicast"), 4 * (4 * 301 + 1));
+}
+
+/// Non-blocking broadcasts, more than may be in flight: all by multicast but those before a communicator's first
+/// blocking one, which are three at each rank.
+pub fn nonblocking(mpi: Mpi) {
+    if !is_ready(mpi) {
+        return;
+    }
+    let few = [COUNT, ("VERBCAST_IN_FLIGHT", "8")];
+    let said = mpi.run(&mpi.library(), "nonblocking", &alike(4, &few));
+    assert!(said.is_success);
+    assert_eq!(said.out, mpi.expected("nonblocking", 4));
+    assert_eq!(said.sum("MPI, non-blocking"), 4 * 3);
+    assert_eq!(said.sum("multicast") + 4 * 3, said.sum(""));
+    assert!(said.sum("multicast") > 1000);
+}
+
+/// A rank that is away from MPI delays nobody who waits for a broadcast that it has begun, whatever is lost.
+pub fn away(mpi: Mpi) {
+    if !is_ready(mpi) {
+        return;
+    }
+    let begin = std::env::temp_dir().join(format!("verbcast-away-{}", std::process::id()));
+    let begin = begin.to_str().unwrap();
+    let lossy = [COUNT, ("VERBCAST_FAULT", "loss=0.3,seed=5"), ("AWAY_PATHS", begin)];
+    let said = mpi.run(&mpi.library(), "away", &alike(4, &lossy));
+    assert!(said.is_success);
+    assert_eq!(said.sum("multicast"), 4 * (1 + 4));
+}
+
+/// Threads at once, each on its own communicator.
+pub fn threads(mpi: Mpi) {
+    if !is_ready(mpi) {
+        return;
+    }
+    let said = mpi.run(&mpi.library(), "threads", &alike(4, &[COUNT]));
+    assert!(said.is_success);
+    assert_eq!(said.out, mpi.expected("threads", 4));
+    assert_eq!(said.lines("rank ").len(), 12, "all ranks have broadcast by multicast");
+    assert!(said.lines("broadcasts go").is_empty());
+}
+
+/// Wrong calls: who makes one gets MPI's own error, and all others verbcast's.
+pub fn errors(mpi: Mpi) {
+    if !is_ready(mpi) {
+        return;
+    }
+    let said = mpi.run(&mpi.library(), "errors", &alike(4, &[]));
+    assert!(said.is_success);
+    let text = |call: &str, mistake: u32, rank: u32, class: &str| {
+        let begin = format!("{call}: mistake {mistake}: rank {rank}: class {class}: ");
+        let text = said.out.lines().find_map(|line| line.strip_prefix(&begin));
+        text.unwrap_or_else(|| panic!("{begin}")).to_owned()
+    };
+    for call in ["MPI_Bcast", "MPI_Ibcast", "MPI_Bcast_init"] {
+        for (mistake, class) in [(1, "count"), (2, "type"), (3, "type"), (4, "root")] {
+            text(call, mistake, 2, class);
+            let why = if mistake == 4 { "with root 4" } else { "wrongly: " };
+            for rank in [0, 1, 3] {
+                let text = text(call, mistake, rank, "verbcast");
+                let begin = format!("verbcast: rank {rank} of 4: MPI_Bcast failed: rank 2: ");
+                assert!(text.starts_with(&begin), "{text}");
+                assert!(text.contains(&format!("called MPI_Bcast {why}")), "{text}");
+            }
+        }
+        for (mistake, rank) in (5..=7).flat_map(|mistake| (0..4).map(move |rank| (mistake, rank))) {
+            let text = text(call, mistake, rank, "verbcast");
+            assert!(text.contains("MPI_Bcast failed: "), "{text}");
+        }
+    }
+    assert!(
+        !said.err.contains("failed"),
+        "the program alone is told, as its error handler returns"
+    );
+}
+
+/// An error that ends the program: MPI says which.
+pub fn fatal(mpi: Mpi) {
+    if !is_ready(mpi) {
+        return;
+    }
+    let said = mpi.run(&mpi.library(), "fatal", &alike(4, &[]));
+    assert!(!said.is_success);
+    assert!(said.err.contains("it broadcasts 40 bytes where this rank expects 36"));
+}
+
+/// A rank that is killed ends the job.
+pub fn killed(mpi: Mpi) {
+    if !is_ready(mpi) {
+        return;
+    }
+    let said = mpi.run(&mpi.library(), "killed", &alike(4, &[]));
+    assert!(!said.is_success);
+}
+
+/// One rank without a device: all go by MPI, and one of them says why.
+pub fn a_missing_device(mpi: Mpi) {
+    if !is_ready(mpi) {
+        return;
+    }
+    let kinds = [
+        Ranks { number: 3, environment: &[COUNT] },
+        Ranks { number: 1, environment: &[COUNT, ("VERBCAST_DEVICE", "nonsense")] },
+    ];
+    let said = mpi.run(&mpi.library(), "threads", &kinds);
+    assert!(said.is_success);
+    assert_eq!(said.out, mpi.expected("threads", 4));
+    let [line] = said.lines("broadcasts go by MPI's own: ")[..] else { panic!("one warning") };
+    assert!(line.contains("rank 3") && line.contains("nonsense"), "{line}");
+    assert!(said.lines("rank ").iter().all(|line| !line.contains(": multicast: ")));
+}
+
+/// A library for another MPI stays out of the way, and says so.
+pub fn another_library(mpi: Mpi, other: Mpi) {
+    if !mpi.is_built() || !other.is_built() {
+        return;
+    }
+    let said = mpi.run(&other.library(), "types", &alike(2, &[]));
+    assert!(said.is_success);
+    assert_eq!(said.out, mpi.expected("types", 2));
+    let lines = said.lines("broadcasts go by MPI's own: built for another MPI");
+    assert_eq!(lines.len(), 2, "one for each process");
+}

@@ -1,0 +1,80 @@
+//! What is preloaded under programs of MPICH, on a device.
+
+use crate::mpirun::Mpi;
+use crate::preload;
+
+#[test]
+fn datatypes() {
+    preload::scenarios::datatypes(Mpi::Mpich);
+}
+
+#[test]
+fn fortran() {
+    preload::scenarios::unmodified(Mpi::Mpich, &["fortran", "fortran08", "persistent08"]);
+}
+
+#[test]
+fn communicators() {
+    preload::scenarios::communicators(Mpi::Mpich);
+}
+
+#[test]
+fn many_communicators() {
+    preload::scenarios::many_communicators(Mpi::Mpich);
+}
+
+#[test]
+fn a_root_that_runs_ahead() {
+    preload::scenarios::ahead(Mpi::Mpich);
+}
+
+#[test]
+fn nonblocking() {
+    preload::scenarios::nonblocking(Mpi::Mpich);
+}
+
+#[test]
+fn persistent() {
+    preload::scenarios::persistent(Mpi::Mpich);
+}
+
+#[test]
+fn persistent_by_mpi() {
+    // Four rounds of three.
+    preload::scenarios::persistent_by_mpi(Mpi::Mpich, "persistent08", 12);
+}
+
+#[test]
+fn a_rank_that_is_away() {
+    preload::scenarios::away(Mpi::Mpich);
+}
+
+#[test]
+fn threads() {
+    preload::scenarios::threads(Mpi::Mpich);
+}
+
+#[test]
+fn errors() {
+    preload::scenarios::errors(Mpi::Mpich);
+}
+
+#[test]
+fn an_error_that_ends_the_program() {
+    preload::scenarios::fatal(Mpi::Mpich);
+}
+
+#[test]
+fn a_rank_that_is_killed() {
+    preload::scenarios::killed(Mpi::Mpich);
+}
+
+#[test]
+fn a_missing_device() {
+    preload::scenarios::a_missing_device(Mpi::Mpich);
+}
+
+#[test]
+fn a_library_for_another_mpi() {
+    preload::scenarios::another_library(Mpi::Mpich, Mpi::Open);
+}

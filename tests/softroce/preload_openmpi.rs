@@ -1,0 +1,80 @@
+//! What is preloaded under programs of Open MPI, on a device.
+
+use crate::mpirun::Mpi;
+use crate::preload;
+
+#[test]
+fn datatypes() {
+    preload::scenarios::datatypes(Mpi::Open);
+}
+
+#[test]
+fn fortran_and_python() {
+    preload::scenarios::unmodified(Mpi::Open, &["fortran", "fortran08", "python.py"]);
+}
+
+#[test]
+fn communicators() {
+    preload::scenarios::communicators(Mpi::Open);
+}
+
+#[test]
+fn many_communicators() {
+    preload::scenarios::many_communicators(Mpi::Open);
+}
+
+#[test]
+#[ignore = "takes long where the machine is emulated"]
+fn sixteen_ranks() {
+    preload::scenarios::sixteen_ranks(Mpi::Open);
+}
+
+#[test]
+fn a_root_that_runs_ahead() {
+    preload::scenarios::ahead(Mpi::Open);
+}
+
+#[test]
+fn nonblocking() {
+    preload::scenarios::nonblocking(Mpi::Open);
+}
+
+#[test]
+fn persistent() {
+    preload::scenarios::persistent(Mpi::Open);
+}
+
+#[test]
+fn a_rank_that_is_away() {
+    preload::scenarios::away(Mpi::Open);
+}
+
+#[test]
+fn threads() {
+    preload::scenarios::threads(Mpi::Open);
+}
+
+#[test]
+fn errors() {
+    preload::scenarios::errors(Mpi::Open);
+}
+
+#[test]
+fn an_error_that_ends_the_program() {
+    preload::scenarios::fatal(Mpi::Open);
+}
+
+#[test]
+fn a_rank_that_is_killed() {
+    preload::scenarios::killed(Mpi::Open);
+}
+
+#[test]
+fn a_missing_device() {
+    preload::scenarios::a_missing_device(Mpi::Open);
+}
+
+#[test]
+fn a_library_for_another_mpi() {
+    preload::scenarios::another_library(Mpi::Open, Mpi::Mpich);
+}

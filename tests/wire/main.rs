@@ -1,0 +1,13 @@
+//! Tests with a device for each rank, over a wire that really loses, doubles and reorders: `ci/softroce exec --nics 8
+//! --netem …` makes one.
+
+mod broadcast;
+#[path = "../support/long.rs"]
+mod long;
+#[path = "../support/needs.rs"]
+mod needs;
+mod protocols;
+#[path = "../support/ranks.rs"]
+mod ranks;
+#[path = "../support/variants.rs"]
+mod variants;
