@@ -3,14 +3,15 @@
 //! Anything may connect to a port. Nothing that does is waited for: connections are read side by
 //! side, a stranger's is closed, and a silent one is given up after a while.
 
-use super::hello::{Hello, MAX_HELLO};
 use super::hub::dismiss;
-use super::link::{Kind, Link, LinkError, Pause, frame};
+use super::limits::MAX_BLOB;
+use super::link::{Link, LinkError, Pause, frame};
 use super::names::{blame, seconds};
 use super::socket::Listener;
-use super::{BootstrapError, blobs, star::Job};
+use super::{BootstrapError, star::Job};
 use std::time::{Duration, Instant};
 use verbcast_core::rank::Rank;
+use verbcast_core::wire::{FrameKind, Hello, MAX_HELLO, Refusal, WireError};
 
 /// How long a connection may stay silent.
 const SILENCE: Duration = Duration::from_secs(10);
@@ -18,6 +19,9 @@ const SILENCE: Duration = Duration::from_secs(10);
 const LINGER: Duration = Duration::from_secs(1);
 /// Most connections that have not introduced themselves; the oldest must go for another.
 const MAX_GUESTS: usize = 128;
+
+/// What is said of who does not talk as a rank does.
+const STRANGER: &str = "it is not a verbcast rank";
 
 /// A connection that is not a rank yet, or has been refused.
 struct Guest {
@@ -132,22 +136,21 @@ impl<'a> Assembly<'a> {
                 }
                 Ok(None) => Verdict::Refused("it said nothing".to_owned()),
                 Err(LinkError::Closed) => Verdict::Refused("it closed at once".to_owned()),
-                Ok(Some(frame)) if frame.kind == Kind::Hello => self.judge(&frame.payload),
-                Ok(Some(_)) | Err(LinkError::Garbage) => {
-                    Verdict::Refused("it is not a verbcast rank".to_owned())
-                }
+                Ok(Some(frame)) if frame.kind == FrameKind::Hello => self.judge(&frame.payload),
+                Ok(Some(_)) | Err(LinkError::OutOfTurn) => Verdict::Refused(STRANGER.to_owned()),
+                Err(LinkError::Unreadable(error)) => Verdict::Refused(in_words(error)),
             };
             news = true;
             match verdict {
                 Verdict::Rank(rank) => {
-                    guest.link.set_limit(blobs::MAX_BLOB);
-                    guest.link.send(frame(Kind::Entered, &[]));
+                    guest.link.set_limit(MAX_BLOB);
+                    guest.link.send(frame(FrameKind::Entered, &[]));
                     self.links[rank.index() - 1] = Some(guest.link);
                 }
                 Verdict::Refused(why) => {
                     self.refusal = Some(format!("a connection from {}: {why}", guest.from));
-                    let error = BootstrapError { rank: None, what: why };
-                    guest.link.send(frame(Kind::Refused, &blobs::encode_error(&error)));
+                    let refusal = Refusal { rank: None, what: why };
+                    guest.link.send(frame(FrameKind::Refused, &refusal.emit()));
                     guest.refused = true;
                     guest.since = Instant::now();
                     self.guests.push(guest);
@@ -162,9 +165,9 @@ impl<'a> Assembly<'a> {
     }
 
     fn judge(&self, bytes: &[u8]) -> Verdict {
-        let hello = match Hello::decode(bytes) {
+        let hello = match Hello::parse(bytes) {
             Ok(hello) => hello,
-            Err(error) => return Verdict::Refused(error.to_string()),
+            Err(error) => return Verdict::Refused(in_words(error)),
         };
         if hello.token != self.job.token.as_bytes() {
             return Verdict::Refused("it belongs to another job (its token differs)".to_owned());
@@ -198,7 +201,7 @@ impl<'a> Assembly<'a> {
                     *slot = None;
                     gone.push(rank);
                 }
-                Ok(Some(_)) | Err(LinkError::Garbage) => {
+                Ok(Some(_)) | Err(LinkError::Unreadable(_) | LinkError::OutOfTurn) => {
                     return Err(blame(&[rank], "sent something out of turn".to_owned()));
                 }
             }
@@ -216,5 +219,13 @@ impl<'a> Assembly<'a> {
             what += &format!(" (turned away: {refusal})");
         }
         blame(&missing, what)
+    }
+}
+
+/// What is said of a connection that cannot be understood: of another version, which one it is.
+fn in_words(error: WireError) -> String {
+    match error {
+        WireError::Version { .. } => error.to_string(),
+        _ => STRANGER.to_owned(),
     }
 }

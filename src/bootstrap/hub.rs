@@ -1,11 +1,12 @@
 //! Rank 0 of a star: collects from every rank and answers all.
 
 use super::BootstrapError;
-use super::blobs::{self, MAX_TOTAL};
-use super::link::{Kind, Link, LinkError, Pause, frame};
+use super::limits::MAX_TOTAL;
+use super::link::{Link, LinkError, Pause, frame};
 use super::names::{blame, seconds};
 use std::time::{Duration, Instant};
 use verbcast_core::rank::Rank;
+use verbcast_core::wire::{FrameKind, Gathered, Refusal};
 
 /// How long the last word may take to reach the others.
 const PARTING: Duration = Duration::from_secs(1);
@@ -20,7 +21,7 @@ impl Hub {
     /// Takes over the links with ranks 1 and up and tells them that all have appeared.
     pub(super) fn new(links: Vec<Link>, timeout: Duration) -> Self {
         let mut hub = Hub { links: links.into_iter().map(Some).collect(), timeout };
-        hub.answer(&[], Instant::now() + timeout);
+        hub.answer(&Gathered::emit(&[]), Instant::now() + timeout);
         hub
     }
 
@@ -36,7 +37,7 @@ impl Hub {
         });
         match gathered {
             Ok(blobs) => {
-                self.answer(&blobs::join(&blobs), deadline);
+                self.answer(&Gathered::emit(&blobs), deadline);
                 Ok(blobs)
             }
             Err(error) => {
@@ -49,7 +50,7 @@ impl Hub {
     fn collect(&mut self, own: &[u8], deadline: Instant) -> Result<Vec<Vec<u8>>, BootstrapError> {
         let mut blobs = vec![None; self.links.len() + 1];
         blobs[0] = Some(own.to_vec());
-        let entered = frame(Kind::Entered, &[]);
+        let entered = frame(FrameKind::Entered, &[]);
         for link in self.links.iter_mut().flatten() {
             link.send(entered.clone());
         }
@@ -69,7 +70,7 @@ impl Hub {
                         *link = None;
                         gone.push(rank);
                     }
-                    Ok(Some(_)) | Err(LinkError::Garbage) => {
+                    Ok(Some(_)) | Err(LinkError::Unreadable(_) | LinkError::OutOfTurn) => {
                         return Err(blame(&[rank], "sent something out of turn".to_owned()));
                     }
                 }
@@ -96,8 +97,8 @@ impl Hub {
 
     /// Sends the result to every rank. One that does not take it has left, which the next call
     /// will say: this one has succeeded for the others.
-    fn answer(&mut self, joined: &[u8], deadline: Instant) {
-        let answer = frame(Kind::Gathered, joined);
+    fn answer(&mut self, gathered: &[u8], deadline: Instant) {
+        let answer = frame(FrameKind::Gathered, gathered);
         for link in self.links.iter_mut().flatten() {
             link.send(answer.clone());
         }
@@ -125,14 +126,14 @@ fn hear(link: &mut Link) -> Result<Option<Vec<u8>>, LinkError> {
     link.write()?;
     match link.read()? {
         None => Ok(None),
-        Some(frame) if frame.kind == Kind::Blob => Ok(Some(frame.payload)),
-        Some(_) => Err(LinkError::Garbage),
+        Some(frame) if frame.kind == FrameKind::Blob => Ok(Some(frame.payload)),
+        Some(_) => Err(LinkError::OutOfTurn),
     }
 }
 
 /// Tells every link why it is closed.
 pub(super) fn dismiss(mut links: Vec<Link>, error: &BootstrapError) {
-    let last_word = frame(Kind::Failed, &blobs::encode_error(error));
+    let last_word = frame(FrameKind::Failed, &Refusal::from(error).emit());
     for link in &mut links {
         link.send(last_word.clone());
     }

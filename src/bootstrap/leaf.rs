@@ -1,13 +1,14 @@
 //! A rank other than 0 of a star.
 
-use super::hello::Hello;
-use super::link::{Kind, Link, LinkError, Pause, frame};
+use super::limits::max_answer;
+use super::link::{Link, LinkError, Pause, frame};
 use super::names::{blame, seconds};
 use super::socket::Socket;
 use super::star::Job;
-use super::{Address, BootstrapError, blobs};
+use super::{Address, BootstrapError};
 use std::time::{Duration, Instant};
 use verbcast_core::rank::Rank;
+use verbcast_core::wire::{FrameKind, Gathered, Hello, Refusal, WireError};
 
 /// Rank 0 measures the time for everyone and tells the outcome; this much longer is waited for
 /// that.
@@ -28,12 +29,12 @@ impl Leaf {
     pub(super) fn join(job: &Job, address: &Address) -> Result<Leaf, BootstrapError> {
         let deadline = Instant::now() + job.timeout;
         let hello = Hello { rank: job.rank.0, size: job.size, token: job.token.clone().into() };
-        let hello = frame(Kind::Hello, &hello.encode());
+        let hello = frame(FrameKind::Hello, &hello.emit());
         loop {
             let patience = deadline.saturating_duration_since(Instant::now()).min(CONNECT);
             let why = match Socket::connect(address, patience.max(RETRY)) {
                 Ok(socket) => {
-                    let mut link = Link::new(socket, blobs::MAX_ANSWER);
+                    let mut link = Link::new(socket, max_answer(job.size));
                     link.send(hello.clone());
                     let mut leaf = Leaf { link, timeout: job.timeout, size: job.size };
                     match leaf.next(deadline) {
@@ -46,7 +47,11 @@ impl Leaf {
                             return Err(blame(&[Rank(0)], what));
                         }
                         Ok(Answer::Failed(error)) => return Err(error),
-                        Ok(Answer::Gathered(_)) | Err(Silence::Garbage) => {
+                        Err(Silence::Unreadable(error @ WireError::Version { .. })) => {
+                            format!("what answers there cannot be read: {error}")
+                        }
+                        Ok(Answer::Gathered(_))
+                        | Err(Silence::Unreadable(_) | Silence::OutOfTurn) => {
                             "something else answers there".to_owned()
                         }
                         Err(Silence::Closed) => "the connection was closed".to_owned(),
@@ -65,11 +70,12 @@ impl Leaf {
     }
 
     pub(super) fn all_gather(&mut self, blob: &[u8]) -> Result<Vec<Vec<u8>>, BootstrapError> {
-        self.link.send(frame(Kind::Blob, blob));
-        let joined = self.answer(Instant::now() + self.timeout)?;
-        blobs::split(&joined)
-            .filter(|blobs| blobs.len() == self.size as usize)
-            .ok_or_else(|| blame(&[Rank(0)], "sent an answer that cannot be read".to_owned()))
+        self.link.send(frame(FrameKind::Blob, blob));
+        let answer = self.answer(Instant::now() + self.timeout)?;
+        let gathered = Gathered::parse(&answer, self.size as usize);
+        gathered.map(|Gathered(blobs)| blobs).map_err(|error| {
+            blame(&[Rank(0)], format!("sent an answer that cannot be read: {error}"))
+        })
     }
 
     /// Waits for the outcome. The time starts anew when rank 0's does.
@@ -77,10 +83,12 @@ impl Leaf {
         let what = loop {
             match self.next(deadline) {
                 Ok(Answer::Entered) => deadline = Instant::now() + self.timeout + GRACE,
-                Ok(Answer::Gathered(joined)) => return Ok(joined),
+                Ok(Answer::Gathered(bytes)) => return Ok(bytes),
                 Ok(Answer::Failed(error) | Answer::Refused(error)) => return Err(error),
                 Err(Silence::Closed) => break "left".to_owned(),
-                Err(Silence::Garbage) => break "sent something out of turn".to_owned(),
+                Err(Silence::Unreadable(_) | Silence::OutOfTurn) => {
+                    break "sent something out of turn".to_owned();
+                }
                 Err(Silence::Timeout) => {
                     break format!("did not take part within {}", seconds(self.timeout));
                 }
@@ -97,17 +105,18 @@ impl Leaf {
             match self.link.read() {
                 Ok(Some(frame)) => {
                     return match frame.kind {
-                        Kind::Entered => Ok(Answer::Entered),
-                        Kind::Gathered => Ok(Answer::Gathered(frame.payload)),
-                        Kind::Failed => Ok(Answer::Failed(blobs::decode_error(&frame.payload))),
-                        Kind::Refused => Ok(Answer::Refused(blobs::decode_error(&frame.payload))),
-                        Kind::Hello | Kind::Blob => Err(Silence::Garbage),
+                        FrameKind::Entered => Ok(Answer::Entered),
+                        FrameKind::Gathered => Ok(Answer::Gathered(frame.payload)),
+                        FrameKind::Failed => Ok(Answer::Failed(reason(&frame.payload)?)),
+                        FrameKind::Refused => Ok(Answer::Refused(reason(&frame.payload)?)),
+                        FrameKind::Hello | FrameKind::Blob => Err(Silence::OutOfTurn),
                     };
                 }
                 Ok(None) if written.is_err() => return Err(Silence::Closed),
                 Ok(None) => {}
                 Err(LinkError::Closed) => return Err(Silence::Closed),
-                Err(LinkError::Garbage) => return Err(Silence::Garbage),
+                Err(LinkError::Unreadable(error)) => return Err(Silence::Unreadable(error)),
+                Err(LinkError::OutOfTurn) => return Err(Silence::OutOfTurn),
             }
             if Instant::now() >= deadline {
                 return Err(Silence::Timeout);
@@ -115,6 +124,11 @@ impl Leaf {
             pause.sleep(deadline);
         }
     }
+}
+
+/// Why rank 0 gives up.
+fn reason(payload: &[u8]) -> Result<BootstrapError, Silence> {
+    Refusal::parse(payload).map(BootstrapError::from).map_err(Silence::Unreadable)
 }
 
 /// What rank 0 says.
@@ -128,6 +142,7 @@ enum Answer {
 /// Why it says nothing.
 enum Silence {
     Closed,
-    Garbage,
+    Unreadable(WireError),
+    OutOfTurn,
     Timeout,
 }

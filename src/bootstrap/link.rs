@@ -1,47 +1,15 @@
 //! Frames over a socket that never blocks.
-//!
-//! ```text
-//!  0      1                5
-//! +------+----------------+---------- - -
-//! | kind | length (LE 32) | payload
-//! +------+----------------+---------- - -
-//! ```
 
 use super::socket::Socket;
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-
-/// What a frame means.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
-    /// A rank introduces itself; see [`super::hello`].
-    Hello = 1,
-    /// Rank 0 has joined in and its time is running.
-    Entered = 2,
-    /// What one rank gives to an all-gather.
-    Blob = 3,
-    /// What an all-gather gives to everyone.
-    Gathered = 4,
-    /// The communicator has failed: rank or `u32::MAX`, then a text.
-    Failed = 5,
-    /// The guest is not one of this job's ranks, with the reason as for [`Kind::Failed`].
-    Refused = 6,
-}
-
-impl Kind {
-    fn from_byte(byte: u8) -> Option<Kind> {
-        use Kind::{Blob, Entered, Failed, Gathered, Hello, Refused};
-        [Hello, Entered, Blob, Gathered, Failed, Refused]
-            .into_iter()
-            .find(|&kind| kind as u8 == byte)
-    }
-}
+use verbcast_core::wire::{FRAME_HEADER_LEN, FrameHeader, FrameKind, WireError};
 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Frame {
-    pub(super) kind: Kind,
+    pub(super) kind: FrameKind,
     pub(super) payload: Vec<u8>,
 }
 
@@ -51,19 +19,17 @@ pub(super) enum LinkError {
     /// The other side closed it, or died.
     Closed,
     /// The other side sent something else than frames within the limit.
-    Garbage,
+    Unreadable(WireError),
+    /// The other side sent a frame that it may not send now.
+    OutOfTurn,
 }
 
 /// The bytes of a frame, shared by all the links that send it.
-///
-/// # Panics
-/// If the payload is 4 GiB or more; callers keep far stricter limits.
-pub(super) fn frame(kind: Kind, payload: &[u8]) -> Arc<[u8]> {
-    let len = u32::try_from(payload.len()).expect("callers limit payloads");
-    [&[kind as u8], &len.to_le_bytes()[..], payload].concat().into()
+pub(super) fn frame(kind: FrameKind, payload: &[u8]) -> Arc<[u8]> {
+    let header = FrameHeader { kind, payload_len: payload.len() };
+    [&header.emit(), payload].concat().into()
 }
 
-const FRAME_HEADER: usize = 5;
 /// Read at once from a socket, so that one busy link does not starve the others.
 const GULP: usize = 64 << 10;
 
@@ -135,7 +101,7 @@ impl Link {
                 Ok(count) => {
                     self.inbox.extend_from_slice(&gulp[..count]);
                     taken += count;
-                    if self.next_len()?.is_some_and(|len| self.inbox.len() >= len) {
+                    if self.is_whole()? {
                         break;
                     }
                 }
@@ -153,22 +119,23 @@ impl Link {
         }
     }
 
-    /// Bytes of the next frame with its header, once they are known.
-    fn next_len(&self) -> Result<Option<usize>, LinkError> {
-        let Some(&byte) = self.inbox.first() else { return Ok(None) };
-        Kind::from_byte(byte).ok_or(LinkError::Garbage)?;
-        let Some(header) = self.inbox.first_chunk::<FRAME_HEADER>() else { return Ok(None) };
-        let len = u32::from_le_bytes([header[1], header[2], header[3], header[4]]) as usize;
-        if len > self.limit { Err(LinkError::Garbage) } else { Ok(Some(FRAME_HEADER + len)) }
+    /// The header of the next frame, once it is here.
+    fn next_header(&self) -> Result<Option<FrameHeader>, LinkError> {
+        FrameHeader::parse(&self.inbox, self.limit).map_err(LinkError::Unreadable)
+    }
+
+    /// Whether the next frame is here.
+    fn is_whole(&self) -> Result<bool, LinkError> {
+        let here = self.inbox.len();
+        Ok(self.next_header()?.is_some_and(|next| here >= FRAME_HEADER_LEN + next.payload_len))
     }
 
     fn next_frame(&mut self) -> Result<Option<Frame>, LinkError> {
-        let Some(len) = self.next_len()?.filter(|&len| self.inbox.len() >= len) else {
-            return Ok(None);
-        };
-        let kind = Kind::from_byte(self.inbox[0]).ok_or(LinkError::Garbage)?;
-        let payload = self.inbox[FRAME_HEADER..len].to_vec();
-        self.inbox.drain(..len);
+        let Some(FrameHeader { kind, payload_len }) = self.next_header()? else { return Ok(None) };
+        let range = FRAME_HEADER_LEN..FRAME_HEADER_LEN + payload_len;
+        let Some(payload) = self.inbox.get(range.clone()) else { return Ok(None) };
+        let payload = payload.to_vec();
+        self.inbox.drain(..range.end);
         Ok(Some(Frame { kind, payload }))
     }
 

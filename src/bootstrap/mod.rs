@@ -5,11 +5,10 @@
 
 mod address;
 mod assembly;
-mod blobs;
 mod environment;
-mod hello;
 mod hub;
 mod leaf;
+mod limits;
 mod link;
 mod names;
 mod slurm;
@@ -27,6 +26,7 @@ pub use vote::{VoteError, vote};
 
 use std::fmt;
 use verbcast_core::rank::Rank;
+use verbcast_core::wire::Refusal;
 
 /// A slow but reliable way to exchange small blobs among all ranks. Used when a communicator is
 /// made and ended, never per broadcast. All calls are collective and bounded in time.
@@ -71,3 +71,15 @@ impl fmt::Display for BootstrapError {
 }
 
 impl std::error::Error for BootstrapError {}
+
+impl From<Refusal> for BootstrapError {
+    fn from(Refusal { rank, what }: Refusal) -> Self {
+        BootstrapError { rank, what }
+    }
+}
+
+impl From<&BootstrapError> for Refusal {
+    fn from(BootstrapError { rank, what }: &BootstrapError) -> Self {
+        Refusal { rank: *rank, what: what.clone() }
+    }
+}

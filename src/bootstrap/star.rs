@@ -1,15 +1,15 @@
 //! A star of sockets: rank 0 listens, the others connect, and everything goes through rank 0.
 
 use super::assembly::Assembly;
-use super::blobs::MAX_BLOB;
-use super::hello::MAX_TOKEN;
 use super::hub::Hub;
 use super::leaf::Leaf;
+use super::limits::MAX_BLOB;
 use super::names::blame;
 use super::socket::Listener;
 use super::{Address, Bootstrap, BootstrapError, Environment};
 use std::time::Duration;
 use verbcast_core::rank::Rank;
+use verbcast_core::wire::MAX_TOKEN;
 
 /// What this process knows of its job, and its patience.
 pub(super) struct Job {

@@ -3,7 +3,7 @@
 use super::{Bootstrap, BootstrapError};
 use std::fmt;
 use verbcast_core::rank::Rank;
-use verbcast_core::wire::WireError;
+use verbcast_core::wire::{Ballot, WireError};
 
 /// Why a collective step did not happen.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,18 +41,14 @@ pub fn vote(
     bootstrap: &mut dyn Bootstrap,
     outcome: Result<&[u8], &str>,
 ) -> Result<Vec<Vec<u8>>, VoteError> {
-    let ballot = match outcome {
-        Ok(blob) => [&[1], blob].concat(),
-        Err(what) => [&[0], what.as_bytes()].concat(),
-    };
-    let ballots = bootstrap.all_gather(&ballot).map_err(VoteError::Bootstrap)?;
+    let ballots = bootstrap.all_gather(&Ballot::emit(outcome)).map_err(VoteError::Bootstrap)?;
     let mut blobs = Vec::with_capacity(ballots.len());
     let mut refusals = Vec::new();
     for (rank, ballot) in (0..).map(Rank).zip(ballots) {
-        match ballot.split_first() {
-            Some((1, blob)) => blobs.push(blob.to_vec()),
-            Some((_, what)) => refusals.push((rank, String::from_utf8_lossy(what).into_owned())),
-            None => refusals.push((rank, "sent an empty ballot".to_owned())),
+        match Ballot::parse(&ballot) {
+            Ok(Ballot::Blob(blob)) => blobs.push(blob),
+            Ok(Ballot::Refusal(what)) => refusals.push((rank, what)),
+            Err(error) => refusals.push((rank, unreadable(error))),
         }
     }
     if refusals.is_empty() { Ok(blobs) } else { Err(VoteError::Refused(refusals)) }
@@ -71,10 +67,14 @@ pub(crate) fn read_all<T>(
     for (rank, blob) in (0..).map(Rank).zip(blobs) {
         match read(blob) {
             Ok(value) => values.push(value),
-            Err(error) => refusals.push((rank, format!("sent what cannot be read: {error}"))),
+            Err(error) => refusals.push((rank, unreadable(error))),
         }
     }
     if refusals.is_empty() { Ok(values) } else { Err(VoteError::Refused(refusals)) }
+}
+
+fn unreadable(error: WireError) -> String {
+    format!("sent what cannot be read: {error}")
 }
 
 #[cfg(test)]
@@ -100,14 +100,15 @@ mod tests {
 
     #[test]
     fn one_refusal_is_everybodys() {
-        let mut others = Others(vec![b"\x01yes".to_vec(), b"\x00no device".to_vec(), vec![]]);
+        let mut others =
+            Others(vec![Ballot::emit(Ok(b"yes")), Ballot::emit(Err("no device")), vec![]]);
         let error = vote(&mut others, Ok(b"mine")).unwrap_err();
         assert_eq!(error.to_string(), "rank 2: no device (and 1 more rank failed)");
     }
 
     #[test]
     fn agreement_brings_the_blobs() {
-        let mut others = Others(vec![b"\x01yes".to_vec()]);
+        let mut others = Others(vec![Ballot::emit(Ok(b"yes"))]);
         assert_eq!(vote(&mut others, Ok(b"mine")).unwrap(), [&b"mine"[..], b"yes"]);
     }
 }

@@ -3,7 +3,7 @@
 use super::adapter;
 use super::hook;
 use super::reason::Reason;
-use super::settings::{OneNode, Settings};
+use super::settings::Settings;
 use super::slot::Slot;
 use super::tally;
 use mpi::ffi::{self, MPI_Comm};
@@ -11,6 +11,7 @@ use multicast::bootstrap::{Bootstrap, VoteError, vote};
 use multicast::mpi::{Error, Link, Member, Way, shared_endpoint};
 use std::path::Path;
 use verbcast_core::rank::Rank;
+use verbcast_core::wire::{OneNode, PreloadBallot};
 
 /// What came out of it.
 pub struct Decision {
@@ -28,41 +29,6 @@ pub struct Made {
     pub member: Box<Member>,
     /// The right to it.
     pub slot: Slot,
-}
-
-/// What a rank says before anything is made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Ballot {
-    number: u64,
-    wants_statistics: bool,
-    one_node: OneNode,
-    has_adapter: bool,
-    has_hook: bool,
-}
-
-impl Ballot {
-    fn emit(self) -> [u8; 12] {
-        let mut bytes = [0; 12];
-        bytes[..8].copy_from_slice(&self.number.to_be_bytes());
-        bytes[8] = self.wants_statistics.into();
-        bytes[9] = self.one_node as u8;
-        bytes[10] = self.has_adapter.into();
-        bytes[11] = self.has_hook.into();
-        bytes
-    }
-
-    fn parse(bytes: &[u8]) -> Option<Self> {
-        let (number, rest) = bytes.split_first_chunk()?;
-        let [wants_statistics, one_node, has_adapter, has_hook] = *rest else { return None };
-        let modes = [OneNode::Auto, OneNode::Use, OneNode::Pass];
-        Some(Ballot {
-            number: u64::from_be_bytes(*number),
-            wants_statistics: wants_statistics != 0,
-            one_node: modes.into_iter().find(|mode| *mode as u8 == one_node)?,
-            has_adapter: has_adapter != 0,
-            has_hook: has_hook != 0,
-        })
-    }
 }
 
 /// Decides about the broadcasts of a communicator. Collective.
@@ -96,7 +62,7 @@ pub unsafe fn set_up_on(mut link: Link) -> Result<Decision, Error> {
         }
         undecided(Err(reason))
     };
-    let own = Ballot {
+    let own = PreloadBallot {
         number: drawn,
         wants_statistics: tally::is_wanted(),
         one_node: settings.one_node,
@@ -118,9 +84,14 @@ pub unsafe fn set_up_on(mut link: Link) -> Result<Decision, Error> {
         }
         (Err(error), _) => return Err(error.into()),
     };
-    let ballots: Option<Vec<Ballot>> = ballots.iter().map(|bytes| Ballot::parse(bytes)).collect();
-    let Some(ballots) = ballots else {
-        return Ok(passes(Reason::Settings, "the ranks have preloaded different versions"));
+    let ballots: Result<Vec<_>, _> =
+        ballots.iter().map(|bytes| PreloadBallot::parse(bytes)).collect();
+    let ballots = match ballots {
+        Ok(ballots) => ballots,
+        Err(error) => {
+            let what = format!("the ranks have preloaded different versions: {error}");
+            return Ok(passes(Reason::Settings, &what));
+        }
     };
     // SAFETY: the link is a communicator for as long as it is there.
     if ballots.iter().any(|ballot| ballot.wants_statistics) && unsafe { is_world(link.comm()) } {
@@ -208,23 +179,8 @@ fn is_software(device: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{Ballot, OneNode, Reason, reason_of, willing};
+    use super::{Reason, reason_of, willing};
     use crate::settings::Settings;
-
-    #[test]
-    fn ballots_are_read_as_they_were_written() {
-        for one_node in [OneNode::Auto, OneNode::Use, OneNode::Pass] {
-            let ballot = Ballot {
-                number: 77 << 40,
-                wants_statistics: true,
-                one_node,
-                has_adapter: false,
-                has_hook: true,
-            };
-            assert_eq!(Ballot::parse(&ballot.emit()), Some(ballot));
-        }
-        assert_eq!(Ballot::parse(&[0; 11]), None);
-    }
 
     #[test]
     fn who_has_no_slot_says_why() {

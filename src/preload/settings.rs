@@ -4,17 +4,7 @@ use multicast::broadcast::{Config, ConfigError};
 use std::env;
 use std::path::PathBuf;
 use std::sync::OnceLock;
-
-/// Whether ranks that share one node use multicast.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OneNode {
-    /// On a software adapter only.
-    Auto,
-    /// On any.
-    Use,
-    /// On none.
-    Pass,
-}
+use verbcast_core::wire::OneNode;
 
 /// Where what was counted is to go.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -236,11 +236,11 @@ fn strangers_do_not_disturb() {
         // Silent ones, one that stops in the middle of a hello, ones that talk something else.
         let silent: Vec<TcpStream> = (0..200).map(|_| connect()).collect();
         let mut half = connect();
-        half.write_all(&[1, 40, 0, 0, 0, b'v', b'e']).unwrap();
+        half.write_all(b"vbF\x01\x01\x00\x00\x00\x28vb").unwrap();
         let mut web = connect();
         web.write_all(b"GET / HTTP/1.1\r\nHost: here\r\n\r\n").unwrap();
         let mut huge = connect();
-        huge.write_all(&[1, 0xff, 0xff, 0xff, 0xff]).unwrap();
+        huge.write_all(b"vbF\x01\x01\xff\xff\xff\xff").unwrap();
         drop(connect());
         assert_eq!(job(1, 2, &address, 30).join().unwrap().barrier(), Ok(()));
         assert_eq!(hub.join().unwrap(), Ok(()));
@@ -248,6 +248,25 @@ fn strangers_do_not_disturb() {
         web.set_read_timeout(Some(HANG)).unwrap();
         let _ = web.read_to_end(&mut Vec::new());
         drop((silent, half, huge));
+    });
+}
+
+#[test]
+fn a_rank_of_another_version_is_told_apart_from_a_stranger() {
+    let address = tcp();
+    let target = ("127.0.0.1", port(&address));
+    thread::scope(|scope| {
+        let hub = scope.spawn(|| join(&job(0, 2, &address, 2)));
+        let mut other = loop {
+            match TcpStream::connect(target) {
+                Ok(stream) => break stream,
+                Err(_) => thread::sleep(Duration::from_millis(10)),
+            }
+        };
+        other.write_all(b"vbF\xfe").unwrap();
+        let error = hub.join().unwrap().unwrap_err().to_string();
+        let expected = "rendezvous of version 254, but version 1 is read here";
+        assert!(error.contains(expected), "{error}");
     });
 }
 

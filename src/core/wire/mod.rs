@@ -4,29 +4,42 @@
 //! room before it has seen that the bytes for it are there. A [`Format`] begins with a tag and a version. The
 //! [header](Header) of a packet has a shorter tag, as it is in every packet.
 
+mod ballot;
 mod error;
 mod fields;
 mod format;
+mod frame;
+mod gathered;
 mod group_address;
 pub mod handshake;
 mod header;
+mod hello;
 mod inquiry;
 mod introduction;
 mod notice;
+mod preload_ballot;
 mod process_address;
 mod process_message;
 mod proof;
 #[cfg(test)]
 mod properties;
+mod refusal;
+mod text;
 
+pub use ballot::Ballot;
 pub use error::WireError;
 pub use fields::{Reader, Writer};
 pub use format::Format;
+pub use frame::{FRAME_HEADER_LEN, FrameHeader, FrameKind};
+pub use gathered::Gathered;
 pub use group_address::GroupAddress;
 pub use header::{HEADER_LEN, Header, Key, Kind, Malformed, Packet, key_of, peek};
+pub use hello::{Hello, MAX_HELLO, MAX_TOKEN};
 pub use inquiry::Inquiry;
 pub use introduction::{DRAWS, Draw, GroupOffer, Introduction, MAX_OFFERED_GROUPS, Region};
 pub use notice::{NOTICE_LEN, Notice};
+pub use preload_ballot::{OneNode, PreloadBallot};
 pub use process_address::ProcessAddress;
 pub use process_message::ProcessMessage;
 pub use proof::ProofBallot;
+pub use refusal::Refusal;

@@ -2,6 +2,7 @@
 
 use super::error::WireError;
 use super::format::Format;
+use super::text;
 use crate::rank::Rank;
 
 /// Most bytes that a notice takes.
@@ -27,7 +28,7 @@ impl Notice {
     /// Its bytes.
     pub fn emit(&self) -> Vec<u8> {
         let mut to = Self::FORMAT.write();
-        to.u32(self.rank.0).bytes(cut(&self.reason, MAX_REASON).as_bytes());
+        to.u32(self.rank.0).bytes(text::cut(&self.reason, MAX_REASON).as_bytes());
         to.finish()
     }
 
@@ -38,19 +39,8 @@ impl Notice {
     pub fn parse(bytes: &[u8]) -> Result<Notice, WireError> {
         let mut from = Self::FORMAT.read(bytes)?;
         let rank = Rank(from.u32()?);
-        let reason = from.rest();
-        let reason = String::from_utf8_lossy(&reason[..reason.len().min(MAX_REASON)]);
-        Ok(Notice { rank, reason: reason.into_owned() })
+        Ok(Notice { rank, reason: text::read(from.rest(), MAX_REASON) })
     }
-}
-
-/// The beginning of a text, of at most `most` bytes.
-pub(super) fn cut(text: &str, most: usize) -> &str {
-    let mut end = text.len().min(most);
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    &text[..end]
 }
 
 #[cfg(test)]

@@ -150,6 +150,35 @@ fn header() -> impl Strategy<Value = Header> {
     )
 }
 
+const FRAMES: [FrameKind; 6] = [
+    FrameKind::Hello,
+    FrameKind::Entered,
+    FrameKind::Blob,
+    FrameKind::Gathered,
+    FrameKind::Failed,
+    FrameKind::Refused,
+];
+
+/// No two formats have the same tag.
+#[test]
+fn tags_differ() {
+    let formats = [
+        Ballot::FORMAT,
+        FrameHeader::FORMAT,
+        Gathered::FORMAT,
+        handshake::Message::FORMAT,
+        Hello::FORMAT,
+        Inquiry::FORMAT,
+        Introduction::FORMAT,
+        Notice::FORMAT,
+        PreloadBallot::FORMAT,
+        ProofBallot::FORMAT,
+        Refusal::FORMAT,
+    ];
+    let tags: std::collections::HashSet<_> = formats.iter().map(|format| format.tag).collect();
+    assert_eq!(tags.len(), formats.len());
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -231,6 +260,96 @@ proptest! {
     fn proof_ballots(has_heard_all: bool, has_heard_strangers: bool) {
         let ballot = ProofBallot { has_heard_all, has_heard_strangers };
         is_sound(ProofBallot::FORMAT, &ballot, &ballot.emit(), ProofBallot::parse)?;
+    }
+
+    #[test]
+    fn preload_ballots(number: u64, flags: [bool; 3], one_node in 0..3_usize) {
+        let [wants_statistics, has_adapter, has_hook] = flags;
+        let one_node = [OneNode::Auto, OneNode::Use, OneNode::Pass][one_node];
+        let ballot = PreloadBallot { number, wants_statistics, one_node, has_adapter, has_hook };
+        is_sound(PreloadBallot::FORMAT, &ballot, &ballot.emit(), PreloadBallot::parse)?;
+    }
+
+    #[test]
+    fn hellos(rank: u32, size: u32, token in vec(any::<u8>(), 0..=MAX_TOKEN)) {
+        let hello = Hello { rank, size, token };
+        let bytes = hello.emit();
+        prop_assert!(bytes.len() <= MAX_HELLO);
+        is_sound(Hello::FORMAT, &hello, &bytes, Hello::parse)?;
+    }
+
+    #[test]
+    fn frames(
+        kind in prop::sample::select(FRAMES.to_vec()),
+        payload_len in 0..1_000_000_usize,
+        limit in 0..1_000_000_usize,
+    ) {
+        let header = FrameHeader { kind, payload_len };
+        let bytes = header.emit();
+        prop_assert_eq!(bytes.len(), FRAME_HEADER_LEN);
+        prop_assert_eq!(FrameHeader::parse(&bytes, payload_len), Ok(Some(header)));
+        prop_assert_eq!(FrameHeader::parse(&bytes, limit).is_ok(), payload_len <= limit);
+        // What has not come yet may still come.
+        for len in 0..bytes.len() {
+            prop_assert_eq!(FrameHeader::parse(&bytes[..len], payload_len), Ok(None));
+        }
+        names_its_version(FrameHeader::FORMAT, &bytes, |bytes| FrameHeader::parse(bytes, usize::MAX))?;
+    }
+
+    #[test]
+    fn gathered_blobs(blobs in vec(vec(any::<u8>(), 0..20), 0..10)) {
+        let (bytes, size) = (Gathered::emit(&blobs), blobs.len());
+        let parse = |bytes: &[u8]| Gathered::parse(bytes, size);
+        prop_assert!(bytes.len() == Gathered::overhead(size) + blobs.concat().len());
+        prop_assert!(Gathered::parse(&bytes, size + 1).is_err());
+        is_sound(Gathered::FORMAT, &Gathered(blobs), &bytes, parse)?;
+    }
+
+    #[test]
+    fn refusals(rank in prop::option::of(0..u32::MAX), what in ".{0,60}") {
+        let refusal = Refusal { rank: rank.map(Rank), what };
+        let bytes = refusal.emit();
+        survives(&refusal, &bytes, Refusal::parse)?;
+        names_its_version(Refusal::FORMAT, &bytes, Refusal::parse)?;
+        prop_assert!((0..8).all(|len| Refusal::parse(&bytes[..len]).is_err()));
+    }
+
+    #[test]
+    fn ballots(blob in vec(any::<u8>(), 0..50), why in ".{0,50}") {
+        for (outcome, ballot) in [
+            (Ok(&blob[..]), Ballot::Blob(blob.clone())),
+            (Err(&why[..]), Ballot::Refusal(why.clone())),
+        ] {
+            let bytes = Ballot::emit(outcome);
+            survives(&ballot, &bytes, Ballot::parse)?;
+            names_its_version(Ballot::FORMAT, &bytes, Ballot::parse)?;
+            prop_assert!((0..5).all(|len| Ballot::parse(&bytes[..len]).is_err()));
+        }
+    }
+
+    #[test]
+    fn noise_at_the_rendezvous_is_read_or_refused(
+        hello in noise(Hello::FORMAT),
+        frame in noise(FrameHeader::FORMAT),
+        gathered in noise(Gathered::FORMAT),
+        refusal in noise(Refusal::FORMAT),
+        ballot in noise(Ballot::FORMAT),
+        preload in noise(PreloadBallot::FORMAT),
+        size in 0..8_usize,
+    ) {
+        prop_assert!(Hello::parse(&hello).ok().is_none_or(|read| read.emit() == hello));
+        let read = FrameHeader::parse(&frame, usize::MAX);
+        prop_assert!(read.ok().is_none_or(|read| read.is_none_or(|read| frame.starts_with(&read.emit()))));
+        let read = Gathered::parse(&gathered, size);
+        prop_assert!(read.ok().is_none_or(|Gathered(blobs)| Gathered::emit(&blobs) == gathered));
+        prop_assert!(Refusal::parse(&refusal).ok().is_none_or(|read| read.what.len() <= 3 * refusal.len()));
+        let read = Ballot::parse(&ballot);
+        let is_sound = read.ok().is_none_or(|read| match read {
+            Ballot::Blob(blob) => Ballot::emit(Ok(&blob)) == ballot,
+            Ballot::Refusal(why) => why.len() <= 3 * ballot.len(),
+        });
+        prop_assert!(is_sound);
+        prop_assert!(PreloadBallot::parse(&preload).ok().is_none_or(|read| read.emit() == preload));
     }
 
     #[test]
