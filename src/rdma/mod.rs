@@ -41,7 +41,7 @@
 //!
 //! | part | what it is |
 //! |---|---|
-//! | `settings`, `ids`, `process`, `packet`, `outstanding`, `work` | words and numbers that the others share |
+//! | `settings`, `ids`, `packet`, `outstanding`, `work` | words and numbers that the others share |
 //! | `memory` | what ranks reach in each other (ring, reports), and what stays registered |
 //! | `group` | the multicast group: its address, which one, joining it, the proof that it works |
 //! | `ud` | the UD QP: datagrams, and what the next receives will probably get |

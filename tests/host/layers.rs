@@ -51,26 +51,19 @@ const LAYERS: &[Layers] = &[
         modules: &[
             ("settings", &[]),
             ("ids", &[]),
-            ("process", &[]),
             ("packet", &[]),
             ("outstanding", &[]),
             ("work", &["ids"]),
             ("memory", &["settings"]),
             ("group", &["settings"]),
             ("ud", &["settings", "ids", "packet", "outstanding", "work", "memory", "group"]),
-            ("rc", &["settings", "ids", "process", "packet", "outstanding", "work", "memory"]),
-            (
-                "endpoint",
-                &["settings", "ids", "process", "packet", "work", "memory", "group", "ud", "rc"],
-            ),
+            ("rc", &["settings", "ids", "packet", "outstanding", "work", "memory"]),
+            ("endpoint", &["settings", "ids", "packet", "work", "memory", "group", "ud", "rc"]),
             (
                 "transport",
                 &["settings", "ids", "packet", "memory", "group", "ud", "rc", "endpoint"],
             ),
-            (
-                "setup",
-                &["settings", "process", "memory", "group", "ud", "rc", "endpoint", "transport"],
-            ),
+            ("setup", &["settings", "memory", "group", "ud", "rc", "endpoint", "transport"]),
         ],
     },
 ];

@@ -178,7 +178,7 @@ impl Endpoint {
         let key = key_of(head)?;
         let id = self.channels.of_key(key)?;
         let (header, told) = peek(head, key)?;
-        let is_other = self.channels.get(id).is_some_and(|one| one.rank != header.source);
+        let is_other = self.channels.get(id).is_some_and(|one| one.rank() != header.source);
         (header.kind == Kind::Fragment && is_other).then_some((id, header, told))
     }
 
@@ -235,7 +235,7 @@ impl Endpoint {
     ) -> Result<(), TransportError> {
         let bytes = self.datagrams.bytes(&slot, len);
         let Some(key) = bytes.first_chunk().and_then(key_of) else {
-            self.foreign += 1;
+            self.channels.count_foreign();
             return self.recycle_datagram(slot);
         };
         if key == Key(self.site.address.incarnation) {
@@ -254,7 +254,7 @@ impl Endpoint {
                 self.deliver(by, channel, Event::Packet { via: Via::Multicast, body, place })
             }
             None => {
-                self.foreign += 1;
+                self.channels.count_foreign();
                 self.recycle_datagram(slot)
             }
         }
@@ -310,13 +310,13 @@ impl Endpoint {
             return self.connections.recycle(slot).map_err(failed);
         }
         let Some(channel) = key.and_then(|key| self.channels.of_key(key)) else {
-            self.foreign += 1;
+            self.channels.count_foreign();
             return self.connections.recycle(slot).map_err(failed);
         };
         if self.connections.are_opening()
             && let Some(one) = self.channels.get(channel)
-            && let Ok(packet) = Packet::parse(bytes, one.key)
-            && let Some(process) = one.processes.get(packet.header().source.index())
+            && let Ok(packet) = Packet::parse(bytes, one.key())
+            && let Some(process) = one.processes().get(packet.header().source.index())
         {
             let process = *process;
             self.connections.heard(process).map_err(failed)?;

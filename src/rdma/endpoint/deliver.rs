@@ -7,8 +7,7 @@
 
 use super::event::{Body, Event};
 use super::{Endpoint, failed};
-use crate::rdma::ids::{ChannelId, ProcessId};
-use std::collections::VecDeque;
+use crate::rdma::ids::ChannelId;
 use verbcast_core::protocol::Via;
 use verbcast_core::transport::TransportError;
 use verbcast_core::wire::{Key, Kind, Packet};
@@ -22,7 +21,7 @@ impl Endpoint {
         event: Event,
     ) -> Result<(), TransportError> {
         if by == to {
-            self.has_slots = true;
+            self.channels.set_slots();
             self.channels.tell(to, event);
             return Ok(());
         }
@@ -35,25 +34,23 @@ impl Endpoint {
 
     /// Copies what other channels than `by` have not taken, so that its buffers can be used.
     pub(super) fn free_slots_of_others(&mut self, by: ChannelId) -> Result<(), TransportError> {
-        if !std::mem::take(&mut self.has_slots) {
+        if !self.channels.take_slots() {
             return Ok(());
         }
         for id in self.channels.ids() {
             let Some(channel) = self.channels.get_mut(id) else { continue };
-            if channel.events.is_empty() {
+            if channel.inbox.is_empty() {
                 continue;
             }
             if id == by {
-                self.has_slots = true;
+                self.channels.set_slots();
                 continue;
             }
-            let events = std::mem::take(&mut channel.events);
-            channel.set_events(VecDeque::new());
-            for event in events {
+            for event in channel.inbox.take() {
                 match self.copied(id, event)? {
                     Some(event) => {
                         if let Some(channel) = self.channels.get_mut(id) {
-                            channel.restore(event);
+                            channel.inbox.push(event);
                         }
                     }
                     None => tracing::trace!("a datagram that nobody took is dropped"),
@@ -70,13 +67,13 @@ impl Endpoint {
             Event::Packet { via, body, place } if !matches!(body, Body::Copy(_)) => {
                 let channel = self.channels.get_mut(to);
                 let is_full = via == Via::Multicast
-                    && channel.as_ref().is_none_or(|channel| channel.copies() >= most);
+                    && channel.as_ref().is_none_or(|channel| channel.inbox.copies() >= most);
                 if !is_full {
                     let body = self.copy(body)?;
                     return Ok(Some(Event::Packet { via, body, place }));
                 }
                 if let Some(channel) = channel {
-                    channel.overflowed += 1;
+                    channel.inbox.overflow();
                 }
                 self.free(body)?;
                 place.map(|(op, fragment)| Event::Missed { op, fragment, moved: false })
@@ -116,15 +113,10 @@ impl Endpoint {
     pub(in crate::rdma) fn note_farewell(&mut self, id: ChannelId, bytes: &[u8]) {
         let Some(channel) = self.channels.get(id) else { return };
         if let Some(process) =
-            farewell(bytes, channel.key).and_then(|rank| channel.processes.get(rank)).copied()
+            farewell(bytes, channel.key()).and_then(|rank| channel.processes().get(rank)).copied()
         {
-            self.channels.is_done(id, process);
+            self.channels.set_done(id, process);
         }
-    }
-
-    /// Whether a process is in no channel that is in use here.
-    pub(super) fn is_stranger(&self, process: ProcessId) -> bool {
-        !self.channels.iter().any(|channel| channel.has(process))
     }
 }
 

@@ -16,13 +16,13 @@ impl Endpoint {
     /// Will ask a process, or answer it.
     pub(super) fn inquire(&mut self, process: ProcessId, key: Key, is_answer: bool) {
         let from = self.site.address.incarnation;
-        self.inquiries.push_back((process, Inquiry { from, key, is_answer }));
+        self.lifetimes.inquire(process, Inquiry { from, key, is_answer });
     }
 
     /// Sends what is to be asked and answered, as far as there is room.
     pub(super) fn send_inquiries(&mut self) -> Result<(), TransportError> {
         while self.connections.room() > 0
-            && let Some((process, inquiry)) = self.inquiries.pop_front()
+            && let Some((process, inquiry)) = self.lifetimes.next_inquiry()
         {
             let payload = inquiry.emit();
             let kind = if inquiry.is_answer { Kind::Bye } else { Kind::Connect };
@@ -38,11 +38,11 @@ impl Endpoint {
     pub(super) fn handle_inquiry(&mut self, process: ProcessId, inquiry: &Inquiry) {
         let channel = self.channels.of_key(inquiry.key);
         match (inquiry.is_answer, channel) {
-            (true, Some(id)) => self.channels.is_done(id, process),
+            (true, Some(id)) => self.channels.set_done(id, process),
             (true, None) => {}
             (false, id) => match id.and_then(|id| self.channels.get_mut(id)) {
                 Some(channel) if channel.has(process) => {
-                    channel.inquirers.insert(process);
+                    channel.lifetime.add_inquirer(process);
                 }
                 _ => self.inquire(process, inquiry.key, true),
             },

@@ -4,8 +4,14 @@ mod access;
 mod channel;
 mod complete;
 mod deliver;
+mod demultiplexer;
 mod event;
+mod failure;
+mod inbox;
 mod inquiry;
+mod lifetime;
+mod lifetimes;
+mod parting;
 mod usage;
 
 pub(super) use access::{Access, lock};
@@ -18,20 +24,20 @@ use crate::rdma::group::{Group, Groups, Joined, Joiner};
 use crate::rdma::ids::{ChannelId, ProcessId};
 use crate::rdma::memory::Registrations;
 use crate::rdma::packet::own_header;
-use crate::rdma::rc::{Connections, Fabric, Fetches, LONGEST_PAUSE, Pending};
+use crate::rdma::rc::{Connections, Fabric, Fetches, LONGEST_PAUSE};
 use crate::rdma::settings::Settings;
 use crate::rdma::ud::Datagrams;
-use channel::Channels;
-use std::collections::{HashSet, VecDeque};
+use demultiplexer::Demultiplexer;
+use lifetimes::Lifetimes;
 use std::sync::Arc;
 use std::time::Duration;
 use verbcast_core::rank::{Fragment, OpId, Rank};
 use verbcast_core::time::Instant;
 use verbcast_core::transport::TransportError;
 use verbcast_core::wire::handshake::Message;
-use verbcast_core::wire::{HEADER_LEN, Inquiry, Key, Kind, ProcessAddress};
+use verbcast_core::wire::{HEADER_LEN, Key, Kind, ProcessAddress};
 use verbcast_verbs::{
-    Anchor, Completion, CompletionQueue, Context, PathTo, Pool, ProtectionDomain, Span,
+    Anchor, Completion, CompletionQueue, Context, PathTo, Pool, ProtectionDomain,
 };
 
 /// Longest sleep of a thread while others use the endpoint too.
@@ -56,7 +62,8 @@ pub struct Endpoint {
     pub datagrams: Datagrams,
     pub connections: Connections,
     pub fetches: Fetches,
-    pub channels: Channels,
+    pub channels: Demultiplexer,
+    lifetimes: Lifetimes,
     /// Buffers for messages that stay registered.
     pub registrations: Registrations<Anchor>,
     pub cq: CompletionQueue,
@@ -64,18 +71,12 @@ pub struct Endpoint {
     pub context: Context,
     pub site: Site,
     pub settings: Settings,
-    /// Packets of communicators that are not here, or of no verbcast at all.
-    pub foreign: u64,
     /// Several communicators may use it.
     pub is_shared: bool,
     /// Somebody panicked while nobody else could have it.
     pub is_poisoned: bool,
     /// How the device has failed.
     pub broken: Option<TransportError>,
-    /// Packets wait for their communicator in buffers of the endpoint.
-    pub has_slots: bool,
-    /// What other processes are to be asked or answered.
-    pub inquiries: VecDeque<(ProcessId, Inquiry)>,
     pub groups: Groups,
     pub(super) batch: Vec<Completion>,
     /// Connections that the completion queue has room for.
@@ -109,19 +110,17 @@ impl Endpoint {
             datagrams,
             connections,
             fetches,
-            channels: Channels::default(),
+            channels: Demultiplexer::default(),
+            lifetimes: Lifetimes::default(),
             registrations: Registrations::new(settings.registration_cache),
             cq,
             domain,
             context,
             site,
             settings,
-            foreign: 0,
             is_shared: false,
             is_poisoned: false,
             broken: None,
-            has_slots: false,
-            inquiries: VecDeque::new(),
             groups: Groups::new(most_groups),
             batch: Vec::new(),
             room_for,
@@ -193,7 +192,7 @@ impl Endpoint {
             self.free_slots_of_others(by)?;
         }
         self.send_inquiries()?;
-        if let Some(process) = self.connections.take_departed(now) {
+        if let Some(process) = self.lifetimes.take_departed(now) {
             self.retire(now, process)?;
         }
         if self.connections.are_opening() {
@@ -253,122 +252,6 @@ impl Endpoint {
         Ok(())
     }
 
-    /// A process has left a channel, or the channel is closed here: what is under way to it is given up
-    /// soon, unless another channel needs the connection.
-    pub fn part(&mut self, now: Instant, channel: ChannelId, process: ProcessId) {
-        if let Some(channel) = self.channels.get_mut(channel) {
-            channel.departed.insert(process);
-            if channel.inquirers.remove(&process) {
-                let key = channel.key;
-                self.inquire(process, key, true);
-            }
-        }
-        if self.connections.exists(process) && self.is_stranger(process) {
-            self.connections.depart(now, process);
-        }
-    }
-
-    /// Gives up what is under way to a process that has left every channel. Where it may come back in
-    /// another one, its adapter is asked first whether it is still there.
-    fn retire(&mut self, now: Instant, process: ProcessId) -> Result<(), TransportError> {
-        if !self.is_stranger(process) || self.connections.is_broken(process) {
-            return Ok(());
-        }
-        if !self.is_shared {
-            self.give_up_on(process);
-            return Ok(());
-        }
-        if !self.connections.is_connected(process) {
-            let waiting = self.connections.drain(process);
-            self.drop_pending(process, waiting);
-        } else if !self.connections.is_idle(process) {
-            self.connections.probe(process, None).map_err(failed)?;
-            self.connections.depart(now, process);
-        }
-        Ok(())
-    }
-
-    /// A channel is closed here. `memory` is what requests of it may use, and others may reach into unless
-    /// they never could.
-    pub fn close(&mut self, now: Instant, id: ChannelId, memory: Vec<Span>, is_reached: bool) {
-        let Some(channel) = self.channels.get_mut(id) else { return };
-        let key = channel.key;
-        let inquirers = std::mem::take(&mut channel.inquirers);
-        let events = std::mem::take(&mut channel.events);
-        channel.set_events(VecDeque::new());
-        let own = channel.processes[channel.rank.index()];
-        let others: Vec<_> =
-            channel.processes.iter().copied().filter(|process| *process != own).collect();
-        for event in events {
-            if let Event::Packet { body, .. } | Event::Fetched { body, .. } = event {
-                if matches!(body, Body::Message(..) | Body::Copy(_)) {
-                    let bytes = body.bytes(&self.pools()).to_vec();
-                    self.note_farewell(id, &bytes);
-                }
-                if let Err(error) = self.free(body) {
-                    tracing::warn!("while closing a communicator: {error}");
-                }
-            }
-        }
-        let may_reach = |process: &ProcessId| {
-            let connections = &self.connections;
-            is_reached && connections.exists(*process) && !connections.is_broken(*process)
-        };
-        let awaited: HashSet<_> = others.iter().copied().filter(may_reach).collect();
-        self.channels.leave(id, memory, awaited.clone());
-        inquirers.into_iter().for_each(|process| self.inquire(process, key, true));
-        awaited.into_iter().for_each(|process| self.inquire(process, key, false));
-        // Nobody may poll for long.
-        if let Err(error) = self.send_inquiries().and_then(|()| self.submit()) {
-            tracing::warn!("while closing a communicator: {error}");
-        }
-        for process in others {
-            self.part(now, id, process);
-        }
-    }
-
-    /// A connection is of no more use: every communicator with that process is told, if that is news.
-    pub fn broke(&mut self, process: ProcessId, reason: &str) {
-        if !self.give_up_on(process) {
-            return;
-        }
-        for id in self.channels.ids() {
-            let Some(channel) = self.channels.get_mut(id) else { continue };
-            if channel.has(process)
-                && let Some(rank) = channel.rank_of(process)
-            {
-                channel.broken.push_back((rank, reason.to_owned()));
-            }
-        }
-    }
-
-    /// Gives up a connection, and frees what waited for it; whether that is news.
-    pub fn give_up_on(&mut self, process: ProcessId) -> bool {
-        let waiting = self.connections.broke(process);
-        let is_news = waiting.is_some();
-        for id in self.channels.ids() {
-            self.channels.is_done(id, process);
-        }
-        self.drop_pending(process, waiting.unwrap_or_default());
-        is_news
-    }
-
-    /// Ends what waited for a connection in vain.
-    fn drop_pending(&mut self, process: ProcessId, waiting: Vec<Pending>) {
-        for pending in waiting {
-            match pending {
-                Pending::Message(..) | Pending::Last(..) => {}
-                Pending::Ring(channel, slot, _) => {
-                    self.channels.tell(channel, Event::RingSent { slot, delivered: None });
-                }
-                Pending::Report(channel, counter, ..) => {
-                    self.tell_reported(channel, process, counter, false);
-                }
-                Pending::Fetch(buffer, ..) => self.fetches.withdraw(buffer),
-            }
-        }
-    }
-
     /// How long to sleep at most, of `at_most`: with handshakes under way, and where somebody else may take
     /// the completion that the sleeper waits for.
     pub fn longest_sleep(&self, at_most: Duration) -> Duration {
@@ -382,7 +265,7 @@ impl Endpoint {
     /// What it takes of its device.
     pub fn usage(&self) -> Usage {
         let packet_len = self.site.address.packet_len;
-        let ranks = self.channels.iter().map(|channel| channel.processes.len() as u32);
+        let ranks = self.channels.iter().map(|channel| channel.processes().len() as u32);
         let channels = ranks.map(|size| self.settings.memory_of_channel(packet_len, size));
         Usage {
             communicators: self.channels.open_count(),

@@ -7,9 +7,8 @@ use crate::rdma::ids::{ChannelId, ProcessId};
 use crate::rdma::memory::Source;
 use crate::rdma::settings::{REPORTS_AT_ONCE, RESERVED_SLOTS, Settings};
 use crate::rdma::work::{MOST_PROCESSES, Work};
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
 use verbcast_core::protocol::Token;
 use verbcast_core::rank::Rank;
 use verbcast_core::time::Instant;
@@ -19,9 +18,6 @@ use verbcast_verbs::{
     CompletionQueue, Lease, PathTo, Patience, Pool, ProtectionDomain, QueuePair, Result,
     SharedReceiveQueue, Slot, Span,
 };
-
-/// How long this side's adapter may take to answer the last message of a process that leaves.
-const ANSWERED_AFTER: Duration = Duration::from_millis(50);
 
 /// What a new connection is made from.
 pub struct Fabric<'a> {
@@ -50,8 +46,6 @@ pub struct Connections {
     count: usize,
     /// Processes whose handshake is under way.
     opening: Vec<ProcessId>,
-    /// Processes that have left, and when that was heard.
-    departed: VecDeque<(ProcessId, Instant)>,
     srq: SharedReceiveQueue,
     receives: Pool,
     sends: SendSlots,
@@ -84,7 +78,6 @@ impl Connections {
             by_incarnation: HashMap::new(),
             count: 0,
             opening: Vec::new(),
-            departed: VecDeque::new(),
             srq,
             receives,
             sends,
@@ -401,22 +394,6 @@ impl Connections {
         let Some(connection) = self.get_mut(process) else { return Askers::new() };
         connection.is_probing = false;
         std::mem::take(&mut connection.askers)
-    }
-
-    /// A process has left.
-    pub fn depart(&mut self, now: Instant, process: ProcessId) {
-        self.departed.retain(|(other, _)| *other != process);
-        self.departed.push_back((process, now));
-    }
-
-    /// A process that left long enough ago for its adapter to have heard that its farewell has come.
-    pub fn take_departed(&mut self, now: Instant) -> Option<ProcessId> {
-        let is_due = |(_, at): &(ProcessId, Instant)| now - *at >= ANSWERED_AFTER;
-        self.departed
-            .front()
-            .is_some_and(is_due)
-            .then(|| self.departed.pop_front())?
-            .map(|one| one.0)
     }
 
     /// The connection is of no more use: what has waited for it, if that is news.

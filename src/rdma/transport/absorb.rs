@@ -11,7 +11,7 @@ use verbcast_core::wire::{Kind, Packet};
 impl RdmaTransport {
     pub(super) fn next_event(&mut self) -> Option<Event> {
         let mut endpoint = self.endpoint.hold();
-        endpoint.channels.get_mut(self.channel)?.next()
+        endpoint.channels.get_mut(self.channel)?.inbox.next()
     }
 
     /// Takes note of an event; what is to be reported of it.

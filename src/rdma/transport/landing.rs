@@ -97,7 +97,7 @@ impl RdmaTransport {
     fn land_waiting(&mut self, op: OpId) {
         let mut endpoint = self.endpoint.hold();
         let Some(channel) = endpoint.channels.get_mut(self.channel) else { return };
-        let mut events = std::mem::take(&mut channel.events);
+        let mut events = channel.inbox.take();
         drop(endpoint);
         events.retain_mut(|event| match event {
             Event::Packet { body, place, .. } => {
@@ -117,8 +117,7 @@ impl RdmaTransport {
         });
         let mut endpoint = self.endpoint.hold();
         if let Some(channel) = endpoint.channels.get_mut(self.channel) {
-            events.append(&mut channel.events);
-            channel.set_events(events);
+            channel.inbox.put_back(events);
         }
     }
 

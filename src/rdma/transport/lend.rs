@@ -119,7 +119,8 @@ impl RdmaTransport {
     /// What was done for messages without a copy, and what came for nobody.
     pub fn counters(&self) -> Counters {
         let endpoint = self.endpoint.see();
-        let overflowed = endpoint.channels.get(self.channel).map_or(0, |one| one.overflowed);
+        let overflowed =
+            endpoint.channels.get(self.channel).map_or(0, |one| one.inbox.overflowed());
         drop(endpoint);
         Counters { foreign: self.foreign(), overflowed, ..self.loans.counters }
     }

@@ -50,6 +50,6 @@ impl Member for RdmaTransport {
     }
 
     fn foreign(&self) -> u64 {
-        self.endpoint.see().foreign - self.foreign_before
+        self.endpoint.see().channels.foreign() - self.foreign_before
     }
 }

@@ -97,7 +97,7 @@ impl RdmaTransport {
     ) -> Self {
         let seen = endpoint.see();
         let (pools, domain) = (seen.pools(), seen.domain.clone());
-        let foreign_before = seen.foreign;
+        let foreign_before = seen.channels.foreign();
         drop(seen);
         RdmaTransport {
             group: None,
@@ -305,7 +305,7 @@ impl Transport for RdmaTransport {
             if !self.look(now)? {
                 let mut endpoint = self.endpoint.hold();
                 let channel = endpoint.channels.get_mut(self.channel);
-                let broken = channel.and_then(|channel| channel.broken.pop_front());
+                let broken = channel.and_then(|channel| channel.inbox.next_broken());
                 return Ok(broken.map(|(peer, reason)| Arrival::Broken { peer, reason }));
             }
         }
@@ -409,6 +409,5 @@ impl Drop for RdmaTransport {
 }
 
 fn has_news(endpoint: &Endpoint, channel: ChannelId) -> bool {
-    let channel = endpoint.channels.get(channel);
-    channel.is_some_and(|channel| !channel.events.is_empty() || !channel.broken.is_empty())
+    endpoint.channels.get(channel).is_some_and(|channel| channel.inbox.has_news())
 }

@@ -1,0 +1,171 @@
+//! The communicators of an endpoint, found by key or number.
+
+use super::channel::Channel;
+use super::event::Event;
+use crate::rdma::ids::{ChannelId, ProcessId};
+use std::collections::{HashMap, HashSet};
+use verbcast_core::wire::Key;
+use verbcast_verbs::Span;
+
+/// All communicators of an endpoint, and what came for none of them.
+#[derive(Debug, Default)]
+pub struct Demultiplexer {
+    by_id: Vec<Option<Channel>>,
+    by_key: HashMap<u64, ChannelId>,
+    /// Communicators in use here.
+    open: usize,
+    /// Packets of communicators that are not here, or of no verbcast at all.
+    foreign: u64,
+    /// Packets wait for their communicator in buffers of the endpoint.
+    has_slots: bool,
+}
+
+impl Demultiplexer {
+    /// Adds a communicator; `None` where there are too many, or one of its key.
+    pub fn open(&mut self, channel: Channel) -> Option<ChannelId> {
+        if self.by_key.contains_key(&channel.key().0) {
+            return None;
+        }
+        let free = self.by_id.iter().position(Option::is_none).unwrap_or(self.by_id.len());
+        let id = ChannelId(u16::try_from(free).ok()?);
+        if free == self.by_id.len() {
+            self.by_id.push(None);
+        }
+        self.by_key.insert(channel.key().0, id);
+        self.by_id[free] = Some(channel);
+        self.open += 1;
+        Some(id)
+    }
+
+    /// A communicator is closed here. Its `memory` is kept while requests use it and `awaited` processes may
+    /// reach into it.
+    pub fn close(&mut self, id: ChannelId, memory: Vec<Span>, awaited: &HashSet<ProcessId>) {
+        let Some(channel) = self.get_mut(id) else { return };
+        channel.lifetime.close(memory, awaited);
+        self.open -= 1;
+        self.forget(id);
+    }
+
+    /// Forgets a communicator that is closed here, once nobody uses its memory.
+    pub fn forget(&mut self, id: ChannelId) {
+        let place = self.by_id.get_mut(usize::from(id.0));
+        if let Some(place) = place
+            && let Some(channel) = place.take_if(|channel| channel.lifetime.is_over())
+        {
+            self.by_key.remove(&channel.key().0);
+        }
+    }
+
+    pub fn get(&self, id: ChannelId) -> Option<&Channel> {
+        self.by_id.get(usize::from(id.0))?.as_ref()
+    }
+
+    pub fn get_mut(&mut self, id: ChannelId) -> Option<&mut Channel> {
+        self.by_id.get_mut(usize::from(id.0))?.as_mut()
+    }
+
+    /// The communicator of a key.
+    pub fn of_key(&self, key: Key) -> Option<ChannelId> {
+        self.by_key.get(&key.0).copied()
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = &Channel> {
+        self.by_id.iter().flatten()
+    }
+
+    pub fn ids(&self) -> impl Iterator<Item = ChannelId> + use<> {
+        (0..self.by_id.len() as u16).map(ChannelId)
+    }
+
+    /// Communicators in use here.
+    pub fn open_count(&self) -> usize {
+        self.open
+    }
+
+    /// Communicators that are closed here, and whose memory others may still use.
+    pub fn left_count(&self) -> usize {
+        self.iter().count() - self.open
+    }
+
+    /// Tells a communicator something, if it is still there.
+    pub fn tell(&mut self, id: ChannelId, event: Event) {
+        if let Some(channel) = self.get_mut(id) {
+            channel.tell(event);
+            if !channel.is_open() {
+                self.forget(id);
+            }
+        }
+    }
+
+    /// A request that sends from a communicator's memory begins.
+    pub fn begin(&mut self, id: ChannelId) {
+        if let Some(channel) = self.get_mut(id) {
+            channel.lifetime.begin_request();
+        }
+    }
+
+    /// A process reaches into a communicator's memory no more.
+    pub fn set_done(&mut self, id: ChannelId, process: ProcessId) {
+        if let Some(channel) = self.get_mut(id) {
+            channel.lifetime.set_done(process);
+            self.forget(id);
+        }
+    }
+
+    /// A packet came that is none of theirs.
+    pub fn count_foreign(&mut self) {
+        self.foreign += 1;
+    }
+
+    /// Packets that came and were none of theirs.
+    pub fn foreign(&self) -> u64 {
+        self.foreign
+    }
+
+    /// Packets wait for their communicator in buffers of the endpoint.
+    pub fn set_slots(&mut self) {
+        self.has_slots = true;
+    }
+
+    /// Whether packets may wait so; from now on they do not.
+    pub fn take_slots(&mut self) -> bool {
+        std::mem::take(&mut self.has_slots)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use verbcast_core::rank::Rank;
+
+    const PROCESSES: [ProcessId; 3] = [ProcessId(0), ProcessId(1), ProcessId(2)];
+
+    fn open(channels: &mut Demultiplexer, key: u64) -> Option<ChannelId> {
+        channels.open(Channel::new(Key(key), Rank(0), PROCESSES.to_vec()))
+    }
+
+    #[test]
+    fn a_key_is_open_once_and_its_number_is_used_again() {
+        let mut channels = Demultiplexer::default();
+        let (first, second) = (open(&mut channels, 5).unwrap(), open(&mut channels, 6).unwrap());
+        assert_eq!(open(&mut channels, 5), None);
+        assert_eq!(channels.of_key(Key(6)), Some(second));
+        channels.close(first, Vec::new(), &HashSet::new());
+        assert_eq!((channels.of_key(Key(5)), channels.open_count()), (None, 1));
+        assert_eq!(open(&mut channels, 7), Some(first));
+    }
+
+    #[test]
+    fn what_others_may_reach_stays_until_they_have_said_their_last() {
+        let mut channels = Demultiplexer::default();
+        let id = open(&mut channels, 5).unwrap();
+        channels.begin(id);
+        channels.set_done(id, PROCESSES[1]);
+        channels.close(id, Vec::new(), &PROCESSES[1..].iter().copied().collect());
+        assert_eq!((channels.open_count(), channels.left_count()), (0, 1));
+        channels.set_done(id, PROCESSES[2]);
+        assert_eq!(channels.left_count(), 1, "a send from its memory is under way");
+        channels.tell(id, Event::RingSent { slot: 3, delivered: None });
+        assert_eq!(channels.left_count(), 0);
+    }
+}
