@@ -1,5 +1,6 @@
 //! Memory for messages that is used again and again.
 
+use crate::rdma::Owned;
 use std::ops::{Deref, DerefMut};
 use verbcast_verbs::Block;
 
@@ -9,24 +10,26 @@ use verbcast_verbs::Block;
 /// device, which saves them that work.
 #[derive(Debug)]
 pub struct Buffer {
-    memory: Memory,
-}
-
-#[derive(Debug)]
-enum Memory {
-    Registered(Block),
-    Plain(Box<[u8]>),
+    memory: Owned,
 }
 
 impl Buffer {
     pub(super) fn new(block: Option<Block>, len: usize) -> Self {
-        let plain = || Memory::Plain(vec![0; len].into());
-        Buffer { memory: block.map_or_else(plain, Memory::Registered) }
+        let plain = || Owned::Vec(vec![0; len]);
+        Buffer { memory: block.map_or_else(plain, Owned::Block) }
+    }
+
+    pub(super) fn into_owned(self) -> Owned {
+        self.memory
+    }
+
+    pub(super) fn from_owned(memory: Owned) -> Self {
+        Buffer { memory }
     }
 
     /// Whether it was registered when it was made, rather than being memory as any other.
     pub fn is_registered(&self) -> bool {
-        matches!(self.memory, Memory::Registered(_))
+        matches!(self.memory, Owned::Block(_))
     }
 }
 
@@ -34,18 +37,12 @@ impl Deref for Buffer {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        match &self.memory {
-            Memory::Registered(block) => block,
-            Memory::Plain(bytes) => bytes,
-        }
+        &self.memory
     }
 }
 
 impl DerefMut for Buffer {
     fn deref_mut(&mut self) -> &mut [u8] {
-        match &mut self.memory {
-            Memory::Registered(block) => block,
-            Memory::Plain(bytes) => bytes,
-        }
+        &mut self.memory
     }
 }

@@ -18,6 +18,10 @@ pub enum Error {
     Setup(VoteError),
     /// The call cannot be made.
     Call(StartError),
+    /// The broadcast was started by another broadcaster than the one that was to wait for it.
+    OtherBroadcaster,
+    /// The message of the broadcast was taken before.
+    AlreadyTaken,
     /// A rank failed; every rank gets the same.
     Failed(Failure),
     /// What this rank owes its neighbours, or they owe it, was not exchanged.
@@ -42,6 +46,10 @@ impl fmt::Display for Error {
             Error::Config(what) => f.write_str(what),
             Error::Setup(error) => error.fmt(f),
             Error::Call(error) => error.fmt(f),
+            Error::OtherBroadcaster => {
+                f.write_str("the broadcast was started by another broadcaster")
+            }
+            Error::AlreadyTaken => f.write_str("the message of the broadcast was taken before"),
             Error::Failed(failure) => failure.fmt(f),
             Error::Timeout { rank, after } => {
                 write!(

@@ -21,6 +21,9 @@ mod agree;
 mod buffer;
 mod config;
 mod error;
+mod message;
+mod pending;
+mod readiness;
 mod variables;
 mod wait;
 
@@ -28,21 +31,24 @@ pub use crate::rdma::{SharedEndpoint as Endpoint, Usage};
 pub use buffer::Buffer;
 pub use config::{Config, ConfigError};
 pub use error::Error;
+pub use message::Message;
+pub use pending::Pending;
 pub use variables::Variable;
 
 use crate::bootstrap::Bootstrap;
 use crate::rdma::{self, Agreed, Counters, Description, RdmaTransport};
 use bytemuck::Pod;
+use pending::BroadcasterId;
 use std::time::Duration;
 use verbcast_core::driver::{Driver, Parameters, Statistics};
 use verbcast_core::protocol::options::SuiteParameters;
 use verbcast_core::protocol::suite::Suite;
-use verbcast_core::rank::{OpId, Rank};
+use verbcast_core::rank::Rank;
 use verbcast_core::time::Clock;
 use verbcast_core::transport::Faulty;
 use verbcast_core::wire::HEADER_LEN;
 use verbcast_verbs::Context;
-use wait::{Ending, LINGER, Meanwhile};
+use wait::{Ending, Idle, LINGER, Meanwhile};
 
 /// Turns at most of a call that does not wait: ranks that answer fast could keep it busy to the end of a long message.
 const TURNS: usize = 16;
@@ -53,6 +59,7 @@ const TURNS: usize = 16;
 /// After an error the communicator is of no more use, at any rank.
 #[derive(Debug)]
 pub struct Broadcaster {
+    id: BroadcasterId,
     driver: Driver<Suite, Faulty<RdmaTransport>>,
     clock: Clock,
     rank: Rank,
@@ -61,16 +68,10 @@ pub struct Broadcaster {
     description: Description,
     timeout: Duration,
     meanwhile: Meanwhile,
+    /// Since when calls that do not wait have found nothing to do.
+    idle: Idle,
     /// Nothing is to be said to the others any more.
     is_silent: bool,
-}
-
-/// A broadcast in flight, to be [waited](Broadcaster::wait) for.
-#[must_use = "the message is had by waiting for it"]
-#[derive(Debug)]
-pub struct Pending {
-    op: OpId,
-    ending: Ending,
 }
 
 /// Another thread may go on with a communicator.
@@ -149,6 +150,7 @@ impl Broadcaster {
         let transport = Faulty::new(transport, config.faults.unwrap_or_default(), rank);
         let driver = Driver::assemble(&config.options, &parameters, transport);
         Ok(Broadcaster {
+            id: BroadcasterId::next(),
             driver: driver.map_err(|error| Error::Config(error.to_string()))?,
             clock: Clock::of_process(),
             rank,
@@ -157,6 +159,7 @@ impl Broadcaster {
             description,
             timeout: config.settings.timeout,
             meanwhile: Meanwhile::default(),
+            idle: Idle::default(),
             is_silent: false,
         })
     }
@@ -231,65 +234,8 @@ impl Broadcaster {
         let bytes: &mut [u8] = bytemuck::cast_slice_mut(buffer);
         let op = self.start_when_possible(root, bytes.len())?;
         rdma::lend(self, Self::transport, op, bytes, |broadcaster, bytes| {
-            broadcaster.run_until_complete(op, bytes)
+            broadcaster.run_until_complete(op, &mut Ending::default(), bytes)
         })
-    }
-
-    /// Begins to broadcast `message` of `root`; at the other ranks it only gives the length. Further
-    /// broadcasts may be begun before it is waited for. Collective.
-    ///
-    /// # Errors
-    /// If the root is no rank, or too many broadcasts are in flight.
-    pub fn start(&mut self, root: Rank, message: Vec<u8>) -> Result<Pending, Error> {
-        self.start_with(root, message.len(), || Ok(message))
-    }
-
-    /// As [`start`](Self::start), with a message of `len` bytes that is made when it is certain that the
-    /// broadcast can begin.
-    ///
-    /// # Errors
-    /// As [`start`](Self::start); and if `make` fails: then the others wait for this rank's part until it
-    /// [aborts](Self::abort).
-    ///
-    /// # Panics
-    /// If the message has another length.
-    pub fn start_with<E: From<Error>>(
-        &mut self,
-        root: Rank,
-        len: usize,
-        make: impl FnOnce() -> Result<Vec<u8>, E>,
-    ) -> Result<Pending, E> {
-        let op = self.driver.start(self.clock.now(), root, len).map_err(Error::from)?;
-        let message = make()?;
-        assert_eq!(message.len(), len, "the length of the message");
-        self.driver.own(op, message);
-        Ok(Pending { op, ending: Ending::default() })
-    }
-
-    /// Waits for a broadcast that was started here, and returns its message.
-    ///
-    /// # Errors
-    /// As [`broadcast_into`](Self::broadcast_into).
-    pub fn wait(&mut self, pending: Pending) -> Result<Vec<u8>, Error> {
-        self.run_until_complete(pending.op, None)?;
-        Ok(self.take_message(pending.op))
-    }
-
-    /// Makes progress without waiting, and returns the message of a broadcast that was started here, or
-    /// the broadcast if it is not complete.
-    ///
-    /// # Errors
-    /// As [`broadcast_into`](Self::broadcast_into).
-    pub fn try_wait(&mut self, mut pending: Pending) -> Result<Result<Vec<u8>, Pending>, Error> {
-        self.progress()?;
-        match self.time_to_end(pending.op, &mut pending.ending)? {
-            None => Ok(Ok(self.take_message(pending.op))),
-            Some(_) => Ok(Err(pending)),
-        }
-    }
-
-    fn take_message(&mut self, op: OpId) -> Vec<u8> {
-        self.driver.take_message(op).unwrap_or_default()
     }
 
     /// Has `call` called again and again while this rank waits: for a program with other things that
@@ -305,7 +251,9 @@ impl Broadcaster {
     /// If a rank failed.
     pub fn progress(&mut self) -> Result<(), Error> {
         for _ in 0..TURNS {
-            if !self.turn(None)? {
+            let worked = self.turn(None)?;
+            self.idle.update(self.clock.now(), worked);
+            if !worked {
                 break;
             }
         }

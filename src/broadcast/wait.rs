@@ -8,10 +8,10 @@ use verbcast_core::driver::{Failure, Lent};
 use verbcast_core::protocol::StartError;
 use verbcast_core::rank::{OpId, Rank};
 use verbcast_core::time::Instant;
-use verbcast_core::transport::Park;
+use verbcast_core::transport::{Park, TransportError};
 
 /// Longest sleep between two turns, whatever the timers say.
-const LONGEST_PARK: Duration = Duration::from_millis(500);
+pub(super) const LONGEST_PARK: Duration = Duration::from_millis(500);
 /// Longest sleep where something else must go on meanwhile.
 const MEANWHILE: Duration = Duration::from_millis(1);
 /// How long datagrams that are still expected in a message's memory may take when it is complete.
@@ -52,15 +52,15 @@ impl Broadcaster {
     pub(super) fn run_until_complete(
         &mut self,
         op: OpId,
+        ending: &mut Ending,
         mut bytes: Option<&mut [u8]>,
     ) -> Result<(), Error> {
         let _span = tracing::debug_span!("broadcast", %op).entered();
         let mut idle = Idle::default();
-        let mut ending = Ending::default();
         loop {
             let lent = bytes.as_deref_mut().map(|bytes| Lent { op, bytes });
             let worked = self.turn(lent)?;
-            match self.time_to_end(op, &mut ending)? {
+            match self.time_to_end(op, ending)? {
                 None => return Ok(()),
                 Some(at_most) => self.rest(worked, &mut idle, at_most)?,
             }
@@ -93,10 +93,7 @@ impl Broadcaster {
     }
 
     fn take_receives_back(&mut self) -> Result<(), Error> {
-        self.transport().flush_receives().map_err(|error| {
-            let failure = self.driver.abort(&error.what);
-            self.fail(failure)
-        })
+        self.transport().flush_receives().map_err(|error| self.give_up(&error))
     }
 
     pub(super) fn turn(&mut self, lent: Option<Lent<'_>>) -> Result<bool, Error> {
@@ -107,19 +104,21 @@ impl Broadcaster {
     /// Waits for something to do, unless there just was.
     fn rest(&mut self, worked: bool, idle: &mut Idle, longest: Duration) -> Result<(), Error> {
         let now = self.clock.now();
-        let for_long = idle.update(now, worked);
-        if worked {
-            return Ok(());
-        }
+        idle.update(now, worked);
+        let Some(for_long) = idle.time(now) else { return Ok(()) };
         let at_most = match self.driver.next_timeout() {
             Some(at) => at.since(now).min(longest),
             None => longest,
         };
         let at_most = at_most.min(self.meanwhile.run());
-        self.driver.transport_mut().park(for_long, at_most).map_err(|error| {
-            let failure = self.driver.abort(&error.what);
-            self.fail(failure)
-        })
+        let parked = self.driver.transport_mut().park(for_long, at_most);
+        parked.map_err(|error| self.give_up(&error))
+    }
+
+    /// The device failed this rank, and so this rank the others.
+    pub(super) fn give_up(&mut self, error: &TransportError) -> Error {
+        let failure = self.driver.abort(&error.what);
+        self.fail(failure)
     }
 
     fn fail(&mut self, failure: Failure) -> Error {
@@ -174,15 +173,22 @@ impl fmt::Debug for Meanwhile {
 
 /// Since when there has been nothing to do.
 #[derive(Debug, Default)]
-struct Idle {
+pub(super) struct Idle {
+    /// None while there may be more.
     since: Option<Instant>,
 }
 
 impl Idle {
-    fn update(&mut self, now: Instant, worked: bool) -> Duration {
-        if worked {
-            self.since = None;
+    /// A turn has ended, in which there was something to do or not.
+    pub fn update(&mut self, now: Instant, worked: bool) {
+        match worked {
+            true => self.since = None,
+            false => _ = self.since.get_or_insert(now),
         }
-        now - *self.since.get_or_insert(now)
+    }
+
+    /// For how long there has been nothing to do; none if there was in the last turn.
+    pub fn time(&self, now: Instant) -> Option<Duration> {
+        self.since.map(|since| now - since)
     }
 }

@@ -8,6 +8,7 @@ use mpi::request::Scope;
 use mpi::traits::AsRaw;
 use std::cell::RefCell;
 use std::fmt;
+use std::task::Poll;
 
 /// A broadcast in flight, in rsmpi's style: to be waited for or tested until it is complete.
 ///
@@ -68,27 +69,31 @@ impl<'a, 'b, B: BufferMut + ?Sized, S: Scope<'b>> Request<'a, 'b, B, S> {
         }
     }
 
-    /// Makes progress; gives itself back if the message is not in the buffer yet.
+    /// Makes progress, and says whether the message is in the buffer; it stays so once it is.
     ///
     /// # Errors
     /// As [`broadcast_into`](super::Process::broadcast_into).
-    pub fn test(mut self) -> Result<Result<(), Self>, Error> {
+    pub fn test(&mut self) -> Poll<Result<(), Error>> {
         match self.under_way.take() {
-            None => Ok(Ok(())),
-            Some(UnderWay::Mpi(request)) => Ok(request.test().map(drop).map_err(Self::by_mpi)),
-            Some(UnderWay::Multicast(multicast)) => {
-                let Multicast { member, pending, is_root, buffer, scope } = multicast;
-                let mut borrowed = member.borrow_mut();
-                let message = match borrowed.broadcaster_mut().try_wait(pending) {
-                    Ok(Err(pending)) => {
-                        let multicast = Multicast { member, pending, is_root, buffer, scope };
-                        self.under_way = Some(UnderWay::Multicast(multicast));
-                        return Ok(Err(self));
-                    }
-                    Ok(Ok(message)) => Ok(message),
-                    Err(error) => Err(error.into()),
+            None => Poll::Ready(Ok(())),
+            Some(UnderWay::Mpi(request)) => match request.test() {
+                Ok(_) => Poll::Ready(Ok(())),
+                Err(request) => {
+                    self.under_way = Some(UnderWay::Mpi(request));
+                    Poll::Pending
+                }
+            },
+            Some(UnderWay::Multicast(mut multicast)) => {
+                let mut member = multicast.member.borrow_mut();
+                let outcome = member.broadcaster_mut().try_wait(&mut multicast.pending);
+                let Poll::Ready(message) = outcome else {
+                    drop(member);
+                    self.under_way = Some(UnderWay::Multicast(multicast));
+                    return Poll::Pending;
                 };
-                finish(&borrowed, message, is_root, buffer, &scope).map(Ok)
+                let Multicast { is_root, buffer, scope, .. } = multicast;
+                let message = message.map_err(Error::from);
+                Poll::Ready(finish(&member, message, is_root, buffer, &scope))
             }
         }
     }

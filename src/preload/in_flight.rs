@@ -8,6 +8,7 @@ use mpi::ffi::{MPI_Comm, MPI_Request};
 use multicast::broadcast::{Broadcaster, Pending};
 use multicast::mpi::{Error, Layout};
 use std::ffi::c_void;
+use std::task::Poll;
 use verbcast_core::rank::Rank;
 
 /// A non-blocking broadcast.
@@ -93,14 +94,9 @@ impl InFlight {
         broadcaster: &mut Broadcaster,
         comm: MPI_Comm,
     ) -> Result<bool, Error> {
-        let Some(pending) = self.pending.take() else { return Ok(false) };
-        let message = match broadcaster.try_wait(pending)? {
-            Ok(message) => message,
-            Err(pending) => {
-                self.pending = Some(pending);
-                return Ok(false);
-            }
-        };
+        let Some(pending) = &mut self.pending else { return Ok(false) };
+        let Poll::Ready(message) = broadcaster.try_wait(pending)? else { return Ok(false) };
+        self.pending = None;
         if broadcaster.rank() != self.root {
             // SAFETY: the buffer is as the layout says, and nobody else touches it.
             unsafe { self.layout.unpack(&message, self.buffer, comm) }?;

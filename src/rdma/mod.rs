@@ -74,5 +74,5 @@ pub use setup::{
     Agreed, Candidate, Description, DeviceReport, GidReport, PortReport, SharedEndpoint, Survey,
     establish, establish_on, survey,
 };
-pub use transport::{Claims, Counters, RdmaTransport, lend};
+pub use transport::{Claims, Counters, Owned, RdmaTransport, lend};
 pub use verbcast_core::wire::GroupAddress;

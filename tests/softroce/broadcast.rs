@@ -3,8 +3,10 @@
 use crate::needs;
 use crate::ranks;
 use crate::stranger;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::Poll;
 use std::time::Duration;
 use verbcast::broadcast::{Broadcaster, Config, Error};
 use verbcast::rdma::{Family, Multicast, Waiting};
@@ -158,15 +160,63 @@ fn a_broadcast_can_be_asked_for_while_something_else_goes_on() {
             let message = if me == Rank(1) { sent.clone() } else { vec![0; len] };
             let mut pending = broadcaster.start(Rank(1), message).unwrap();
             let received = loop {
-                match broadcaster.try_wait(pending).unwrap() {
-                    Ok(message) => break message,
-                    Err(still) => pending = still,
+                if let Poll::Ready(message) = broadcaster.try_wait(&mut pending) {
+                    break message.unwrap();
                 }
                 std::thread::yield_now();
             };
             assert!(received == sent, "{me}, {len} bytes");
         }
         broadcaster.close().unwrap();
+    });
+}
+
+#[test]
+fn a_broadcast_can_be_waited_for_by_its_descriptor() {
+    let Some(devices) = needs::devices() else { return };
+    let woken = ranks::run(3, |bootstrap| {
+        let mut broadcaster = Broadcaster::new(bootstrap, &config(&devices)).unwrap();
+        let me = broadcaster.rank();
+        let mut woken = 0;
+        for op in 0..10 {
+            let sent = ranks::message(op, 50_000);
+            let message = if me == Rank(0) { sent.clone() } else { vec![0; 50_000] };
+            if me == Rank(0) {
+                // The others have begun to wait.
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            let mut pending = broadcaster.start(Rank(0), message).unwrap();
+            let received = loop {
+                if let Poll::Ready(message) = broadcaster.try_wait(&mut pending) {
+                    break message.unwrap();
+                }
+                let at_most = Timespec::try_from(broadcaster.arm().unwrap()).unwrap();
+                let mut fds = [PollFd::new(&broadcaster, PollFlags::IN)];
+                woken += poll(&mut fds, Some(&at_most)).unwrap();
+            };
+            assert!(received == sent, "{me}, broadcast {op}");
+        }
+        broadcaster.close().unwrap();
+        woken
+    });
+    assert!(woken[1] > 0 && woken[2] > 0, "nobody was woken by the descriptor: {woken:?}");
+}
+
+#[test]
+fn a_broadcast_is_waited_for_where_it_was_started_and_once() {
+    let Some(devices) = needs::devices() else { return };
+    ranks::run(2, |bootstrap| {
+        let mut broadcaster = Broadcaster::new(bootstrap, &config(&devices)).unwrap();
+        let mut other = Broadcaster::new(bootstrap, &config(&devices)).unwrap();
+        let mut pending = broadcaster.start(Rank(0), vec![7; 100]).unwrap();
+        let refused = other.try_wait(&mut pending);
+        assert_eq!(refused, Poll::Ready(Err(Error::OtherBroadcaster)));
+        while broadcaster.try_wait(&mut pending).map(Result::unwrap).is_pending() {
+            std::thread::yield_now();
+        }
+        assert_eq!(broadcaster.wait(pending), Err(Error::AlreadyTaken));
+        broadcaster.close().unwrap();
+        other.close().unwrap();
     });
 }
 

@@ -2,6 +2,7 @@
 
 mod away;
 mod broadcast;
+mod examples;
 mod fast_path;
 mod landing;
 #[path = "../support/long.rs"]

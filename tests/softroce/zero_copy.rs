@@ -248,6 +248,31 @@ fn a_buffer_is_registered_once() {
 }
 
 #[test]
+fn a_buffer_is_started_and_comes_back() {
+    let Some(devices) = needs::devices() else { return };
+    ranks::run(2, |bootstrap| {
+        let mut broadcaster = Broadcaster::new(bootstrap, &config(&devices, "two-stage")).unwrap();
+        let me = broadcaster.rank();
+        // Lent to the device, and copied as it is short.
+        for len in [300_000, 1000] {
+            let sent = ranks::message(len, len);
+            let mut buffer = broadcaster.buffer(len);
+            let address = buffer.as_ptr();
+            if me == Rank(0) {
+                buffer.copy_from_slice(&sent);
+            }
+            let pending = broadcaster.start(Rank(0), buffer).unwrap();
+            let buffer = broadcaster.wait(pending).unwrap();
+            assert!(*buffer == sent && buffer.is_registered(), "{me}, {len} bytes");
+            assert_eq!(buffer.as_ptr(), address);
+        }
+        let statistics = broadcaster.statistics();
+        assert_eq!((statistics.registrations, statistics.registration_hits), (1, 2));
+        broadcaster.close().unwrap();
+    });
+}
+
+#[test]
 fn without_a_cache_buffers_are_memory_as_any_other() {
     let Some(devices) = needs::devices() else { return };
     ranks::run(2, |bootstrap| {

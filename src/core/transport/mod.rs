@@ -192,4 +192,11 @@ pub trait Park {
     /// # Errors
     /// If a system call fails.
     fn park(&mut self, idle: Duration, at_most: Duration) -> Result<(), TransportError>;
+
+    /// Prepares a wait by other means for what the transport's descriptor tells, after `idle` without anything
+    /// to do; how long to wait at most, of `at_most`: zero where there is something to poll already.
+    ///
+    /// # Errors
+    /// If a system call fails.
+    fn arm(&mut self, idle: Duration, at_most: Duration) -> Result<Duration, TransportError>;
 }

@@ -2,6 +2,7 @@
 
 use super::RdmaTransport;
 use super::loans::{Counters, Loan};
+use super::owned::Owned;
 use super::places::Places;
 use crate::rdma::endpoint::Endpoint;
 use crate::rdma::group::Member;
@@ -65,20 +66,28 @@ impl<O> Drop for Guard<'_, O> {
 
 impl RdmaTransport {
     /// Takes a message for `op`; gives it back where it is not to be sent and received without a copy.
-    pub(super) fn lend_owned(&mut self, op: OpId, mut message: Vec<u8>) -> Option<Vec<u8>> {
+    pub(super) fn lend_vec(&mut self, op: OpId, mut message: Vec<u8>) -> Option<Vec<u8>> {
         // SAFETY: the message becomes the loan's, which frees it after the lease has ended, and
         // touches it no earlier.
-        match unsafe { self.accept(op, NonNull::from(&mut message[..])) } {
-            Some(_) => {
-                self.loans.by_op.get_mut(&op).expect("it was just accepted").owned = Some(message);
-                None
-            }
-            None => Some(message),
+        if unsafe { self.accept(op, NonNull::from(&mut message[..])) }.is_none() {
+            return Some(message);
         }
+        self.loans.own(op, Owned::Vec(message));
+        None
     }
 
-    /// Gives a message back that was [lent with its ownership](Self::lend_owned).
-    pub(super) fn take_owned(&mut self, op: OpId) -> Option<Vec<u8>> {
+    /// As [`Transport::lend`](verbcast_core::transport::Transport::lend), with memory that is registered.
+    pub fn lend_block(&mut self, op: OpId, mut message: Block) -> Option<Block> {
+        // SAFETY: as above.
+        if unsafe { self.accept(op, NonNull::from(&mut message[..])) }.is_none() {
+            return Some(message);
+        }
+        self.loans.own(op, Owned::Block(message));
+        None
+    }
+
+    /// Gives a message back that was lent with its ownership.
+    pub fn take_owned(&mut self, op: OpId) -> Option<Owned> {
         let is_owned = self.loans.by_op.get(&op).is_some_and(|loan| loan.owned.is_some());
         if is_owned { self.reclaim(op) } else { None }
     }
@@ -164,7 +173,7 @@ impl RdmaTransport {
     /// Gives the memory of `op` back, and the message where it is owned here. Requests that use it are
     /// given up, with their connections, and waited for; from what does not end then, the memory is
     /// taken.
-    pub(super) fn reclaim(&mut self, op: OpId) -> Option<Vec<u8>> {
+    pub(super) fn reclaim(&mut self, op: OpId) -> Option<Owned> {
         let loan = self.loans.by_op.get_mut(&op)?;
         loan.places.close();
         let lease = Arc::clone(&loan.lease);

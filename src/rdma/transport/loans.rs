@@ -1,5 +1,6 @@
 //! Messages whose memory the transport was lent.
 
+use super::owned::Owned;
 use super::places::Places;
 use crate::rdma::memory::{Source, Tail};
 use std::collections::HashMap;
@@ -33,7 +34,7 @@ pub struct Loan {
     pub lease: Arc<Lease>,
     pub places: Places,
     /// The message itself, where the transport owns it. Nobody looks at it before the lease has ended.
-    pub owned: Option<Vec<u8>>,
+    pub owned: Option<Owned>,
 }
 
 impl Drop for Loan {
@@ -51,6 +52,13 @@ pub struct Loans {
 }
 
 impl Loans {
+    /// Has the message of `op`, which was lent, with its memory.
+    pub fn own(&mut self, op: OpId, message: Owned) {
+        if let Some(loan) = self.by_op.get_mut(&op) {
+            loan.owned = Some(message);
+        }
+    }
+
     /// A part of a lent message that is here.
     pub fn bytes(&self, op: OpId, range: Range<usize>) -> Option<&[u8]> {
         let loan = self.by_op.get(&op)?;

@@ -6,12 +6,14 @@ mod lend;
 mod loans;
 mod member;
 mod one_sided;
+mod owned;
 mod places;
 mod shelf;
 mod wait;
 
 pub use lend::{Claims, lend};
 pub use loans::Counters;
+pub use owned::Owned;
 
 use crate::rdma::endpoint::{Access, Endpoint, Pools, failed};
 use crate::rdma::group::{Group, Heard, Member};
@@ -23,6 +25,7 @@ use loans::Loans;
 use shelf::Shelf;
 use std::collections::{HashSet, VecDeque};
 use std::ops::Range;
+use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::time::Duration;
 use verbcast_core::protocol::{Counter, Room, Token};
@@ -32,7 +35,7 @@ use verbcast_core::transport::{
     Arrival, Buffer, Liveness, Origin, Park, Payload, Transfer, Transport, TransportError,
 };
 use verbcast_core::wire::{HEADER_LEN, Key};
-use verbcast_verbs::ProtectionDomain;
+use verbcast_verbs::{CompletionQueue, ProtectionDomain};
 
 /// Looks for completions in one poll that tells nothing in the end, so that a flood of strangers'
 /// packets cannot keep it from ending.
@@ -68,6 +71,7 @@ pub struct RdmaTransport {
     pub(super) loans: Loans,
     pub(super) pools: Pools,
     pub(super) domain: ProtectionDomain,
+    pub(super) cq: CompletionQueue,
     pub(super) seat: Seat,
     pub(super) peers: Vec<Peer>,
     /// Ranks with a connection, and the number of the endpoint's connections when they were looked for.
@@ -96,7 +100,7 @@ impl RdmaTransport {
         settings: Settings,
     ) -> Self {
         let seen = endpoint.see();
-        let (pools, domain) = (seen.pools(), seen.domain.clone());
+        let (pools, domain, cq) = (seen.pools(), seen.domain.clone(), seen.cq.clone());
         let foreign_before = seen.channels.foreign();
         drop(seen);
         RdmaTransport {
@@ -107,6 +111,7 @@ impl RdmaTransport {
             loans: Loans::default(),
             pools,
             domain,
+            cq,
             seat,
             heard: Heard::new(peers.len()),
             peers,
@@ -333,11 +338,11 @@ impl Transport for RdmaTransport {
     }
 
     fn lend(&mut self, op: OpId, message: Vec<u8>) -> Option<Vec<u8>> {
-        self.lend_owned(op, message)
+        self.lend_vec(op, message)
     }
 
     fn take_back(&mut self, op: OpId) -> Option<Vec<u8>> {
-        self.take_owned(op)
+        self.take_owned(op).map(Owned::into_vec)
     }
 
     fn lent(&self, op: OpId, range: Range<usize>) -> Option<&[u8]> {
@@ -367,23 +372,41 @@ impl Park for RdmaTransport {
         }
         Ok(())
     }
+
+    fn arm(&mut self, idle: Duration, at_most: Duration) -> Result<Duration, TransportError> {
+        // Events of waits before this one.
+        self.cq.take_events();
+        self.arm_queue(at_most.min(wait::longest_sleep(idle)))
+    }
 }
 
 impl RdmaTransport {
+    /// The descriptor that tells of completions, once it is [armed](Park::arm).
+    pub fn channel_fd(&self) -> BorrowedFd<'_> {
+        self.cq.fd()
+    }
+
     fn sleep(&mut self, at_most: Duration) -> Result<(), TransportError> {
+        let at_most = self.arm_queue(at_most)?;
+        if at_most.is_zero() {
+            return Ok(());
+        }
+        let context = self.endpoint.see().context.clone();
+        wait::sleep(&self.cq, context.async_fd(), at_most).map_err(|errno| TransportError {
+            what: format!("waiting for {} failed: {errno}", context.name()),
+        })
+    }
+
+    /// Has the next completion told by the channel; how long to wait for it at most, of `at_most`: zero where
+    /// there is something to poll already.
+    fn arm_queue(&mut self, at_most: Duration) -> Result<Duration, TransportError> {
         let mut endpoint = self.endpoint.hold();
         endpoint.check_device()?;
         let at_most = endpoint.longest_sleep(at_most);
         endpoint.cq.arm().map_err(failed)?;
         // What completed before the queue was armed is told by nobody.
-        if endpoint.pull(self.channel, self.now) || has_news(&endpoint, self.channel) {
-            return Ok(());
-        }
-        let (cq, context) = (endpoint.cq.clone(), endpoint.context.clone());
-        drop(endpoint);
-        wait::sleep(&cq, context.async_fd(), at_most).map_err(|errno| TransportError {
-            what: format!("waiting for {} failed: {errno}", context.name()),
-        })
+        let is_ready = endpoint.pull(self.channel, self.now) || has_news(&endpoint, self.channel);
+        Ok(if is_ready { Duration::ZERO } else { at_most })
     }
 }
 

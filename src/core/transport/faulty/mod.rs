@@ -270,10 +270,24 @@ impl<T: Transport> Transport for Faulty<T> {
     }
 }
 
+impl<T> Faulty<T> {
+    /// How long to wait at most, of `at_most`, while datagrams are set aside.
+    fn longest_wait(&self, at_most: Duration) -> Duration {
+        match self.detours.is_empty() && self.due.is_empty() {
+            true => at_most,
+            false => at_most.min(LONGEST_DETOUR),
+        }
+    }
+}
+
 impl<T: Park> Park for Faulty<T> {
     fn park(&mut self, idle: Duration, at_most: Duration) -> Result<(), TransportError> {
-        let waiting = !self.detours.is_empty() || !self.due.is_empty();
-        let at_most = if waiting { at_most.min(LONGEST_DETOUR) } else { at_most };
+        let at_most = self.longest_wait(at_most);
         self.inner.park(idle, at_most)
+    }
+
+    fn arm(&mut self, idle: Duration, at_most: Duration) -> Result<Duration, TransportError> {
+        let at_most = self.longest_wait(at_most);
+        self.inner.arm(idle, at_most)
     }
 }

@@ -122,6 +122,7 @@ fn nobody_sleeps_through_the_end_of_a_detour() {
     transport.park(idle, Duration::from_micros(1)).unwrap();
     let parked = ["park (1s, 60s)", "park (1s, 1ms)", "park (1s, 1µs)"];
     assert_eq!(*transport.inner().asked.borrow(), parked);
+    assert_eq!(transport.arm(idle, long).unwrap(), Duration::from_millis(1));
 }
 
 #[test]

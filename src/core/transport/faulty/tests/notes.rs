@@ -166,6 +166,11 @@ impl Park for Notes {
     fn park(&mut self, idle: Duration, at_most: Duration) -> Done {
         self.done("park", (idle, at_most))
     }
+
+    fn arm(&mut self, idle: Duration, at_most: Duration) -> Result<Duration, TransportError> {
+        self.note("arm", (idle, at_most));
+        Ok(at_most)
+    }
 }
 
 pub fn token() -> Token {
