@@ -20,44 +20,56 @@ pub enum Address {
     Unix(PathBuf),
 }
 
-/// A text that is not an [`Address`].
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AddressError(String);
-
-impl fmt::Display for AddressError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
+/// A text that is not an [`Address`]; each kind of error has the text.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum AddressError {
+    /// Nothing stands behind `unix:`.
+    #[error("no path in '{0}': {EXPECTED}")]
+    NoPath(String),
+    /// There is no port.
+    #[error("no port in '{0}': {EXPECTED}")]
+    NoPort(String),
+    /// The port is not a number, or not one of a port.
+    #[error("no port from 1 to 65535 in '{0}': {EXPECTED}")]
+    BadPort(String),
+    /// There is no host, or one with spaces or slashes.
+    #[error("no usable host in '{0}': {EXPECTED}")]
+    NoHost(String),
+    /// An IPv6 address ends without its bracket.
+    #[error("no closing bracket in '{0}': {EXPECTED}")]
+    NoBracket(String),
+    /// An IPv6 address stands without brackets.
+    #[error("an IPv6 address without brackets in '{0}': {EXPECTED}")]
+    BareIpv6(String),
 }
 
-impl std::error::Error for AddressError {}
+const EXPECTED: &str = "expected HOST:PORT, [IPv6]:PORT or unix:PATH";
 
 impl FromStr for Address {
     type Err = AddressError;
 
     fn from_str(text: &str) -> Result<Self, AddressError> {
-        let wrong = |why: &str| {
-            AddressError(format!("{why} in '{text}': expected HOST:PORT, [IPv6]:PORT or unix:PATH"))
-        };
+        let wrong = |kind: fn(String) -> AddressError| kind(text.to_owned());
         if let Some(path) = text.strip_prefix("unix:") {
             return match path {
-                "" => Err(wrong("no path")),
+                "" => Err(wrong(AddressError::NoPath)),
                 path => Ok(Address::Unix(path.into())),
             };
         }
         let rest = text.strip_prefix("tcp:").unwrap_or(text);
         let rest = rest.strip_prefix("//").unwrap_or(rest);
-        let (host, port) = rest.rsplit_once(':').ok_or_else(|| wrong("no port"))?;
+        let (host, port) = rest.rsplit_once(':').ok_or_else(|| wrong(AddressError::NoPort))?;
         let host = match host.strip_prefix('[') {
-            Some(inner) => inner.strip_suffix(']').ok_or_else(|| wrong("no closing bracket"))?,
-            None if host.contains(':') => return Err(wrong("an IPv6 address without brackets")),
+            Some(inner) => inner.strip_suffix(']').ok_or_else(|| wrong(AddressError::NoBracket))?,
+            None if host.contains(':') => return Err(wrong(AddressError::BareIpv6)),
             None => host,
         };
         if host.is_empty() || host.chars().any(|c| c.is_whitespace() || c == '/') {
-            return Err(wrong("no usable host"));
+            return Err(wrong(AddressError::NoHost));
         }
         match port.parse() {
-            Ok(0) | Err(_) => Err(wrong("no port from 1 to 65535")),
+            Ok(0) | Err(_) => Err(wrong(AddressError::BadPort)),
             Ok(port) => Ok(Address::Tcp { host: host.to_owned(), port }),
         }
     }

@@ -1,7 +1,6 @@
 //! Which rank a process is, as whatever started it says in the environment.
 
-use super::{Address, slurm};
-use std::fmt;
+use super::{Address, AddressError, slurm};
 use verbcast_core::rank::Rank;
 
 /// A process's place in its job.
@@ -35,21 +34,55 @@ pub struct Environment {
 }
 
 /// A variable with a value that makes no sense, or one that is missing beside another.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct EnvironmentError {
-    /// The variable's name.
-    pub variable: &'static str,
-    /// What is wrong with it.
-    pub what: String,
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum EnvironmentError {
+    /// One variable of a pair is missing.
+    #[error("{variable} is not set, but {beside} is")]
+    Missing {
+        /// The one that is missing.
+        variable: &'static str,
+        /// The one that is there.
+        beside: &'static str,
+    },
+    /// A value is not a number.
+    #[error("{variable} is '{value}', which is not a number")]
+    NotANumber {
+        /// The variable.
+        variable: &'static str,
+        /// Its value.
+        value: String,
+    },
+    /// The job has no ranks.
+    #[error("{variable} is 0, but a job has at least one rank")]
+    NoRanks {
+        /// The variable.
+        variable: &'static str,
+    },
+    /// The job has no such rank.
+    #[error("{variable} is {rank}, but {sized_by} is {size}: ranks count from 0")]
+    RankTooLarge {
+        /// The variable with the rank.
+        variable: &'static str,
+        /// Its value.
+        rank: u32,
+        /// The variable with the number of ranks.
+        sized_by: &'static str,
+        /// Its value.
+        size: u32,
+    },
+    /// Slurm's list of hosts begins with none.
+    #[error("{variable} is '{list}', which names no host")]
+    NoHost {
+        /// The variable.
+        variable: &'static str,
+        /// Its value.
+        list: String,
+    },
+    /// The rendezvous is not an address.
+    #[error("VERBCAST_RENDEZVOUS has {0}")]
+    Rendezvous(#[from] AddressError),
 }
-
-impl fmt::Display for EnvironmentError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.variable, self.what)
-    }
-}
-
-impl std::error::Error for EnvironmentError {}
 
 const LAUNCHERS: [(&str, &[&str]); 5] = [
     ("VERBCAST_RANK", &["VERBCAST_SIZE"]),
@@ -81,7 +114,10 @@ impl Environment {
             LAUNCHERS.into_iter().find_map(|(name, sizes)| Some((name, sizes, lookup(name)?)));
         let Some((source, sizes, rank)) = found else {
             return match lookup("VERBCAST_SIZE") {
-                Some(_) => Err(missing("VERBCAST_RANK", "VERBCAST_SIZE")),
+                Some(_) => Err(EnvironmentError::Missing {
+                    variable: "VERBCAST_RANK",
+                    beside: "VERBCAST_SIZE",
+                }),
                 None => Ok(None),
             };
         };
@@ -89,23 +125,16 @@ impl Environment {
         let (sized_by, size) = sizes
             .iter()
             .find_map(|&name| Some((name, lookup(name)?)))
-            .ok_or_else(|| missing(sizes[0], source))?;
+            .ok_or(EnvironmentError::Missing { variable: sizes[0], beside: source })?;
         let size = number(sized_by, &size)?;
         if size == 0 {
-            return Err(wrong(sized_by, "is 0, but a job has at least one rank"));
+            return Err(EnvironmentError::NoRanks { variable: sized_by });
         }
         if rank >= size {
-            let what = format!("is {rank}, but {sized_by} is {size}: ranks count from 0");
-            return Err(wrong(source, &what));
+            return Err(EnvironmentError::RankTooLarge { variable: source, rank, sized_by, size });
         }
         let rendezvous = match lookup("VERBCAST_RENDEZVOUS") {
-            Some(text) => {
-                let address = text.parse::<Address>();
-                Some(
-                    address
-                        .map_err(|error| wrong("VERBCAST_RENDEZVOUS", &format!("has {error}")))?,
-                )
-            }
+            Some(text) => Some(text.parse()?),
             None => slurm::rendezvous(&lookup)?,
         };
         let token = lookup("VERBCAST_TOKEN").or_else(|| slurm::token(&lookup)).unwrap_or_default();
@@ -118,16 +147,9 @@ impl Environment {
     }
 }
 
-pub(super) fn wrong(variable: &'static str, what: &str) -> EnvironmentError {
-    EnvironmentError { variable, what: what.to_owned() }
-}
-
-fn missing(variable: &'static str, beside: &str) -> EnvironmentError {
-    wrong(variable, &format!("is not set, but {beside} is"))
-}
-
 pub(super) fn number(variable: &'static str, text: &str) -> Result<u32, EnvironmentError> {
-    text.trim().parse().map_err(|_| wrong(variable, &format!("is '{text}', which is no number")))
+    let refused = |_| EnvironmentError::NotANumber { variable, value: text.to_owned() };
+    text.trim().parse().map_err(refused)
 }
 
 #[cfg(test)]
@@ -197,7 +219,7 @@ mod tests {
     #[test]
     fn a_bad_variable_is_named_with_its_value() {
         for (variables, expected) in [
-            (&[("PMI_RANK", "x"), ("PMI_SIZE", "2")][..], "PMI_RANK is 'x', which is no number"),
+            (&[("PMI_RANK", "x"), ("PMI_SIZE", "2")][..], "PMI_RANK is 'x', which is not a number"),
             (&[("VERBCAST_RANK", "1")], "VERBCAST_SIZE is not set, but VERBCAST_RANK is"),
             (&[("VERBCAST_SIZE", "1")], "VERBCAST_RANK is not set, but VERBCAST_SIZE is"),
             (

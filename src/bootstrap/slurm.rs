@@ -1,7 +1,7 @@
 //! Where the ranks of a Slurm job meet when nobody says.
 
 use super::Address;
-use super::environment::{EnvironmentError, number, wrong};
+use super::environment::{EnvironmentError, number};
 
 /// Ports that are neither privileged nor handed out by default for outgoing connections.
 const PORTS: std::ops::Range<u32> = 10000..32000;
@@ -18,8 +18,7 @@ pub(super) fn rendezvous(lookup: Lookup<'_>) -> Result<Option<Address>, Environm
     else {
         return Ok(None);
     };
-    let host = first_host(&list)
-        .ok_or_else(|| wrong(variable, &format!("is '{list}', which names no host")))?;
+    let host = first_host(&list).ok_or(EnvironmentError::NoHost { variable, list })?;
     let step = lookup("SLURM_STEP_ID").and_then(|step| step.parse().ok()).unwrap_or(0_u32);
     // A prime, so that the steps of a job and the jobs beside it keep apart.
     let number = job.wrapping_mul(31).wrapping_add(step);

@@ -1,37 +1,30 @@
 //! A vote: a step that every rank takes on its own succeeds for all or fails for all.
 
 use super::{Bootstrap, BootstrapError};
-use std::fmt;
 use verbcast_core::rank::Rank;
 use verbcast_core::wire::{Ballot, WireError};
 
 /// Why a collective step did not happen.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum VoteError {
     /// These ranks could not take the step, and this is what each of them says.
+    #[error("{}", first_of(.0))]
     Refused(Vec<(Rank, String)>),
     /// The vote itself failed.
-    Bootstrap(BootstrapError),
+    #[error(transparent)]
+    Bootstrap(#[from] BootstrapError),
 }
 
-impl fmt::Display for VoteError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            VoteError::Refused(refusals) => {
-                let (rank, what) = &refusals[0];
-                write!(f, "{rank}: {what}")?;
-                match refusals.len() - 1 {
-                    0 => Ok(()),
-                    1 => f.write_str(" (and 1 more rank failed)"),
-                    others => write!(f, " (and {others} more ranks failed)"),
-                }
-            }
-            VoteError::Bootstrap(error) => error.fmt(f),
-        }
+/// What the first rank says, and how many others there are.
+fn first_of(refusals: &[(Rank, String)]) -> String {
+    let Some(((rank, what), others)) = refusals.split_first() else { return String::new() };
+    match others.len() {
+        0 => format!("{rank}: {what}"),
+        1 => format!("{rank}: {what} (and 1 more rank failed)"),
+        others => format!("{rank}: {what} (and {others} more ranks failed)"),
     }
 }
-
-impl std::error::Error for VoteError {}
 
 /// Exchanges the outcome of a step that every rank has just taken, with a blob from each.
 ///
@@ -41,7 +34,7 @@ pub fn vote(
     bootstrap: &mut dyn Bootstrap,
     outcome: Result<&[u8], &str>,
 ) -> Result<Vec<Vec<u8>>, VoteError> {
-    let ballots = bootstrap.all_gather(&Ballot::emit(outcome)).map_err(VoteError::Bootstrap)?;
+    let ballots = bootstrap.all_gather(&Ballot::emit(outcome))?;
     let mut blobs = Vec::with_capacity(ballots.len());
     let mut refusals = Vec::new();
     for (rank, ballot) in (0..).map(Rank).zip(ballots) {

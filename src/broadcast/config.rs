@@ -1,13 +1,15 @@
 //! How broadcasts are done, from code or from `VERBCAST_*` variables.
 
 use super::variables::{CHOICE, FAULT, FIELDS, of_parameter};
-use crate::rdma::Settings;
-use std::fmt::{self, Write};
+use crate::rdma::{Settings, SettingsError};
+use std::fmt::Write;
+use std::io;
+use std::sync::Arc;
 use verbcast_core::protocol::Depths;
 use verbcast_core::protocol::choice::TableError;
-use verbcast_core::protocol::options::Options;
+use verbcast_core::protocol::options::{Options, OptionsError};
 use verbcast_core::rank::OpId;
-use verbcast_core::transport::Faults;
+use verbcast_core::transport::{FaultError, Faults};
 
 /// The variable that names one algorithm for all broadcasts.
 const ALGORITHM: &str = "VERBCAST_ALGORITHM";
@@ -41,16 +43,50 @@ impl Default for Config {
 }
 
 /// A setting that cannot be read or makes no sense.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ConfigError(String);
-
-impl fmt::Display for ConfigError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConfigError {
+    /// A variable with a value that it does not take.
+    #[error("{name}={value}: expected {takes}")]
+    Variable {
+        /// The variable.
+        name: String,
+        /// Its value.
+        value: String,
+        /// What it takes, in words.
+        takes: &'static str,
+    },
+    /// `VERBCAST_FAULT` cannot be read.
+    #[error("{FAULT}={value}: {source}")]
+    Fault {
+        /// The variable's value.
+        value: String,
+        /// What is wrong with it.
+        source: FaultError,
+    },
+    /// The file that `VERBCAST_CHOICE` names cannot be opened or read.
+    #[error("{CHOICE}={path}: {source}")]
+    File {
+        /// The file.
+        path: String,
+        /// What the system says.
+        source: Arc<io::Error>,
+    },
+    /// The file that `VERBCAST_CHOICE` names is not a table of protocols.
+    #[error("{CHOICE}={path}: {source}")]
+    Table {
+        /// The file.
+        path: String,
+        /// What is wrong with it.
+        source: TableError,
+    },
+    /// The transport does not work with its settings.
+    #[error(transparent)]
+    Settings(#[from] SettingsError),
+    /// The protocols do not work with their parameters.
+    #[error(transparent)]
+    Options(#[from] OptionsError),
 }
-
-impl std::error::Error for ConfigError {}
 
 impl Config {
     /// The defaults, with what the environment's `VERBCAST_*` variables say; [`variables`](Self::variables)
@@ -75,9 +111,8 @@ impl Config {
             }
         }
         read_options(&lookup, &mut config.options)?;
-        if let Some(text) = lookup(FAULT) {
-            let faults =
-                text.parse().map_err(|error| ConfigError(format!("{FAULT}={text}: {error}")))?;
+        if let Some(value) = lookup(FAULT) {
+            let faults = value.parse().map_err(|source| ConfigError::Fault { value, source })?;
             config.faults = Some(faults);
         }
         config.validate()?;
@@ -89,9 +124,9 @@ impl Config {
     /// # Errors
     /// If they contradict each other.
     pub fn validate(&self) -> Result<(), ConfigError> {
-        self.settings.validate().map_err(|error| ConfigError(error.to_string()))?;
-        let valid = self.options.validate(&self.settings.depths);
-        valid.map_err(|error| ConfigError(error.to_string()))
+        self.settings.validate()?;
+        self.options.validate(&self.settings.depths)?;
+        Ok(())
     }
 
     /// The settings that must be the same at every rank, each with its value in a line.
@@ -125,9 +160,9 @@ fn read_options(
         }
     }
     if let Some(path) = lookup(CHOICE) {
-        let refused = |error: &dyn fmt::Display| ConfigError(format!("{CHOICE}={path}: {error}"));
-        let text = std::fs::read_to_string(&path).map_err(|error| refused(&error))?;
-        let table = text.parse().map_err(|error: TableError| refused(&error))?;
+        let file = |error| ConfigError::File { path: path.clone(), source: Arc::new(error) };
+        let text = std::fs::read_to_string(&path).map_err(file)?;
+        let table = text.parse().map_err(|source| ConfigError::Table { path, source })?;
         if lookup(ALGORITHM).is_none_or(|name| name == "auto") {
             options.table = table;
         }
@@ -135,14 +170,15 @@ fn read_options(
     Ok(())
 }
 
-fn refused(variable: &str, text: &str, takes: &str) -> ConfigError {
-    ConfigError(format!("{variable}={text}: expected {takes}"))
+fn refused(name: &str, value: &str, takes: &'static str) -> ConfigError {
+    ConfigError::Variable { name: name.to_owned(), value: value.to_owned(), takes }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::rdma::{Multicast, Waiting};
+    use std::error::Error;
     use std::time::Duration;
     use verbcast_core::protocol::choice::{Algorithm, Table};
     use verbcast_core::protocol::options::{CoRoots, Synchronisation};
@@ -228,6 +264,19 @@ mod tests {
             let error = read(&[(name, value)]).unwrap_err().to_string();
             assert!(error.contains(&format!("{name}={value}")), "{error}");
         }
+    }
+
+    #[test]
+    fn an_error_has_its_cause() {
+        let cause = |variable| {
+            let error = read(&[variable]).unwrap_err();
+            error.source().map(ToString::to_string)
+        };
+        let fault = cause(("VERBCAST_FAULT", "loss"));
+        assert_eq!(fault, "loss".parse::<Faults>().err().map(|error| error.to_string()));
+        let missing = cause(("VERBCAST_CHOICE", "/nowhere/table"));
+        assert!(missing.is_some_and(|text| text.contains("No such file")));
+        assert_eq!(cause(("VERBCAST_PORT", "x")), None);
     }
 
     #[test]

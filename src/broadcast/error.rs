@@ -2,29 +2,36 @@
 
 use super::ConfigError;
 use crate::bootstrap::VoteError;
-use std::fmt;
 use std::time::Duration;
 use verbcast_core::driver::Failure;
 use verbcast_core::protocol::StartError;
 use verbcast_core::rank::Rank;
 
-/// What can go wrong with a broadcast.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// What can go wrong with a broadcast. Its text says everything; [`source`](std::error::Error::source) is for
+/// programs that want to tell causes apart.
+#[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// A setting makes no sense.
-    Config(String),
+    #[error(transparent)]
+    Config(#[from] ConfigError),
     /// The communicator could not be made; every rank gets the same.
-    Setup(VoteError),
+    #[error(transparent)]
+    Setup(#[from] VoteError),
     /// The call cannot be made.
-    Call(StartError),
+    #[error(transparent)]
+    Call(#[from] StartError),
     /// The broadcast was started by another broadcaster than the one that was to wait for it.
+    #[error("the broadcast was started by another broadcaster")]
     OtherBroadcaster,
     /// The message of the broadcast was taken before.
+    #[error("the message of the broadcast was taken before")]
     AlreadyTaken,
     /// A rank failed; every rank gets the same.
-    Failed(Failure),
+    #[error(transparent)]
+    Failed(#[from] Failure),
     /// What this rank owes its neighbours, or they owe it, was not exchanged.
+    #[error("{rank}: ring neighbours are alive but have not participated for {after:?}")]
     Timeout {
         /// This rank.
         rank: Rank,
@@ -34,49 +41,8 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whether no more was wrong than that as many broadcasts are in flight as may be: some must complete first.
+    /// True if the only problem is that the in-flight limit was reached: some broadcasts must complete first.
     pub fn is_too_many(&self) -> bool {
         matches!(self, Error::Call(StartError::TooManyInFlight(_)))
-    }
-}
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Error::Config(what) => f.write_str(what),
-            Error::Setup(error) => error.fmt(f),
-            Error::Call(error) => error.fmt(f),
-            Error::OtherBroadcaster => {
-                f.write_str("the broadcast was started by another broadcaster")
-            }
-            Error::AlreadyTaken => f.write_str("the message of the broadcast was taken before"),
-            Error::Failed(failure) => failure.fmt(f),
-            Error::Timeout { rank, after } => {
-                write!(
-                    f,
-                    "{rank}: its neighbours on the ring are alive, but do not take part for {after:?}"
-                )
-            }
-        }
-    }
-}
-
-impl std::error::Error for Error {}
-
-impl From<VoteError> for Error {
-    fn from(error: VoteError) -> Self {
-        Error::Setup(error)
-    }
-}
-
-impl From<StartError> for Error {
-    fn from(error: StartError) -> Self {
-        Error::Call(error)
-    }
-}
-
-impl From<ConfigError> for Error {
-    fn from(error: ConfigError) -> Self {
-        Error::Config(error.to_string())
     }
 }

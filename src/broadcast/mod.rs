@@ -151,7 +151,7 @@ impl Broadcaster {
         let driver = Driver::assemble(&config.options, &parameters, transport);
         Ok(Broadcaster {
             id: BroadcasterId::next(),
-            driver: driver.map_err(|error| Error::Config(error.to_string()))?,
+            driver: driver.map_err(ConfigError::from)?,
             clock: Clock::of_process(),
             rank,
             size,

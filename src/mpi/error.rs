@@ -6,28 +6,19 @@ use std::ffi::{CStr, c_char, c_int};
 use std::fmt;
 
 /// What can go wrong with a broadcast among MPI ranks.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The broadcast failed.
+    #[error(transparent)]
     Broadcast(broadcast::Error),
     /// An MPI call failed.
+    #[error(transparent)]
     Mpi(MpiError),
     /// The message has more bytes than memory can hold.
+    #[error("the message has more bytes than memory can hold")]
     TooLong,
 }
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Error::Broadcast(error) => error.fmt(f),
-            Error::Mpi(error) => error.fmt(f),
-            Error::TooLong => f.write_str("the message has more bytes than memory can hold"),
-        }
-    }
-}
-
-impl std::error::Error for Error {}
 
 impl<E: Into<broadcast::Error>> From<E> for Error {
     fn from(error: E) -> Self {

@@ -1,8 +1,7 @@
 //! What can be set about the transport.
 
-use std::fmt;
 use std::time::Duration;
-use verbcast_core::protocol::{Counter, Depths};
+use verbcast_core::protocol::{Counter, Depths, DepthsError};
 
 /// How a rank waits for its device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -95,16 +94,22 @@ impl Default for Settings {
 }
 
 /// A setting that makes no sense.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SettingsError(String);
-
-impl fmt::Display for SettingsError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SettingsError {
+    /// A depth that nothing works with.
+    #[error(transparent)]
+    Depths(#[from] DepthsError),
+    /// Even empty messages would be sent without a copy.
+    #[error("messages without a copy need a length of at least 1; none turns them off")]
+    ZeroCopy,
+    /// Communicators may have no group.
+    #[error("communicators need at least one group")]
+    Groups,
+    /// A timeout is zero.
+    #[error("timeouts must be greater than zero")]
+    Timeout,
 }
-
-impl std::error::Error for SettingsError {}
 
 /// Length of a cell of the table that other ranks write numbers into.
 pub(super) const CELL_LEN: usize = 16;
@@ -123,19 +128,15 @@ impl Settings {
     /// # Errors
     /// If nothing can work with the depths, or a length or time is zero.
     pub fn validate(&self) -> Result<(), SettingsError> {
-        let depths = self.depths.validate(RESERVED_SLOTS);
-        depths.map_err(|error| SettingsError(error.to_string()))?;
-        if self.zero_copy == Some(0) {
-            let what = "messages without a copy need a length of at least 1; none turns them off";
-            return Err(SettingsError(what.to_owned()));
+        self.depths.validate(RESERVED_SLOTS)?;
+        match self {
+            Settings { zero_copy: Some(0), .. } => Err(SettingsError::ZeroCopy),
+            Settings { groups: 0, .. } => Err(SettingsError::Groups),
+            _ if self.timeout.is_zero() || self.ack_timeout.is_zero() => {
+                Err(SettingsError::Timeout)
+            }
+            _ => Ok(()),
         }
-        if self.groups == 0 {
-            return Err(SettingsError("communicators need at least one group".to_owned()));
-        }
-        if self.timeout.is_zero() || self.ack_timeout.is_zero() {
-            return Err(SettingsError("a timeout of zero lets nothing happen".to_owned()));
-        }
-        Ok(())
     }
 
     /// Reliable sends from the ring under way at most on a connection in a communicator of `size`

@@ -267,7 +267,8 @@ fn a_buffer_is_started_and_comes_back() {
             assert_eq!(buffer.as_ptr(), address);
         }
         let statistics = broadcaster.statistics();
-        assert_eq!((statistics.registrations, statistics.registration_hits), (1, 2));
+        // Each buffer was registered when it was made, and the long one was found so.
+        assert_eq!((statistics.registrations, statistics.registration_hits), (2, 1));
         broadcaster.close().unwrap();
     });
 }

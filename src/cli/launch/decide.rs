@@ -16,7 +16,7 @@ pub fn decide(
         Ok(blobs) => Ok(blobs),
         Err(VoteError::Refused(refusals)) => Err(origin(&refusals)),
         // Some rank is gone. What was seen of it before says more.
-        Err(VoteError::Bootstrap(error)) => Err(outcome.err().unwrap_or(error.to_string())),
+        Err(error) => Err(outcome.err().unwrap_or(error.to_string())),
     }
 }
 

@@ -50,24 +50,45 @@ impl FromStr for Algorithm {
 
     fn from_str(text: &str) -> Result<Self, TableError> {
         let found = Algorithm::NAMES.iter().find(|(name, _)| *name == text);
-        found.map(|(_, algorithm)| *algorithm).ok_or_else(|| {
-            let names: Vec<_> = Algorithm::NAMES.iter().map(|(name, _)| *name).collect();
-            TableError(format!("there is no algorithm {text:?}; there are {}", names.join(", ")))
-        })
+        found
+            .map(|(_, algorithm)| *algorithm)
+            .ok_or_else(|| TableError::UnknownAlgorithm { name: text.to_owned() })
     }
 }
 
 /// A table that cannot be read or used.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TableError(String);
-
-impl fmt::Display for TableError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum TableError {
+    /// No algorithm is called that.
+    #[error("there is no algorithm {name:?}; there are {}", algorithms())]
+    UnknownAlgorithm {
+        /// What was asked for.
+        name: String,
+    },
+    /// A line is not a row.
+    #[error("expected `ranks <= N  bytes <= N  ALGORITHM`, or `any` for `<= N`")]
+    NotARow,
+    /// Earlier rows cover everything that this one covers.
+    #[error("earlier lines leave nothing to this one")]
+    Unreachable,
+    /// A line cannot be used.
+    #[error("line {number}: {source}")]
+    Line {
+        /// The line, counted from 1.
+        number: usize,
+        /// What is wrong with it.
+        source: Box<TableError>,
+    },
+    /// Some broadcasts are left out.
+    #[error("the last line must be for any ranks and any bytes, so that nothing is left out")]
+    Incomplete,
 }
 
-impl std::error::Error for TableError {}
+/// The names of all algorithms.
+fn algorithms() -> String {
+    Algorithm::NAMES.map(|(name, _)| name).join(", ")
+}
 
 /// Up to so many ranks and bytes, this algorithm. None: any number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -187,31 +208,26 @@ impl FromStr for Table {
             if words.is_empty() {
                 continue;
             }
-            let row = row(&words).map_err(|error| TableError(format!("line {number}: {error}")))?;
+            let in_line = |error| TableError::Line { number, source: Box::new(error) };
+            let row = row(&words).map_err(in_line)?;
             if rows.iter().any(|earlier| earlier.shadows(&row)) {
-                let what = format!("line {number}: earlier lines leave nothing to this one");
-                return Err(TableError(what));
+                return Err(in_line(TableError::Unreachable));
             }
             rows.push(row);
         }
         match rows.last() {
             Some(Row { ranks: None, bytes: None, .. }) => Ok(Table { rows }),
-            _ => Err(TableError(
-                "the last line must be for any ranks and any bytes, so that nothing is left out"
-                    .to_owned(),
-            )),
+            _ => Err(TableError::Incomplete),
         }
     }
 }
 
 fn row(words: &[&str]) -> Result<Row, TableError> {
-    let expected =
-        || TableError("expected `ranks <= N  bytes <= N  ALGORITHM`, or `any` for `<= N`".into());
-    let rest = words.strip_prefix(&["ranks"]).ok_or_else(expected)?;
-    let (ranks, rest) = bound(rest).ok_or_else(expected)?;
-    let rest = rest.strip_prefix(&["bytes"]).ok_or_else(expected)?;
-    let (bytes, rest) = bound(rest).ok_or_else(expected)?;
-    let [name] = rest else { return Err(expected()) };
+    let rest = words.strip_prefix(&["ranks"]).ok_or(TableError::NotARow)?;
+    let (ranks, rest) = bound(rest).ok_or(TableError::NotARow)?;
+    let rest = rest.strip_prefix(&["bytes"]).ok_or(TableError::NotARow)?;
+    let (bytes, rest) = bound(rest).ok_or(TableError::NotARow)?;
+    let [name] = rest else { return Err(TableError::NotARow) };
     let ranks = ranks.map(|most| u32::try_from(most).unwrap_or(u32::MAX));
     Ok(Row { ranks, bytes, algorithm: name.parse()? })
 }

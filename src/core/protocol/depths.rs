@@ -1,7 +1,5 @@
 //! How many requests an adapter's queues hold, and what follows from that.
 
-use std::fmt;
-
 /// Receives for reliable messages that are left to announcements, aborts and farewells.
 const NOTICES: u32 = 8;
 /// Reliable messages of operations to come that a rank copies at most; among more ranks, one of each.
@@ -112,10 +110,11 @@ impl Default for Depths {
 }
 
 /// A depth that nothing can work with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DepthsError {
     /// It is too small, or too large to number.
+    #[error("a {name} of {depth} is not between {min} and {MAX_DEPTH}")]
     OutOfRange {
         /// Which one, in words.
         name: &'static str,
@@ -125,26 +124,12 @@ pub enum DepthsError {
         min: u32,
     },
     /// The ring's depth is not a power of two.
+    #[error("a ring depth of {ring} is not a power of two")]
     NotAPowerOfTwo {
         /// What it is.
         ring: u32,
     },
 }
-
-impl fmt::Display for DepthsError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            DepthsError::OutOfRange { name, depth, min } => {
-                write!(f, "a {name} of {depth} is not between {min} and {MAX_DEPTH}")
-            }
-            DepthsError::NotAPowerOfTwo { ring } => {
-                write!(f, "a ring depth of {ring} is not a power of two")
-            }
-        }
-    }
-}
-
-impl std::error::Error for DepthsError {}
 
 #[cfg(test)]
 mod tests {

@@ -2,14 +2,16 @@
 
 use super::Fragments;
 use crate::rank::Rank;
-use std::fmt;
 
 /// Why an operation cannot begin.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum StartError {
     /// As many operations are in flight as the core was configured for.
+    #[error("{0} broadcasts are in flight, which is the most allowed")]
     TooManyInFlight(u32),
     /// The root is not a rank of the communicator.
+    #[error("root {} is not one of the {size} ranks", root.0)]
     NoSuchRoot {
         /// The root that was asked for.
         root: Rank,
@@ -17,24 +19,9 @@ pub enum StartError {
         size: u32,
     },
     /// The message has more fragments than the core or the header can number.
+    #[error("a message of {0} bytes is too long")]
     TooLong(u64),
 }
-
-impl fmt::Display for StartError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            StartError::TooManyInFlight(most) => {
-                write!(f, "{most} broadcasts are in flight, which is the most allowed")
-            }
-            StartError::NoSuchRoot { root, size } => {
-                write!(f, "root {} is not one of the {size} ranks", root.0)
-            }
-            StartError::TooLong(len) => write!(f, "a message of {len} bytes is too long"),
-        }
-    }
-}
-
-impl std::error::Error for StartError {}
 
 /// What a core can take.
 #[derive(Clone, Copy, Debug)]

@@ -1,6 +1,5 @@
 //! What goes wrong on purpose, and how it is written.
 
-use std::fmt;
 use std::str::FromStr;
 
 /// What goes wrong, with which probability for each received datagram.
@@ -25,16 +24,36 @@ impl Faults {
 }
 
 /// A fault specification that cannot be read.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FaultError(String);
-
-impl fmt::Display for FaultError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}; expected for example loss=0.05,dup=0.01,reorder=0.05,seed=7", self.0)
-    }
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum FaultError {
+    /// A part without `=`.
+    #[error("{part:?} has no value; {EXPECTED}")]
+    NoValue {
+        /// The part.
+        part: String,
+    },
+    /// What stands behind `=` is not a probability.
+    #[error("{part}: not a probability from 0 to 1; {EXPECTED}")]
+    NotAProbability {
+        /// The part.
+        part: String,
+    },
+    /// What stands behind `=` is not a number.
+    #[error("{part}: not a number; {EXPECTED}")]
+    NotANumber {
+        /// The part.
+        part: String,
+    },
+    /// Nothing is called that.
+    #[error("there is no fault {name:?}; {EXPECTED}")]
+    Unknown {
+        /// What stands before `=`.
+        name: String,
+    },
 }
 
-impl std::error::Error for FaultError {}
+const EXPECTED: &str = "expected for example loss=0.05,dup=0.01,reorder=0.05,seed=7";
 
 impl FromStr for Faults {
     type Err = FaultError;
@@ -43,21 +62,22 @@ impl FromStr for Faults {
     fn from_str(text: &str) -> Result<Self, FaultError> {
         let mut faults = Faults::default();
         for part in text.split(',').map(str::trim) {
+            let of_part = || part.to_owned();
             let (name, value) =
-                part.split_once('=').ok_or_else(|| FaultError(format!("{part:?} has no value")))?;
+                part.split_once('=').ok_or_else(|| FaultError::NoValue { part: of_part() })?;
             let probability = || {
                 let read = value.parse().ok().filter(|p| (0.0..=1.0).contains(p));
-                read.ok_or_else(|| FaultError(format!("{part}: not a probability from 0 to 1")))
+                read.ok_or_else(|| FaultError::NotAProbability { part: of_part() })
             };
             match name {
                 "loss" => faults.loss = probability()?,
                 "dup" => faults.duplicate = probability()?,
                 "reorder" => faults.reorder = probability()?,
                 "seed" => {
-                    faults.seed =
-                        value.parse().map_err(|_| FaultError(format!("{part}: not a number")))?;
+                    let not_a_number = |_| FaultError::NotANumber { part: of_part() };
+                    faults.seed = value.parse().map_err(not_a_number)?;
                 }
-                _ => return Err(FaultError(format!("there is no fault {name:?}"))),
+                _ => return Err(FaultError::Unknown { name: name.to_owned() }),
             }
         }
         Ok(faults)

@@ -7,7 +7,6 @@ use super::tree::Tree;
 use crate::multicast::{Entries, MulticastTables};
 use crate::topology::{Quality, Topology};
 use std::collections::BTreeMap;
-use std::fmt;
 
 /// Settings of the fabric manager, with the defaults of its documentation.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -89,35 +88,25 @@ pub struct Join {
 }
 
 /// Why a join is refused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum JoinError {
     /// Only a full member creates a group.
+    #[error("only a full member creates a group")]
     NoGroup,
     /// Links between switches do not carry the group's MTU and rate.
+    #[error("links between switches do not carry the group's MTU and rate")]
     Unrealizable,
     /// The port's own link does not carry them.
+    #[error("the port does not carry the group's MTU and rate")]
     Port,
     /// The group is in another partition.
+    #[error("the group has another P_Key")]
     Pkey,
     /// There is no MLID for it.
-    Mlid(Exhausted),
+    #[error(transparent)]
+    Mlid(#[from] Exhausted),
 }
-
-impl fmt::Display for JoinError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            JoinError::NoGroup => f.write_str("only a full member creates a group"),
-            JoinError::Unrealizable => {
-                f.write_str("links between switches do not carry the group's MTU and rate")
-            }
-            JoinError::Port => f.write_str("the port does not carry the group's MTU and rate"),
-            JoinError::Pkey => f.write_str("the group has another P_Key"),
-            JoinError::Mlid(exhausted) => exhausted.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for JoinError {}
 
 /// What a change of membership takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -13,7 +13,6 @@ use super::unicast::{self, Unicast};
 use super::window::{self, Acknowledge, Bounds, By, Repair, Repairers, Window};
 use crate::model;
 use crate::rank::{OpId, Rank};
-use std::fmt;
 use std::time::Duration;
 
 /// How the root is kept from multicasting before anybody listens (Hoefler 2007, section 2.1).
@@ -99,28 +98,59 @@ impl Default for Options {
 }
 
 /// An option that cannot be read, or contradicts another.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OptionsError(String);
-
-impl fmt::Display for OptionsError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum OptionsError {
+    /// No option is called that.
+    #[error("there is no option {name:?}")]
+    Unknown {
+        /// What was asked for.
+        name: String,
+    },
+    /// A value that the option does not take.
+    #[error("{name}={value}: expected {takes}")]
+    Value {
+        /// The option.
+        name: &'static str,
+        /// What it was to be set to.
+        value: String,
+        /// What it takes, in words.
+        takes: &'static str,
+    },
+    /// More would be sent than can be received.
+    #[error(
+        "a run-ahead of {run_ahead} fragments is not between 1 and the receive depth of {receive}: more \
+         would be sent than can be received"
+    )]
+    RunAhead {
+        /// Fragments that the root sends ahead.
+        run_ahead: u32,
+        /// Receives posted for datagrams.
+        receive: u32,
+    },
+    /// A number of broadcasts in flight that cannot be numbered, or zero.
+    #[error("{0} broadcasts in flight are not between 1 and {MAX_IN_FLIGHT}")]
+    InFlight(u32),
+    /// A window that the ring cannot hold.
+    #[error(
+        "a window of {window} fragments is not a power of two of at most the ring depth of {ring}"
+    )]
+    Window {
+        /// Fragments of the window.
+        window: u32,
+        /// Slots of the ring.
+        ring: u32,
+    },
+    /// A depth that nothing works with.
+    #[error(transparent)]
+    Depths(#[from] DepthsError),
+    /// A protocol does not work with its parameters.
+    #[error(transparent)]
+    Protocol(#[from] ConfigError),
 }
 
-impl std::error::Error for OptionsError {}
-
-impl From<ConfigError> for OptionsError {
-    fn from(error: ConfigError) -> Self {
-        OptionsError(error.to_string())
-    }
-}
-
-impl From<DepthsError> for OptionsError {
-    fn from(error: DepthsError) -> Self {
-        OptionsError(error.to_string())
-    }
-}
+/// Broadcasts in flight at most.
+const MAX_IN_FLIGHT: u32 = 1 << 20;
 
 /// Runtime parameters of a rank's protocol suite.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -152,25 +182,17 @@ impl Options {
     /// # Errors
     /// If they contradict each other; the error says how.
     pub fn validate(&self, depths: &Depths) -> Result<(), OptionsError> {
-        let Depths { receive: receive_depth, ring: ring_depth, .. } = *depths;
+        let Depths { receive, ring, .. } = *depths;
         let run_ahead = self.run_ahead(depths);
-        if !(1..=receive_depth).contains(&run_ahead) {
-            return Err(OptionsError(format!(
-                "a run-ahead of {run_ahead} fragments is not between 1 and the receive depth of \
-                 {receive_depth}: more would be sent than can be received"
-            )));
+        if !(1..=receive).contains(&run_ahead) {
+            return Err(OptionsError::RunAhead { run_ahead, receive });
         }
-        if !(1..=1 << 20).contains(&self.in_flight) {
-            let what =
-                format!("{} broadcasts in flight are not between 1 and 1048576", self.in_flight);
-            return Err(OptionsError(what));
+        if !(1..=MAX_IN_FLIGHT).contains(&self.in_flight) {
+            return Err(OptionsError::InFlight(self.in_flight));
         }
-        let window = self.window.unwrap_or(ring_depth);
-        if window > ring_depth || !window.is_power_of_two() {
-            return Err(OptionsError(format!(
-                "a window of {window} fragments is not a power of two of at most the ring depth of \
-                 {ring_depth}"
-            )));
+        let window = self.window.unwrap_or(ring);
+        if window > ring || !window.is_power_of_two() {
+            return Err(OptionsError::Window { window, ring });
         }
         Ok(())
     }

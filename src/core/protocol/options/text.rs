@@ -66,11 +66,11 @@ impl Options {
     /// If there is no such option, or its value cannot be read; the error says what is expected.
     pub fn set(&mut self, name: &str, value: &str) -> Result<(), OptionsError> {
         let known = Options::PARAMETERS.iter().find(|known| known.name == name);
-        let Some(Parameter { takes, .. }) = known else {
-            return Err(OptionsError(format!("there is no option {name:?}")));
+        let Some(Parameter { name, takes, .. }) = known else {
+            return Err(OptionsError::Unknown { name: name.to_owned() });
         };
-        self.take(name, value)
-            .ok_or_else(|| OptionsError(format!("{name}={value}: expected {takes}")))
+        let refused = || OptionsError::Value { name, value: value.to_owned(), takes };
+        self.take(name, value).ok_or_else(refused)
     }
 
     fn take(&mut self, name: &str, value: &str) -> Option<()> {

@@ -59,14 +59,14 @@ pub struct Config {
 
 impl Config {
     pub(super) fn validate(&self) -> Result<(), ConfigError> {
-        let what = match self {
-            Config { fragment_len: 0, .. } => "a fragment needs at least one byte",
-            Config { run_ahead: 0, .. } => "the root must be allowed one fragment of run-ahead",
-            Config { in_flight: 0, .. } => "at least one operation must be allowed in flight",
-            Config { in_flight: 0x1000_0000.., .. } => "too many operations in flight to number",
+        let error = match self {
+            Config { fragment_len: 0, .. } => ConfigError::FragmentLen,
+            Config { run_ahead: 0, .. } => ConfigError::RunAhead,
+            Config { in_flight: 0, .. } => ConfigError::NoneInFlight,
+            Config { in_flight: 0x1000_0000.., .. } => ConfigError::TooManyInFlight,
             _ => return Ok(()),
         };
-        Err(ConfigError(what))
+        Err(error)
     }
 }
 

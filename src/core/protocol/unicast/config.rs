@@ -18,13 +18,13 @@ pub struct Config {
 
 impl Config {
     pub(super) fn validate(&self) -> Result<(), ConfigError> {
-        let what = match self {
-            Config { fragment_len: 0, .. } => "a fragment needs at least one byte",
-            Config { in_flight: 0, .. } => "at least one operation must be allowed in flight",
-            Config { in_flight: 0x1000_0000.., .. } => "too many operations in flight to number",
-            Config { eager: 0, .. } => "a rank must be allowed one packet at another",
+        let error = match self {
+            Config { fragment_len: 0, .. } => ConfigError::FragmentLen,
+            Config { in_flight: 0, .. } => ConfigError::NoneInFlight,
+            Config { in_flight: 0x1000_0000.., .. } => ConfigError::TooManyInFlight,
+            Config { eager: 0, .. } => ConfigError::Eager,
             _ => return Ok(()),
         };
-        Err(ConfigError(what))
+        Err(error)
     }
 }

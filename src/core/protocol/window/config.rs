@@ -98,28 +98,22 @@ impl Config {
     /// If one makes no sense; the error says which.
     pub fn validate(&self) -> Result<(), ConfigError> {
         let Bounds { initial, least, most } = self.patience;
-        let what = match self {
-            Config { fragment_len: 0, .. } => "a fragment needs at least one byte",
-            Config { window, .. } if !window.is_power_of_two() => {
-                "the window must be a power of two"
-            }
-            Config { window: 0x0100_0000.., .. } => "the window is too large to number",
-            Config { in_flight: 0, .. } => "at least one operation must be allowed in flight",
-            Config { in_flight: 0x1000_0000.., .. } => "too many operations in flight to number",
+        let error = match self {
+            Config { fragment_len: 0, .. } => ConfigError::FragmentLen,
+            Config { window, .. } if !window.is_power_of_two() => ConfigError::WindowSize,
+            Config { window: 0x0100_0000.., .. } => ConfigError::WindowTooLarge,
+            Config { in_flight: 0, .. } => ConfigError::NoneInFlight,
+            Config { in_flight: 0x1000_0000.., .. } => ConfigError::TooManyInFlight,
             Config { acknowledge: Acknowledge::Every(0) | Acknowledge::Skewed(0), .. } => {
-                "every 0th broadcast cannot be acknowledged"
+                ConfigError::Acknowledge
             }
-            Config { credits: Some(0), .. } => "a root without any credit could not send",
-            Config { credits: Some(0x4000_0000..), .. } => "too many credits to number",
-            _ if least.is_zero() || initial < least || most < initial => {
-                "the timeouts must be above zero, and least, initial and most in this order"
-            }
-            _ if self.acknowledge_after.is_zero() => {
-                "an acknowledgement cannot be owed for no time at all"
-            }
+            Config { credits: Some(0), .. } => ConfigError::NoCredits,
+            Config { credits: Some(0x4000_0000..), .. } => ConfigError::TooManyCredits,
+            _ if least.is_zero() || initial < least || most < initial => ConfigError::Patience,
+            _ if self.acknowledge_after.is_zero() => ConfigError::AcknowledgeAfter,
             _ => return Ok(()),
         };
-        Err(ConfigError(what))
+        Err(error)
     }
 
     /// Whether `me` acknowledges the broadcast `op` (Liu 2004, section 4.4).
