@@ -28,6 +28,7 @@ const PRELOAD: Variable =
     Variable { name: "VERBCAST_PRELOAD", takes: "one of on, off", default: "on" };
 const ONE_NODE: Variable =
     Variable { name: "VERBCAST_ONE_NODE", takes: "one of auto, use, pass", default: "auto" };
+/// Each communicator with multicast has one of MPI's beside it, of which MPICH has 2048.
 const COMMUNICATORS: Variable =
     Variable { name: "VERBCAST_COMMUNICATORS", takes: "a number", default: "512" };
 const STATS: Variable = Variable {
@@ -74,13 +75,13 @@ impl Settings {
         let mut settings = Settings {
             is_off: false,
             one_node: OneNode::Auto,
-            // Each has one of MPI's beside it, of which MPICH has 2048.
-            communicators: 512,
+            communicators: 0,
             report: Report::None,
             config: Ok(Config::default()),
             mistake: None,
         };
         let mut take = |variable: &Variable, set: fn(&mut Settings, &str) -> Option<()>| {
+            set(&mut settings, variable.default);
             let Some(text) = lookup(variable.name) else { return };
             if set(&mut settings, &text).is_none() {
                 settings.mistaken(variable, &text);
@@ -144,14 +145,6 @@ mod tests {
         for variable in VARIABLES {
             let mistake = read(variable.name, "perhaps").mistake.unwrap();
             assert!(mistake.starts_with(&format!("{}=perhaps: ", variable.name)), "{mistake}");
-        }
-    }
-
-    #[test]
-    fn defaults_are_what_they_are_said_to_be() {
-        for variable in VARIABLES {
-            let settings = read(variable.name, variable.default);
-            assert_eq!(format!("{settings:?}"), format!("{:?}", read("nothing", "")));
         }
     }
 }
