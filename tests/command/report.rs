@@ -58,6 +58,24 @@ fn a_page_stands_alone_and_is_well_formed() {
 }
 
 #[test]
+fn each_chart_is_a_file_of_its_own_if_asked_for() {
+    let folder = Folder::new();
+    let mut command = verbcast();
+    command.args(["report", "--svg"]).arg(fixture("latency.json"));
+    let output = run(command.arg("-o").arg(folder.path("")));
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let page = fs::read_to_string(folder.path("index.html")).unwrap();
+    let charts = page.matches("<svg ").count();
+    assert_eq!(names(&folder).len(), charts + 1);
+    for number in 1..=charts {
+        let drawing = fs::read_to_string(folder.path(&format!("figure-{number}.svg"))).unwrap();
+        assert!(drawing.starts_with("<svg xmlns=\"http://www.w3.org/2000/svg\" "), "{drawing}");
+        let (_, marks) = drawing.split_once("</style>\n").unwrap();
+        assert!(page.contains(marks), "the chart of the page");
+    }
+}
+
+#[test]
 fn what_is_no_result_is_refused_and_leaves_nothing() {
     let folder = Folder::new();
     fs::write(folder.path("other.json"), "{\"format\": \"something\"}").unwrap();
