@@ -27,6 +27,8 @@
 #![cfg_attr(not(feature = "verbs"), allow(rustdoc::broken_intra_doc_links))]
 
 #[forbid(unsafe_code)]
+#[cfg(doctest)]
+mod book;
 pub mod bootstrap;
 #[cfg(feature = "verbs")]
 #[forbid(unsafe_code)]

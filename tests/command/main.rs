@@ -1,5 +1,6 @@
 //! The command as its users run it. What needs a device is in `softroce`.
 
+mod book;
 mod fabric;
 mod fabric_program;
 mod launch;
@@ -8,6 +9,8 @@ mod links;
 mod mpirun;
 #[path = "../support/needs.rs"]
 mod needs;
+#[path = "../support/book.rs"]
+mod pages;
 mod report;
 mod sim;
 mod simulated_fabric;

@@ -1,6 +1,7 @@
 //! Tests that need no device: the protocols and the simulator, and what the library does on the host alone.
 
 mod allocations;
+mod book;
 #[cfg(feature = "verbs")]
 mod bootstrap;
 mod choice;
@@ -8,6 +9,8 @@ mod layers;
 mod links;
 #[path = "../support/needs.rs"]
 mod needs;
+#[path = "../support/book.rs"]
+mod pages;
 #[cfg(feature = "verbs")]
 mod rdma_sys;
 mod scenario;
