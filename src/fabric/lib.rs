@@ -15,7 +15,7 @@
 //! [`Scheme`] and [`Routing`] choose between them by name, for a [`ShapedTopology`].
 //!
 //! [`smp`] is how tables are read from switches and written into them; [`locate`] finds a computed fabric in the
-//! one that is there.
+//! one that is there, and [`program`] writes tables as a transaction.
 //! [`links`] simulates packets on a fabric: what its tables do to time.
 //!
 //! The [`checker`] stands apart from them all. Nodes, endpoints and ports are plain indices throughout.
@@ -46,6 +46,7 @@ mod multicast;
 mod nearest;
 pub mod omnipath;
 pub mod opensm;
+pub mod program;
 pub mod read;
 mod routing;
 mod scheme;
@@ -62,7 +63,7 @@ mod tests;
 pub use checker::{Checker, Delivery, Violation};
 pub use fat_tree::FatTree;
 pub use lids::{LAST_UNICAST, Lids, MAX_LMC, Numbering, Owner};
-pub use located::locate;
+pub use located::{locate, relocate};
 pub use mesh::Mesh;
 pub use multicast::{BLOCK, Entries, FIRST_MLID, MulticastTables, PortSet};
 pub use routing::{Routing, RoutingError};

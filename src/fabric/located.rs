@@ -1,5 +1,6 @@
 //! Finds a fabric that one has in mind in the one that is there.
 
+use super::multicast::Entries;
 use super::topology::{Invalid, Port, Topology};
 use std::collections::HashMap;
 
@@ -38,4 +39,14 @@ pub fn locate(wanted: &Topology, there: &Topology) -> Result<Vec<u32>, Invalid> 
         }
     }
     Ok(found)
+}
+
+/// The same entries on the switches of `there`, whose nodes for those of `wanted` were [located](locate).
+pub fn relocate(entries: &Entries, wanted: &Topology, there: &Topology, nodes: &[u32]) -> Entries {
+    let mut relocated = Entries::none(there);
+    for node in wanted.switch_nodes() {
+        let at = there.switch_index(nodes[node as usize]);
+        *relocated.ports_mut(at) = entries.ports(wanted.switch_index(node));
+    }
+    relocated
 }

@@ -13,6 +13,7 @@ pub type Data = [u8; 64];
 
 const LID_ROUTED: u8 = 0x01;
 const DIRECTED: u8 = 0x81;
+const METHOD: usize = 3;
 const STATUS: usize = 4;
 const HOP_COUNT: usize = 7;
 const TRANSACTION: usize = 8;
@@ -30,9 +31,9 @@ const PERMISSIVE: [u8; 4] = [0xff; 4];
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
     /// SubnGet.
-    Get,
+    Get = 1,
     /// SubnSet.
-    Set,
+    Set = 2,
 }
 
 impl fmt::Display for Method {
@@ -77,6 +78,16 @@ pub enum Route {
     Lid(u16),
 }
 
+/// By what kind of route a node is reached.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Addressing {
+    /// Along the path by which it was found, whatever the forwarding tables are.
+    #[default]
+    Directed,
+    /// By its LID, if it has one.
+    Lid,
+}
+
 impl fmt::Display for Route {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -102,12 +113,8 @@ impl Smp {
             Route::Directed(_) => DIRECTED,
             Route::Lid(_) => LID_ROUTED,
         };
-        let method = match method {
-            Method::Get => 1,
-            Method::Set => 2,
-        };
         // Version, class, version of the class, method.
-        smp.put(0, &[1, class, 1, method]);
+        smp.put(0, &[1, class, 1, method as u8]);
         smp.put(ATTRIBUTE, &attribute.id().to_be_bytes());
         smp.put(MODIFIER, &attribute.modifier().to_be_bytes());
         smp.put(M_KEY, &key.to_be_bytes());
@@ -137,6 +144,18 @@ impl Smp {
     /// Whether it goes along a path, and not to a LID.
     pub fn is_directed(&self) -> bool {
         self.0[1] == DIRECTED
+    }
+
+    /// Whether it is a request to write.
+    pub fn writes(&self) -> bool {
+        self.0[METHOD] == Method::Set as u8
+    }
+
+    /// The same packet with other contents: how a simulated node answers.
+    pub fn with_data(&self, data: &Data) -> Smp {
+        let mut smp = *self;
+        smp.put(DATA, data);
+        smp
     }
 
     /// The contents of the attribute.

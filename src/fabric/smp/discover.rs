@@ -1,7 +1,8 @@
 //! Walks through a fabric from where one stands.
 
 use super::attributes::{Attribute, NodeInfo, PortInfo, SwitchInfo, description};
-use super::datagram::{Path, Route};
+use super::datagram::{Addressing, Path, Route};
+use super::multicast::Place;
 use super::{Agent, Unanswered};
 use crate::topology::{Kind, Link, Node, Port, Topology};
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -27,6 +28,26 @@ pub struct Switch {
     pub multicast_entries: u16,
     /// The last MLID that it forwards, if the subnet manager has set one.
     pub multicast_top: Option<u16>,
+}
+
+impl Discovered {
+    /// How a switch is reached, by its node.
+    ///
+    /// # Panics
+    /// If there is no such switch.
+    pub fn route(&self, node: u32, addressing: Addressing) -> Route {
+        match (addressing, self.switches[self.topology.switch_index(node)].lid) {
+            (Addressing::Directed, _) | (Addressing::Lid, 0) => {
+                Route::Directed(self.paths[node as usize].clone())
+            }
+            (Addressing::Lid, lid) => Route::Lid(lid),
+        }
+    }
+
+    /// The switch that a place is at, as a node.
+    pub fn node_of(&self, place: &Place) -> u32 {
+        self.topology.hosts() + place.switch as u32
+    }
 }
 
 /// A node on the way.

@@ -15,7 +15,7 @@ mod multicast;
 mod tests;
 
 pub use attributes::{Attribute, LFT_BLOCK, NodeInfo, PortInfo, SwitchInfo, description};
-pub use datagram::{Data, LEN, MAX_HOPS, Method, Path, Route, Smp};
+pub use datagram::{Addressing, Data, LEN, MAX_HOPS, Method, Path, Route, Smp};
 pub use discover::{Discovered, Switch, discover};
 pub use multicast::{MAX_BLOCK, MFT_PORTS, MftBlock, Place, places, positions};
 

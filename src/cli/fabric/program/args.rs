@@ -6,6 +6,7 @@ use clap::Args;
 use std::path::PathBuf;
 use std::time::Duration;
 use verbcast_fabric::FIRST_MLID;
+use verbcast_fabric::smp::Addressing;
 
 #[derive(Args)]
 pub struct ProgramArgs {
@@ -63,6 +64,13 @@ pub struct ProgramArgs {
     /// Print one JSON object
     #[arg(long)]
     pub json: bool,
+}
+
+impl ProgramArgs {
+    /// How switches are reached.
+    pub fn addressing(&self) -> Addressing {
+        if self.by_lid { Addressing::Lid } else { Addressing::Directed }
+    }
 }
 
 /// The last multicast LID.

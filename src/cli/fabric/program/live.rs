@@ -56,16 +56,6 @@ impl<'a> Live<'a> {
         discover(self).map_err(Failure::new)
     }
 
-    /// How a node is reached: by a directed route, unless it has a LID and that is wanted.
-    pub fn route(&self, there: &Discovered, node: u32) -> Route {
-        let topology = &there.topology;
-        let lid = there.switches[topology.switch_index(node)].lid;
-        match self.args.by_lid && lid != 0 {
-            true => Route::Lid(lid),
-            false => Route::Directed(there.paths[node as usize].clone()),
-        }
-    }
-
     /// From here on, goes on whoever asks to end, and for as long again.
     pub fn insist(&mut self) {
         self.interrupt.ignore();

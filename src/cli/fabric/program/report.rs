@@ -1,11 +1,11 @@
 //! What was done, or would be.
 
-use super::apply::Task;
-use super::plan::Group;
+use super::groups::Group;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use verbcast_fabric::ShapedTopology;
+use verbcast_fabric::program::Task;
 use verbcast_fabric::smp::MftBlock;
 
 #[derive(Serialize)]

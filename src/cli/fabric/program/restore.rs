@@ -1,16 +1,15 @@
 //! Puts back what was saved.
 
-use super::apply::{TakenBack, Task, take_back};
 use super::args::ProgramArgs;
-use super::change;
 use super::live::Live;
 use super::report::{Block, Scene};
+use super::saved;
 use crate::fabric::output;
 use crate::failure::Failure;
 use serde::Serialize;
-use std::collections::HashMap;
 use std::fmt::Write;
 use std::path::Path;
+use verbcast_fabric::program::{PutBack, find, put_back};
 
 #[derive(Serialize)]
 struct Restored {
@@ -28,28 +27,20 @@ struct Restored {
 }
 
 pub fn run(args: &ProgramArgs, path: &Path) -> Result<(), Failure> {
-    let changes = change::load(path)?;
+    let changes = saved::load(path)?;
     let mut live = Live::open(args)?;
     let there = live.discover()?;
-    let by_guid: HashMap<u64, u32> =
-        there.topology.switch_nodes().map(|node| (there.topology.node(node).guid, node)).collect();
-    let mut tasks = Vec::new();
-    let mut gone = Vec::new();
-    for change in changes {
-        match by_guid.get(&change.guid) {
-            Some(node) => tasks.push(Task { route: live.route(&there, *node), change }),
-            None => gone.push(format!("{change}: the switch is not there")),
-        }
-    }
-    let TakenBack { written, unchanged, failed } = take_back(&mut live, &tasks, !args.write);
-    gone.extend(failed);
+    let (tasks, gone) = find(changes, &there, args.addressing());
+    let gone = gone.iter().map(|change| format!("{change}: the switch is not there"));
+    let PutBack { written, unchanged, failed } = put_back(&mut live, &tasks, !args.write);
+    let failed = gone.chain(failed.iter().map(ToString::to_string)).collect();
     let restored = Restored {
         port: live.name().to_owned(),
         simulated: live.is_simulated(),
         written: args.write,
         restored: written,
         unchanged,
-        failed: gone,
+        failed,
         blocks: tasks.iter().map(|task| Block::new(task, true)).collect(),
     };
     let fabric = format!("as saved to {}", path.display());
