@@ -11,6 +11,7 @@ mod failure;
 mod files;
 mod info;
 mod launch;
+mod message;
 mod progress;
 mod report;
 mod results;

@@ -10,6 +10,7 @@ use super::mpi::Mpi;
 use super::plan::{Plan, Series};
 use super::validate::validate;
 use crate::launch::decide::{blame, decide};
+use crate::message::{decode, encode};
 use crate::progress::Progress;
 use crate::results::{Point, Test};
 use verbcast::bootstrap::{Bootstrap, Environment, Star};
@@ -170,14 +171,13 @@ impl Run<'_> {
         }
         let mut points = Vec::new();
         for (entry, log) in entries.iter().zip(logs) {
-            let log = serde_json::to_vec(&log).map_err(|error| blame(lab.me(), error));
+            let log = encode(&log).map_err(|error| blame(lab.me(), error));
             let all = decide(star, log)?;
             if lab.me() != Rank(0) {
                 continue;
             }
-            let all: Result<Vec<Log>, _> =
-                all.iter().map(|blob| serde_json::from_slice(blob)).collect();
-            let all = all.map_err(|error| format!("a rank's log cannot be read: {error}"))?;
+            let all: Result<Vec<Log>, _> = all.iter().map(|blob| decode(blob)).collect();
+            let all = all.map_err(|why| format!("a rank's log cannot be read: it {why}"))?;
             let (test, skew) = self.series;
             let (algorithm, ranks) = (entry.name.clone(), lab.ranks);
             let clock_error = (test == Test::Clock).then_some(clock_error);

@@ -7,6 +7,7 @@
 //! adapter's: it needs this process no more, which may go on to a contender that knows nothing of this.
 
 use super::transport::open_transport;
+use super::word::Word;
 use crate::launch::decide::{blame, blamed};
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
@@ -23,36 +24,6 @@ use verbcast_core::wire::{HEADER_LEN, Header, Key, Kind, Packet};
 const LONGEST_PARK: Duration = Duration::from_millis(1);
 /// Between two questions to an adapter.
 const PROBE_INTERVAL: Duration = Duration::from_secs(1);
-
-/// What a word means.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(u32)]
-pub enum Word {
-    /// In a barrier.
-    Barrier,
-    /// A broadcast is here: 1 if whole, else 0.
-    Acknowledge,
-    /// The other is to answer at once.
-    Ping,
-    /// The answer: a time on the sender's clock.
-    Pong,
-    /// A number that was estimated of the clocks.
-    Estimate,
-    /// When a broadcast began.
-    Began,
-    /// The sender gives up, because of the rank with this number.
-    Abort,
-}
-
-const WORDS: [Word; 7] = [
-    Word::Barrier,
-    Word::Acknowledge,
-    Word::Ping,
-    Word::Pong,
-    Word::Estimate,
-    Word::Began,
-    Word::Abort,
-];
 
 pub struct Control {
     transport: RdmaTransport,
@@ -132,11 +103,12 @@ impl Control {
         self.wait_for(to, meanwhile, |control| {
             (control.transport.reliable_room(to) > 0).then_some(())
         })?;
-        let (kind, op, fragment) = (Kind::Acknowledge, OpId(0), Fragment(word as u32));
+        let (kind, op, fragment) = (Kind::Acknowledge, OpId(0), Fragment(0));
         let (source, key) = (self.me, self.key);
-        let header = Header { kind, source, key, op, fragment, message_len: 0, report: value };
-        let (header, token) = (header.emit(&[], true), Token { kind, op, fragment });
-        let sent = self.transport.reliable(to, &header, Payload::Bytes(&[]), token);
+        let header = Header { kind, source, key, op, fragment, message_len: 0, report: 0 };
+        let payload = word.emit(value);
+        let (header, token) = (header.emit(&payload, true), Token { kind, op, fragment });
+        let sent = self.transport.reliable(to, &header, Payload::Bytes(&payload), token);
         // Nobody may poll for long.
         sent.and_then(|_| self.transport.submit()).map_err(|error| blame(self.me, error))
     }
@@ -223,13 +195,14 @@ impl Control {
             match arrival {
                 Arrival::Packet { buffer, .. } => {
                     let packet = Packet::parse(self.transport.bytes(&buffer), self.key);
-                    let header = packet.ok().map(|packet| *packet.header());
+                    let heard = packet.ok().and_then(|packet| {
+                        let (word, value) = Word::parse(packet.payload()).ok()?;
+                        Some((packet.header().source, word, value))
+                    });
                     let recycled = self.transport.recycle(buffer);
                     recycled.map_err(|error| blame(self.me, error))?;
-                    if let Some(Header { source, fragment, report, .. }) = header
-                        && let Some(word) = WORDS.get(fragment.index())
-                    {
-                        self.note(source, *word, report);
+                    if let Some((source, word, value)) = heard {
+                        self.note(source, word, value);
                     }
                 }
                 Arrival::Broken { peer, reason } => {

@@ -2,7 +2,8 @@
 
 use super::clock::{Estimate, Exchange, estimate};
 use super::contender::Contender;
-use super::control::{Control, Word};
+use super::control::Control;
+use super::word::Word;
 use crate::root::Root;
 use verbcast_core::rank::Rank;
 

@@ -1,5 +1,6 @@
 //! What one rank notes of one contender.
 
+use crate::message::Message;
 use crate::results::{Histogram, Point};
 use serde::{Deserialize, Serialize};
 use verbcast_core::driver::Statistics;
@@ -13,6 +14,10 @@ pub struct Log {
     pub nanos: u64,
     /// What this rank has sent, lost and repaired.
     pub counters: Statistics,
+}
+
+impl Message for Log {
+    const FORMAT: &'static str = "verbcast bench log 1";
 }
 
 impl Log {

@@ -1,10 +1,10 @@
 //! The measurements: a slice of broadcasts by one contender.
 
 use super::contender::Contender;
-use super::control::Word;
 use super::lab::Lab;
 use super::log::Log;
 use super::plan::Series;
+use super::word::Word;
 use crate::results::Test;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};

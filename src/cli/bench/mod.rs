@@ -15,11 +15,13 @@ mod system;
 pub mod text;
 mod transport;
 mod validate;
+mod word;
 
 use crate::failure::Failure;
 use crate::files::{check_file, write_whole};
 use crate::launch::Job;
 use crate::launch::decide::{blame, decide};
+use crate::message::{decode, encode};
 use crate::progress::Progress;
 use crate::results::{Device, FORMAT, Results};
 use args::{BenchArgs, CommonArgs};
@@ -133,8 +135,8 @@ fn agree(star: &mut Star, plan: &Plan) -> Result<(), String> {
 
 /// What each rank uses.
 fn devices(star: &mut Star, control: &Control) -> Result<Vec<Device>, String> {
-    let own = serde_json::to_vec(&system::device(control.description()));
+    let own = encode(&system::device(control.description()));
     let blobs = decide(star, own.map_err(|what| blame(control.rank(), what)))?;
-    let all: Result<_, _> = blobs.iter().map(|blob| serde_json::from_slice(blob)).collect();
-    all.map_err(|error| format!("a rank's device cannot be read: {error}"))
+    let all: Result<_, _> = blobs.iter().map(|blob| decode(blob)).collect();
+    all.map_err(|why| format!("a rank's device cannot be read: it {why}"))
 }

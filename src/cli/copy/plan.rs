@@ -4,6 +4,7 @@ use super::destination::Destination;
 use super::source::Source;
 use crate::launch;
 use crate::launch::decide::{blame, decide};
+use crate::message::{Message, decode, encode};
 use crate::units::MAX_CHUNK;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -24,11 +25,19 @@ pub struct Plan {
     pub chunk: u64,
 }
 
+impl Message for Plan {
+    const FORMAT: &'static str = "verbcast copy plan 1";
+}
+
 /// What the others say.
 #[derive(Serialize, Deserialize)]
 struct Writer {
     host: String,
     path: String,
+}
+
+impl Message for Writer {
+    const FORMAT: &'static str = "verbcast copy writer 1";
 }
 
 /// Exchanges the plan and the writers. `source` is rank 0's attempt to open SRC.
@@ -51,16 +60,16 @@ pub fn agree(
         }
     };
     let blobs = decide(bootstrap, outcome.map_err(|what| blame(rank, what)))?;
-    let unreadable = |rank: Rank| blame(rank, "sent a plan that cannot be read");
-    let mut blobs = (0..).map(Rank).zip(&blobs);
-    let plan: Option<Plan> = blobs.next().and_then(|(_, blob)| serde_json::from_slice(blob).ok());
-    let plan = plan
-        .filter(|plan| (1..=MAX_CHUNK).contains(&plan.chunk))
-        .filter(|plan| plan.job.chars().all(|c| c.is_ascii_hexdigit()))
-        .ok_or_else(|| unreadable(Rank(0)))?;
+    let unreadable =
+        |rank: Rank, why: String| blame(rank, format!("sent a plan that cannot be read: it {why}"));
+    let (first, others) = blobs.split_first().ok_or("nobody has a plan")?;
+    let plan: Plan = decode(first).map_err(|why| unreadable(Rank(0), why))?;
+    if !plan.is_sound() {
+        return Err(unreadable(Rank(0), "has impossible values".to_owned()));
+    }
     let mut writers: BTreeMap<(String, String), Vec<Rank>> = BTreeMap::new();
-    for (rank, blob) in blobs {
-        let writer: Writer = serde_json::from_slice(blob).map_err(|_| unreadable(rank))?;
+    for (rank, blob) in (1..).map(Rank).zip(others) {
+        let writer: Writer = decode(blob).map_err(|why| unreadable(rank, why))?;
         writers.entry((writer.host, writer.path)).or_default().push(rank);
     }
     match writers.into_iter().find(|(_, ranks)| ranks.len() > 1) {
@@ -72,8 +81,11 @@ pub fn agree(
     }
 }
 
-fn encode(value: &impl Serialize) -> Result<Vec<u8>, String> {
-    serde_json::to_vec(value).map_err(|error| error.to_string())
+impl Plan {
+    /// Whether its values are ones that rank 0 may have chosen.
+    fn is_sound(&self) -> bool {
+        (1..=MAX_CHUNK).contains(&self.chunk) && self.job.chars().all(|c| c.is_ascii_hexdigit())
+    }
 }
 
 /// A name for the temporary files, the one that the launcher knows if there is one.

@@ -9,6 +9,7 @@ use super::transfer::{self, End, Trouble};
 use crate::cli::CopyArgs;
 use crate::launch::cleanup::Cleanup;
 use crate::launch::decide::{blame, decide};
+use crate::message::{decode, encode};
 use crate::units::hex;
 use std::time::Instant;
 use verbcast::bootstrap::{Environment, Star};
@@ -80,15 +81,15 @@ fn report(caster: &Broadcaster, hash: [u8; 32]) -> Result<Vec<u8>, String> {
         sha256: hex(&hash),
         counters: caster.statistics(),
     };
-    serde_json::to_vec(&report).map_err(|error| blame(caster.rank(), error))
+    encode(&report).map_err(|error| blame(caster.rank(), error))
 }
 
 /// Every rank must have what rank 0 sent.
 fn check(blobs: Vec<Vec<u8>>) -> Result<Vec<RankReport>, String> {
     let mut reports: Vec<RankReport> = Vec::with_capacity(blobs.len());
     for (rank, blob) in (0..).map(Rank).zip(blobs) {
-        let report: RankReport = serde_json::from_slice(&blob)
-            .map_err(|_| blame(rank, "sent a report that cannot be read"))?;
+        let report: RankReport = decode(&blob)
+            .map_err(|why| blame(rank, format!("sent a report that cannot be read: it {why}")))?;
         let sent = reports.first().map_or(&report.sha256, |first| &first.sha256);
         if *sent != report.sha256 {
             let what = format!("received a file of SHA-256 {}, not {sent}", report.sha256);

@@ -3,6 +3,7 @@
 use super::plan::Plan;
 use crate::cli::CopyArgs;
 use crate::failure::Failure;
+use crate::message::Message;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write;
 use verbcast_core::driver::Statistics;
@@ -14,6 +15,10 @@ pub struct RankReport {
     pub sha256: String,
     #[serde(flatten)]
     pub counters: Statistics,
+}
+
+impl Message for RankReport {
+    const FORMAT: &'static str = "verbcast copy report 1";
 }
 
 /// A copy that has succeeded at every rank.

@@ -78,7 +78,7 @@ impl Job<'_> {
         }
     }
 
-    fn start<T: DeserializeOwned>(
+    fn start<T: Serialize + DeserializeOwned>(
         &self,
         ranks: u32,
         forget: impl FnOnce(&str),

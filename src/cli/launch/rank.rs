@@ -4,9 +4,10 @@ use super::cleanup::Cleanup;
 use super::word::Word;
 use crate::failure::Failure;
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 use verbcast::bootstrap::{Address, Environment};
 
-pub fn run<T: Serialize>(
+pub fn run<T: Serialize + DeserializeOwned>(
     finds_rendezvous: bool,
     work: impl FnOnce(&Environment, &Cleanup) -> Result<Option<T>, String>,
 ) -> Result<Option<T>, Failure> {

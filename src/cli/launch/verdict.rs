@@ -3,6 +3,8 @@
 use super::child::Outcome;
 use super::word::Word;
 use crate::failure::Failure;
+use crate::message::decode;
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::io::Write;
 use std::os::unix::process::ExitStatusExt;
@@ -13,7 +15,7 @@ use verbcast_core::rank::Rank;
 type Said = (String, Vec<Rank>);
 
 /// What rank 0 has to say, if every rank has succeeded.
-pub fn judge<T: DeserializeOwned>(outcomes: Vec<Outcome>) -> Result<T, Failure> {
+pub fn judge<T: Serialize + DeserializeOwned>(outcomes: Vec<Outcome>) -> Result<T, Failure> {
     let mut complaints = Vec::new();
     let mut deaths = Vec::new();
     let mut reports = Vec::new();
@@ -24,7 +26,7 @@ pub fn judge<T: DeserializeOwned>(outcomes: Vec<Outcome>) -> Result<T, Failure> 
             say(&mut complaints, line, rank);
         }
         let succeeded = outcome.status.is_some_and(|status| status.success());
-        match serde_json::from_slice(&outcome.output) {
+        match decode(&outcome.output) {
             Ok(Word::Failed(message)) => say(&mut reports, message, rank),
             Ok(Word::Done(found)) if succeeded => summary = summary.or(found),
             _ => {

@@ -1,6 +1,8 @@
 //! What a rank tells its launcher.
 
 use crate::failure::Failure;
+use crate::message::{Message, encode};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 /// How a rank has ended, as one line of JSON on its standard output.
@@ -12,9 +14,13 @@ pub enum Word<T> {
     Failed(String),
 }
 
-impl<T: Serialize> Word<T> {
+impl<T: Serialize + DeserializeOwned> Message for Word<T> {
+    const FORMAT: &'static str = "verbcast rank's end 1";
+}
+
+impl<T: Serialize + DeserializeOwned> Word<T> {
     pub fn send(&self) -> Result<(), Failure> {
-        let line = serde_json::to_string(self).map_err(Failure::new)?;
-        crate::print(&(line + "\n"))
+        let line = encode(self).map_err(Failure::new)?;
+        crate::print(&(String::from_utf8_lossy(&line) + "\n"))
     }
 }

@@ -79,24 +79,30 @@ pub struct Configuration {
 impl Results {
     /// Reads a file's text.
     pub fn parse(text: &str) -> Result<Results, String> {
-        #[derive(Deserialize)]
-        struct Head {
-            format: Option<String>,
-        }
-        let head: Head = serde_json::from_str(text).map_err(|error| error.to_string())?;
-        match head.format.as_deref() {
-            Some(FORMAT) => serde_json::from_str(text).map_err(|error| error.to_string()),
-            Some(other) => Err(format!("has the format {other:?}, not {FORMAT:?}")),
-            None => {
-                Err("was not written by verbcast bench: it has no member \"format\"".to_owned())
-            }
-        }
+        check_format(text.as_bytes(), FORMAT)?;
+        serde_json::from_str(text).map_err(|error| error.to_string())
+    }
+}
+
+/// Makes sure that JSON says of itself, in its member `format`, that it is what is expected, in the version that is
+/// read here; nothing else of it is read.
+pub fn check_format(json: &[u8], expected: &str) -> Result<(), String> {
+    #[derive(Deserialize)]
+    struct Head {
+        format: Option<String>,
+    }
+    let head: Head = serde_json::from_slice(json).map_err(|error| error.to_string())?;
+    match head.format.as_deref() {
+        Some(format) if format == expected => Ok(()),
+        Some(other) => Err(format!("has the format {other:?}, not {expected:?}")),
+        None => Err(format!("is not {expected:?}: it has no member \"format\"")),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn a_run_is_read_as_it_was_written() {
@@ -127,6 +133,58 @@ mod tests {
         ] {
             let error = Results::parse(text).unwrap_err();
             assert!(error.contains(expected), "{error}");
+        }
+    }
+
+    prop_compose! {
+        fn point()(
+            test in prop::sample::select(vec![Test::Acknowledge, Test::Throughput, Test::Skew]),
+            algorithm: String,
+            sizes: (u32, u64),
+            skew: Option<u64>,
+            numbers: (u64, u64),
+            times in prop::collection::vec(1..10_000_000_000_u64, 0..20),
+            milliseconds in prop::option::of(0..1_000_000_u32),
+        ) -> Point {
+            let mut histogram = Histogram::default();
+            times.iter().for_each(|time| histogram.record(*time));
+            let by_rank = vec![None, histogram.summary()];
+            let ((ranks, size), (iterations, lost_messages)) = (sizes, numbers);
+            let seconds = milliseconds.map(|count| f64::from(count) / 1e3);
+            let rest = Point::new(test);
+            Point {
+                algorithm, ranks, size, skew, iterations, lost_messages, histogram, by_rank, seconds, ..rest
+            }
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig {
+            cases: 32,
+            failure_persistence: None,
+            ..ProptestConfig::default()
+        })]
+
+        #[test]
+        fn any_run_is_read_as_it_was_written(
+            points in prop::collection::vec(point(), 0..3),
+            left_out: Vec<String>,
+            cut in any::<prop::sample::Index>(),
+        ) {
+            let (system, configuration) = (System::default(), Configuration::default());
+            let format = FORMAT.to_owned();
+            let results = Results { format, system, configuration, points, left_out };
+            let text = serde_json::to_string(&results).unwrap();
+            let again = Results::parse(&text).unwrap();
+            prop_assert_eq!(serde_json::to_string(&again).unwrap(), text.clone());
+            prop_assert_eq!((again.points, again.left_out), (results.points, results.left_out));
+            let part = text.get(..cut.index(text.len())).unwrap_or_default();
+            prop_assert!(Results::parse(part).is_err());
+        }
+
+        #[test]
+        fn noise_is_no_run(text in ".{0,200}") {
+            prop_assert!(Results::parse(&text).is_err());
         }
     }
 }
