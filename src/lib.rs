@@ -1,47 +1,93 @@
 //! Reliable broadcast over InfiniBand hardware multicast.
 //!
-//! A message is sent once, to a multicast group, and made reliable by a protocol. Start with
-//! [`broadcast`], the public interface.
+//! A message is sent once, to a multicast group, and made reliable by a protocol. The ranks of a job meet, each
+//! makes a [`Broadcaster`], and then they broadcast:
 //!
-//! # Reading order
-//! 1. [`verbcast_core`]: protocols, driver and wire formats, without input or output; [`rank`], [`driver`],
-//!    [`protocol`] and [`transport`] of it are here too, as the public interface names their types.
-//! 2. [`bootstrap`]: how the ranks find one another.
-//! 3. [`verbcast_verbs`] and [`rdma`]: RAII over libibverbs, and the real transport.
-//! 4. [`broadcast`]: what programs use.
-//! 5. `mpi`, with the feature of that name: the same for programs with MPI.
+//! ```no_run
+//! use verbcast::{Broadcaster, Config, Environment, Rank, Star};
 //!
-//! Dependencies point one way: `verbcast_core, bootstrap <- rdma <- broadcast <- mpi`. Without the feature `verbs`
-//! there is portable Rust alone.
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let config = Config::from_env()?;
+//! let environment = Environment::from_env()?.ok_or("not started as a rank of a job")?;
+//! let mut bootstrap = Star::join(&environment, config.settings.timeout)?;
+//! let mut broadcaster = Broadcaster::new(&mut bootstrap, &config)?;
+//! let mut parameters = [0.0_f64; 1000];
+//! broadcaster.broadcast_into(Rank(0), &mut parameters)?;
+//! broadcaster.close()?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Where to go on
+//! - [`Broadcaster`] has the calls, blocking and not; [`Broadcaster::arm`] says how to wait in an event loop or an
+//!   asynchronous runtime. [`Buffer`] is memory that the device knows already.
+//! - [`Config`] says how broadcasts are done; programs make it in code, users by `VERBCAST_*` variables.
+//! - [`Bootstrap`] is how ranks find one another: [`Star`] over sockets, or what a program brings along.
+//! - [`Endpoint`] has many communicators share what a process has on its device.
+//! - `mpi`, with the feature of that name, is the same for programs with the crate `mpi` (rsmpi).
 //!
 //! # Features
-//! - `verbs` (default): [`rdma`] and [`broadcast`], which need libibverbs and librdmacm.
-//! - `serde`: [`driver::Statistics`] and [`transport::Faults`] can be serialised.
+//! - `verbs` (default): everything that needs libibverbs and librdmacm. Without it there is portable Rust alone: how
+//!   the ranks find one another.
+//! - `serde`: [`Statistics`] and [`Faults`] can be serialised.
 //! - `mpi`: `verbcast::mpi`, for programs with the crate `mpi` (rsmpi).
 //! - `umad`: `verbcast::umad`, RAII over libibumad, for management datagrams.
 //! - `trace`: `verbcast::trace` writes what happens inside to standard error.
 //! - `rdma-sys`: takes contexts that a program opened through the crate `rdma-sys`.
+//!
+//! # How it is built
+//! Dependencies point one way: `verbcast_core, bootstrap <- rdma <- broadcast <- mpi`. The crate [`verbcast_core`] has
+//! the protocols, the driver and the wire formats, without input or output; `rdma` is the transport over real verbs.
+//! The modules that are not listed here are for verbcast's own command and tests, and may change at any time.
 
 #![warn(missing_docs)]
-// The modules named above are not all there without the feature.
+// What is named above is not all there without the feature.
 #![cfg_attr(not(feature = "verbs"), allow(rustdoc::broken_intra_doc_links))]
 
-#[forbid(unsafe_code)]
 #[cfg(doctest)]
 mod book;
+
+#[forbid(unsafe_code)]
 pub mod bootstrap;
 #[cfg(feature = "verbs")]
+#[doc(hidden)]
 #[forbid(unsafe_code)]
 pub mod broadcast;
 #[cfg(feature = "mpi")]
 pub mod mpi;
 #[cfg(feature = "verbs")]
+#[doc(hidden)]
 pub mod rdma;
-
 #[cfg(feature = "trace")]
 #[forbid(unsafe_code)]
 pub mod trace;
 
+#[doc(no_inline)]
+pub use bootstrap::{Bootstrap, BootstrapError, Environment, EnvironmentError, Star, VoteError};
+#[cfg(feature = "verbs")]
+pub use broadcast::{
+    Broadcaster, Buffer, Config, ConfigBuilder, ConfigError, Endpoint, Error, Message, Pending,
+    Usage, Variable,
+};
+#[cfg(feature = "verbs")]
+pub use rdma::{Description, Family, Multicast, Settings, SettingsError, Waiting};
+#[doc(inline)]
+pub use verbcast_core::driver::{Failure, Statistics};
+#[doc(inline)]
+pub use verbcast_core::protocol::choice::{Algorithm, Table, TableError};
+#[doc(inline)]
+pub use verbcast_core::protocol::options::{Options, OptionsError};
+#[doc(inline)]
+pub use verbcast_core::protocol::{Depths, DepthsError, StartError};
+#[doc(inline)]
+pub use verbcast_core::rank::{OpId, Rank};
+#[doc(inline)]
+pub use verbcast_core::transport::{FaultError, Faults};
+#[cfg(feature = "verbs")]
+#[doc(inline)]
+pub use verbcast_verbs::Context;
+
+#[doc(hidden)]
 pub use verbcast_core::{driver, protocol, rank, transport};
 #[cfg(feature = "umad")]
 pub use verbcast_umad as umad;

@@ -1,5 +1,6 @@
 //! How broadcasts are done, from code or from `VERBCAST_*` variables.
 
+use super::ConfigBuilder;
 use super::variables::{CHOICE, FAULT, FIELDS, of_parameter};
 use crate::rdma::{Settings, SettingsError};
 use std::fmt::Write;
@@ -14,8 +15,10 @@ use verbcast_core::transport::{FaultError, Faults};
 /// The variable that names one algorithm for all broadcasts.
 const ALGORITHM: &str = "VERBCAST_ALGORITHM";
 
-/// How broadcasts are done.
+/// How broadcasts are done: made by a [builder](Self::builder), from the [environment](Self::from_env), or by setting
+/// fields of the default.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Config {
     /// The transport's settings.
     pub settings: Settings,
@@ -89,6 +92,11 @@ pub enum ConfigError {
 }
 
 impl Config {
+    /// Begins a configuration with the defaults.
+    pub fn builder() -> ConfigBuilder {
+        ConfigBuilder::default()
+    }
+
     /// The defaults, with what the environment's `VERBCAST_*` variables say; [`variables`](Self::variables)
     /// lists them.
     ///

@@ -1,24 +1,8 @@
-//! The public interface: a [`Broadcaster`] made from a bootstrap and a [`Config`].
-//!
-//! ```no_run
-//! use verbcast::bootstrap::{Environment, Star};
-//! use verbcast::broadcast::{Broadcaster, Config};
-//! use verbcast::rank::Rank;
-//!
-//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let config = Config::from_env()?;
-//! let environment = Environment::from_env()?.ok_or("not started as a rank of a job")?;
-//! let mut bootstrap = Star::join(&environment, config.settings.timeout)?;
-//! let mut broadcaster = Broadcaster::new(&mut bootstrap, &config)?;
-//! let mut parameters = [0.0_f64; 1000];
-//! broadcaster.broadcast_into(Rank(0), &mut parameters)?;
-//! broadcaster.close()?;
-//! # Ok(())
-//! # }
-//! ```
+//! The public interface: a [`Broadcaster`] made from a bootstrap and a [`Config`]. The crate has its names at the top.
 
 mod agree;
 mod buffer;
+mod builder;
 mod config;
 mod error;
 mod message;
@@ -29,6 +13,7 @@ mod wait;
 
 pub use crate::rdma::{SharedEndpoint as Endpoint, Usage};
 pub use buffer::Buffer;
+pub use builder::ConfigBuilder;
 pub use config::{Config, ConfigError};
 pub use error::Error;
 pub use message::Message;
@@ -207,10 +192,10 @@ impl Broadcaster {
     }
 
     /// A buffer of `len` bytes whose broadcasts need not register it: for messages that are long
-    /// enough to be sent and received [without a copy](crate::rdma::Settings::zero_copy). Its first
+    /// enough to be sent and received [without a copy](crate::Settings::zero_copy). Its first
     /// contents are of no meaning. When it is dropped, its memory may be given out again.
     ///
-    /// Where it does not fit into the [bound](crate::rdma::Settings::registration_cache) or the device
+    /// Where it does not fit into the [bound](crate::Settings::registration_cache) or the device
     /// refuses it, it is memory as any other.
     pub fn buffer(&mut self, len: usize) -> Buffer {
         Buffer::new(self.transport().block(len), len)
@@ -223,7 +208,7 @@ impl Broadcaster {
     /// Broadcasts `buffer` of `root` to all ranks, and returns when it is here and all that this
     /// rank must send of it was handed to the device. Collective.
     ///
-    /// A long message is sent and received [without a copy](crate::rdma::Settings::zero_copy); then
+    /// A long message is sent and received [without a copy](crate::Settings::zero_copy); then
     /// it returns when the device is done with the buffer. Where as many broadcasts are in flight as may
     /// be, it waits for one of them first.
     ///

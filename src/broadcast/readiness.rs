@@ -31,7 +31,7 @@ impl Broadcaster {
     /// ```no_run
     /// use rustix::event::{PollFd, PollFlags, Timespec, poll};
     /// use std::task::Poll;
-    /// # use verbcast::broadcast::{Broadcaster, Pending};
+    /// # use verbcast::{Broadcaster, Pending};
     /// # fn wait(
     /// #     broadcaster: &mut Broadcaster, mut pending: Pending,
     /// # ) -> Result<Vec<u8>, Box<dyn std::error::Error>> {

@@ -30,7 +30,7 @@ use verbcast_core::rank::Rank;
 /// in a broadcast, MPI makes progress too. If a program has several threads, only one at a time uses it.
 ///
 /// There may be hundreds of them: those of a process share one device, its queues, buffers and connections
-/// (a [`broadcast::Endpoint`](crate::broadcast::Endpoint)), until the process ends.
+/// (an [`Endpoint`](crate::Endpoint)), until the process ends.
 pub struct MulticastCommunicator<C> {
     /// Membership by multicast, or why broadcasts go by MPI.
     way: Result<RefCell<Member>, String>,

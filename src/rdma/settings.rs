@@ -43,6 +43,7 @@ pub enum Family {
 
 /// What can be set about the transport.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Settings {
     /// Devices to use, by name: rank r takes the (r mod n)-th. None: the first that can do it.
     pub devices: Vec<String>,

@@ -20,7 +20,8 @@
 //! use verbcast_sim::{Plan, Step, simulate};
 //!
 //! let plan = Plan::new(64, vec![Step { root: Rank(0), len: 8 }]);
-//! let options = Options { table: Table::uniform(Algorithm::Window), ..Options::default() };
+//! let mut options = Options::default();
+//! options.table = Table::uniform(Algorithm::Window);
 //! let outcome = simulate(&plan, &options).unwrap();
 //! assert!(outcome.latency(0, Rank(0)) < 20_000);
 //! ```

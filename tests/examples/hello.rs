@@ -9,9 +9,7 @@
 //! ```
 
 use std::error::Error;
-use verbcast::bootstrap::{Environment, Star};
-use verbcast::broadcast::{Broadcaster, Config};
-use verbcast::rank::Rank;
+use verbcast::{Broadcaster, Config, Environment, Rank, Star};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let config = Config::from_env()?;

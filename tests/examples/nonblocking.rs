@@ -10,9 +10,7 @@
 //! ```
 
 use std::error::Error;
-use verbcast::bootstrap::{Environment, Star};
-use verbcast::broadcast::{Broadcaster, Config};
-use verbcast::rank::Rank;
+use verbcast::{Broadcaster, Config, Environment, Rank, Star};
 
 const ROOT: Rank = Rank(0);
 const BLOCKS: u8 = 8;

@@ -12,9 +12,7 @@ use std::task::Poll;
 use std::time::Duration;
 use tokio::io::{Interest, unix::AsyncFd};
 use tokio::time::{sleep, timeout};
-use verbcast::bootstrap::{Environment, Star};
-use verbcast::broadcast::{Broadcaster, Config, Pending};
-use verbcast::rank::Rank;
+use verbcast::{Broadcaster, Config, Environment, Pending, Rank, Star};
 
 /// A broadcaster, and its descriptor as tokio knows it.
 struct Receiver {

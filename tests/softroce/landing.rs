@@ -5,7 +5,7 @@ use crate::ranks;
 use std::time::Duration;
 use verbcast::bootstrap::Bootstrap;
 use verbcast::rdma::{self, Claims, RdmaTransport, Settings};
-use verbcast_core::protocol::{Depths, Room, Via};
+use verbcast_core::protocol::{Room, Via};
 use verbcast_core::rank::{Fragment, OpId, Rank};
 use verbcast_core::time::Clock;
 use verbcast_core::transport::{Arrival, Buffer, Origin, Park, Payload, Transfer, Transport};
@@ -129,12 +129,10 @@ fn run(
     receives: impl Fn(&mut Member<'_>, &[u8]) + Sync,
 ) {
     ranks::run(2, |bootstrap| {
-        let settings = Settings {
-            devices: devices.to_vec(),
-            depths: Depths { receive: DEPTH as u32, ..Depths::default() },
-            zero_copy: Some(1),
-            ..Settings::default()
-        };
+        let mut settings = Settings::default();
+        settings.devices = devices.to_vec();
+        settings.depths.receive = DEPTH as u32;
+        settings.zero_copy = Some(1);
         let me = bootstrap.rank();
         let (transport, agreed, _) = rdma::establish(bootstrap, &settings, &[], None).unwrap();
         let mut member =

@@ -308,11 +308,9 @@ fn an_adapter_that_is_gone_is_reported_in_every_communicator() {
     let meetings = [Meeting::new(&[0, 1]), Meeting::new(&[1, 0])];
     ranks::run(2, |world| {
         let me = world.rank();
-        let settings = Settings {
-            devices: devices.clone(),
-            ack_timeout: Duration::from_millis(500),
-            ..Settings::default()
-        };
+        let mut settings = Settings::default();
+        settings.devices = devices.clone();
+        settings.ack_timeout = Duration::from_millis(500);
         let endpoint = Endpoint::new(&settings);
         let [mut first, mut second] = [0, 1].map(|at: usize| {
             let mut bootstrap = meetings[at].bootstrap(me).unwrap();

@@ -98,11 +98,9 @@ fn token(op: u32) -> Token {
 /// Runs `body` at every rank of `size`, connected with each other before or when first needed.
 fn run(devices: &[String], size: u32, connected: bool, body: impl Fn(&mut Member<'_>) + Sync) {
     ranks::run(size, |bootstrap| {
-        let settings = Settings {
-            devices: devices.to_vec(),
-            ack_timeout: Duration::from_millis(500),
-            ..Settings::default()
-        };
+        let mut settings = Settings::default();
+        settings.devices = devices.to_vec();
+        settings.ack_timeout = Duration::from_millis(500);
         let me = bootstrap.rank();
         let peers: Vec<_> = (0..size).map(Rank).filter(|rank| *rank != me && connected).collect();
         let (transport, agreed, _) = rdma::establish(bootstrap, &settings, &peers, None).unwrap();
@@ -398,11 +396,9 @@ fn a_busy_receiver_leaves_room_for_the_others() {
 fn a_broken_connection_frees_what_it_held() {
     let Some(devices) = needs::devices() else { return };
     ranks::run(2, |bootstrap| {
-        let settings = Settings {
-            devices: devices.clone(),
-            ack_timeout: Duration::from_millis(500),
-            ..Settings::default()
-        };
+        let mut settings = Settings::default();
+        settings.devices = devices.clone();
+        settings.ack_timeout = Duration::from_millis(500);
         let peers = [Rank(1 - bootstrap.rank().0)];
         let (transport, agreed, _) = rdma::establish(bootstrap, &settings, &peers, None).unwrap();
         if bootstrap.rank() == Rank(1) {

@@ -2,7 +2,7 @@
 
 use verbcast::bootstrap::Bootstrap;
 use verbcast::broadcast::{Config, Endpoint};
-use verbcast::rdma::{Agreed, Description, Multicast, RdmaTransport, Settings, establish_on};
+use verbcast::rdma::{Agreed, Description, Multicast, RdmaTransport, establish_on};
 use verbcast_core::wire::Key;
 
 /// Makes it, with a group or without. Collective.
@@ -12,7 +12,8 @@ pub fn open_transport(
     config: &Config,
     multicast: Multicast,
 ) -> Result<(RdmaTransport, Key, Description), String> {
-    let settings = Settings { multicast, ..config.settings.clone() };
+    let mut settings = config.settings.clone();
+    settings.multicast = multicast;
     let (transport, Agreed { key, .. }, description) =
         establish_on(bootstrap, endpoint, &settings, &[]).map_err(|error| error.to_string())?;
     Ok((transport, key, description))

@@ -31,6 +31,7 @@ pub struct Agreed {
 
 /// What this rank uses, in words.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Description {
     /// The device.
     pub device: String,

@@ -43,6 +43,7 @@ pub enum CoRoots {
 
 /// The parameters of all protocols, the same at every rank.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Options {
     /// Which broadcast takes which protocol.
     pub table: Table,

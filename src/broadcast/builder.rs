@@ -1,0 +1,145 @@
+//! Makes a configuration step by step.
+
+use super::{Config, ConfigError};
+use crate::rdma::{Multicast, Settings, Waiting};
+use std::time::Duration;
+use verbcast_core::protocol::choice::{Algorithm, Table};
+use verbcast_core::protocol::options::Options;
+use verbcast_core::transport::Faults;
+
+/// Makes a [`Config`] step by step, and checks it in the end.
+///
+/// ```
+/// use std::time::Duration;
+/// use verbcast::{Algorithm, Config, Waiting};
+///
+/// # fn main() -> Result<(), verbcast::ConfigError> {
+/// let config = Config::builder()
+///     .devices(["mlx5_0"])
+///     .timeout(Duration::from_secs(10))
+///     .waiting(Waiting::Spin)
+///     .algorithm(Algorithm::Window)
+///     .build()?;
+/// # assert_eq!(config.settings.devices, ["mlx5_0"]);
+/// # Ok(())
+/// # }
+/// ```
+///
+/// It begins with the defaults, or with another configuration: `ConfigBuilder::from(Config::from_env()?)`.
+#[derive(Clone, Debug, Default)]
+#[must_use = "call `build` to obtain the configuration"]
+pub struct ConfigBuilder {
+    config: Config,
+}
+
+impl ConfigBuilder {
+    /// Devices to use, by name: rank r takes the (r mod n)-th.
+    pub fn devices<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
+        self.config.settings.devices = names.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// How long each collective step of the set-up may take.
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.config.settings.timeout = timeout;
+        self
+    }
+
+    /// How a rank waits for its device.
+    pub fn waiting(mut self, waiting: Waiting) -> Self {
+        self.config.settings.waiting = waiting;
+        self
+    }
+
+    /// Whether to use multicast.
+    pub fn multicast(mut self, multicast: Multicast) -> Self {
+        self.config.settings.multicast = multicast;
+        self
+    }
+
+    /// Bytes from which on a message is sent and received without a copy; none: never.
+    pub fn zero_copy(mut self, from: Option<usize>) -> Self {
+        self.config.settings.zero_copy = from;
+        self
+    }
+
+    /// One algorithm for all broadcasts.
+    pub fn algorithm(self, algorithm: Algorithm) -> Self {
+        self.table(Table::uniform(algorithm))
+    }
+
+    /// Which algorithm a broadcast takes, by its length and the number of ranks.
+    pub fn table(mut self, table: Table) -> Self {
+        self.config.options.table = table;
+        self
+    }
+
+    /// Whether the CRC covers payloads, and not only headers.
+    pub fn payload_crc(mut self, is_covered: bool) -> Self {
+        self.config.payload_crc = is_covered;
+        self
+    }
+
+    /// Faults on purpose, for tests.
+    pub fn faults(mut self, faults: Faults) -> Self {
+        self.config.faults = Some(faults);
+        self
+    }
+
+    /// Changes any of the transport's settings.
+    pub fn settings(mut self, change: impl FnOnce(&mut Settings)) -> Self {
+        change(&mut self.config.settings);
+        self
+    }
+
+    /// Changes any of the protocols' parameters.
+    pub fn options(mut self, change: impl FnOnce(&mut Options)) -> Self {
+        change(&mut self.config.options);
+        self
+    }
+
+    /// The configuration.
+    ///
+    /// # Errors
+    /// If settings contradict each other.
+    pub fn build(self) -> Result<Config, ConfigError> {
+        self.config.validate()?;
+        Ok(self.config)
+    }
+}
+
+impl From<Config> for ConfigBuilder {
+    fn from(config: Config) -> Self {
+        ConfigBuilder { config }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rdma::SettingsError;
+
+    #[test]
+    fn what_is_built_is_what_was_said() {
+        let begun = Config { payload_crc: false, ..Config::default() };
+        let config = ConfigBuilder::from(begun)
+            .multicast(Multicast::Off)
+            .zero_copy(None)
+            .settings(|settings| settings.groups = 3)
+            .options(|options| options.in_flight = 7)
+            .build()
+            .unwrap();
+        let mut expected = Config { payload_crc: false, ..Config::default() };
+        expected.settings.multicast = Multicast::Off;
+        expected.settings.zero_copy = None;
+        expected.settings.groups = 3;
+        expected.options.in_flight = 7;
+        assert_eq!(config, expected);
+    }
+
+    #[test]
+    fn what_cannot_work_is_not_built() {
+        let refused = Config::builder().timeout(Duration::ZERO).build();
+        assert!(matches!(refused, Err(ConfigError::Settings(SettingsError::Timeout))));
+    }
+}
