@@ -47,7 +47,7 @@ impl Access {
 pub fn lock(endpoint: &Mutex<Endpoint>) -> MutexGuard<'_, Endpoint> {
     endpoint.lock().unwrap_or_else(|poisoned| {
         let mut endpoint = poisoned.into_inner();
-        endpoint.is_poisoned = true;
+        endpoint.poison();
         endpoint
     })
 }

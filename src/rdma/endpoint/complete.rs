@@ -1,9 +1,8 @@
 //! Turns completions into what communicators are told.
 
 use super::event::{Body, Event};
-use super::{Endpoint, fabric, failed};
+use super::{Endpoint, failed};
 use crate::rdma::ids::{ChannelId, ProcessId};
-use crate::rdma::memory::Source;
 use crate::rdma::rc::{Fetcher, Request, Sender};
 use crate::rdma::settings::GRH_LEN;
 use crate::rdma::ud::{Datagram, Place};
@@ -18,11 +17,10 @@ use verbcast_verbs::{Outcome, Slot};
 
 impl Endpoint {
     /// Hands to the device what waits, and takes completions on behalf of a channel; whether there were any.
-    /// A failure of the device is [kept](Self::broken), and requests that it still ends are taken note of.
+    /// A failure of the device is kept, and requests that it still ends are taken note of.
     pub fn pull(&mut self, by: ChannelId, now: Instant) -> bool {
         let mut failure = self.submit().err();
-        let mut batch = std::mem::take(&mut self.batch);
-        let polled = self.cq.poll(|completion| batch.push(completion)).map_err(failed);
+        let (mut batch, polled) = self.device.poll();
         let any = matches!(polled, Ok(true));
         failure = failure.or(polled.err());
         for completion in batch.drain(..) {
@@ -31,8 +29,10 @@ impl Endpoint {
                 failure = failure.or(outcome.err());
             }
         }
-        self.batch = batch;
-        self.broken = self.broken.take().or(failure);
+        self.device.give_back(batch);
+        if let Some(failure) = failure {
+            self.device.fail(failure);
+        }
         any
     }
 
@@ -132,7 +132,7 @@ impl Endpoint {
             }
             Request::Fetch(buffer) => {
                 // SAFETY: promised by the caller.
-                let (slot, fetcher) = unsafe { self.fetches.end(buffer) };
+                let (slot, fetcher) = unsafe { self.connections.fetched(buffer) };
                 self.fetched(by, slot, fetcher.filter(|_| is_done))?;
             }
         }
@@ -166,7 +166,7 @@ impl Endpoint {
     fn check_sent(&self, outcome: Outcome) -> Result<(), TransportError> {
         match outcome {
             Outcome::Failed(what) => {
-                let name = self.context.name();
+                let name = self.device.name();
                 Err(TransportError { what: format!("a send on {name} failed: {what}") })
             }
             Outcome::Done(_) | Outcome::Flushed => Ok(()),
@@ -195,7 +195,7 @@ impl Endpoint {
         let seen = head.first_chunk().and_then(|head| self.fragment(head));
         let told = seen.map(|(_, _, told)| told);
         let fragment = seen.map(|(id, header, _)| ((id, header.op), header.fragment));
-        self.datagrams.prediction.complete(fragment);
+        self.datagrams.note_received(fragment);
         let Place { stream, fragment: expected, tail } = place?;
         let (channel, op) = stream;
         let received = len.saturating_sub(GRH_LEN + HEADER_LEN).min(tail.range.len());
@@ -243,7 +243,7 @@ impl Endpoint {
             let packet = packet.filter(|packet| packet.header().kind == Kind::Connect);
             let message = packet.and_then(|packet| Message::parse(packet.payload()).ok());
             self.recycle_datagram(slot)?;
-            return message.map_or(Ok(()), |message| self.handshake(now, &message));
+            return message.map_or(Ok(()), |message| self.handle_handshake(now, &message));
         }
         match self.channels.of_key(key) {
             Some(channel) => {
@@ -258,38 +258,6 @@ impl Endpoint {
                 self.recycle_datagram(slot)
             }
         }
-    }
-
-    /// A message of a handshake came.
-    fn handshake(&mut self, now: Instant, message: &Message) -> Result<(), TransportError> {
-        // A process that is not known yet repeats it.
-        let Some(process) = self.connections.of_incarnation(message.from) else { return Ok(()) };
-        let path = self.path(process);
-        let fabric = fabric(&self.domain, &self.cq, &self.site, self.fetches.pool());
-        let answer = self
-            .connections
-            .handle_handshake(now, process, message, &path, &fabric)
-            .map_err(failed)?;
-        let Some(answer) = answer else { return Ok(()) };
-        self.send_confirms()?;
-        self.send_handshake(process, &answer)
-    }
-
-    /// Confirms handshakes over their connections, as far as there are slots: there it cannot be lost,
-    /// and this process may do something else for long.
-    pub(super) fn send_confirms(&mut self) -> Result<(), TransportError> {
-        while let Some((process, message)) =
-            self.connections.to_confirm(self.site.address.incarnation)
-        {
-            let payload = message.emit();
-            let header = self.handshake_header(process, &payload);
-            let payload = Source::Bytes(&payload);
-            if !self.connections.send(process, &header, payload, None).map_err(failed)? {
-                break;
-            }
-            self.connections.confirmed(process);
-        }
-        Ok(())
     }
 
     /// A reliable message came.
@@ -346,7 +314,7 @@ impl Endpoint {
                 self.deliver(by, channel, Event::Fetched { from, token, body })
             }
             None => {
-                self.fetches.recycle(slot);
+                self.connections.recycle_fetched(slot);
                 Ok(())
             }
         }

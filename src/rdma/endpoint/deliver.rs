@@ -102,7 +102,7 @@ impl Endpoint {
             Body::Datagram(slot, _) => self.datagrams.recycle(slot, None).map_err(failed),
             Body::Message(slot, _) => self.connections.recycle(slot).map_err(failed),
             Body::Read(slot, _) => {
-                self.fetches.recycle(slot);
+                self.connections.recycle_fetched(slot);
                 Ok(())
             }
             Body::Copy(_) => Ok(()),

@@ -36,14 +36,14 @@ impl Endpoint {
     pub(super) fn drop_pending(&mut self, process: ProcessId, waiting: Vec<Pending>) {
         for pending in waiting {
             match pending {
-                Pending::Message(..) | Pending::Last(..) => {}
                 Pending::Ring(channel, slot, _) => {
                     self.channels.tell(channel, Event::RingSent { slot, delivered: None });
                 }
                 Pending::Report(channel, counter, ..) => {
                     self.tell_reported(channel, process, counter, false);
                 }
-                Pending::Fetch(buffer, ..) => self.fetches.withdraw(buffer),
+                // Their slots are free already.
+                Pending::Message(..) | Pending::Last(..) | Pending::Fetch(..) => {}
             }
         }
     }

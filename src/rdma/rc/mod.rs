@@ -7,7 +7,7 @@ mod pool;
 mod send_slots;
 
 pub(super) use connection::{Pending, Request};
-pub(super) use fetches::{Fetcher, Fetches};
+pub(super) use fetches::Fetcher;
 pub(super) use handshake::LONGEST_PAUSE;
-pub(super) use pool::{Connections, Fabric};
+pub(super) use pool::{ConnectionPool, Local};
 pub(super) use send_slots::Sender;

@@ -121,7 +121,7 @@ fn prepare(
 ) -> Result<(Memory, Introduction), String> {
     let endpoint = endpoint.see();
     let Site { address: own, joiner, .. } = &endpoint.site;
-    let memory = Memory::new(&endpoint.domain, own.packet_len, size, settings);
+    let memory = Memory::new(endpoint.device.domain(), own.packet_len, size, settings);
     let memory = memory.map_err(|error| error.to_string())?;
     let mut random = generator(rank);
     let kind = joiner.address_kind(settings.group_family);

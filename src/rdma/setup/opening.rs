@@ -1,11 +1,11 @@
 //! Opening a device for an endpoint.
 
 use super::survey::{Candidate, DeviceReport, PortReport, Survey, survey};
-use crate::rdma::endpoint::{Endpoint, Parts, Site};
+use crate::rdma::endpoint::{Device, Endpoint, Site};
 use crate::rdma::group::{Joiner, generator};
-use crate::rdma::rc::{Connections, Fetches};
+use crate::rdma::rc::{ConnectionPool, Local};
 use crate::rdma::settings::Settings;
-use crate::rdma::ud::Datagrams;
+use crate::rdma::ud::UdPort;
 use rand_chacha::rand_core::Rng;
 use verbcast_core::rank::Rank;
 use verbcast_core::wire::ProcessAddress;
@@ -49,30 +49,25 @@ fn open_candidate(
     let port = context.port(candidate.port)?;
     let domain = ProtectionDomain::new(&context)?;
     let cq = completion_queue(&context, report, size, &settings)?;
-    let fetches = Fetches::new(&domain, settings.depths.fetch, port.mtu)?;
-    let datagrams = Datagrams::new(&domain, &cq, port.number, port.mtu, &settings)?;
-    let connections = Connections::new(&domain, port.mtu, size, &settings)?;
+    let datagrams = UdPort::new(&domain, &cq, port.number, port.mtu, &settings)?;
     let joiner = joiner(report, candidate);
     let limits = context.limits()?;
     let reads = READS.min(limits.max_qp_rd_atom).min(limits.max_qp_init_rd_atom).max(0) as u8;
-    let own = ProcessAddress {
+    let address = ProcessAddress {
         incarnation: generator(rank).next_u64(),
-        qpn: datagrams.qp().number(),
+        qpn: datagrams.qpn(),
         gid: joiner.gid,
         lid: port.lid,
         packet_len: port.mtu,
         reads,
     };
-    let site = Site {
-        device: report.name.clone(),
-        port: port.number,
-        gid_index: candidate.gid_index,
-        address: own,
-        joiner,
-    };
-    let parts = Parts { datagrams, connections, fetches, cq, domain, context };
+    let (port, gid_index) = (port.number, candidate.gid_index);
+    let local = Local { domain: domain.clone(), cq: cq.clone(), port, gid_index, address };
+    let connections = ConnectionPool::new(local, size, &settings)?;
+    let device = Device::new(cq, domain, context, port);
+    let site = Site { device: report.name.clone(), port, gid_index, address, joiner };
     let most_groups = settings.groups.min(report.max_multicast_groups) as usize;
-    Ok(Endpoint::new(parts, site, settings, (size.max(1) as usize, most_groups)))
+    Ok(Endpoint::new((device, datagrams, connections), site, settings, most_groups))
 }
 
 fn open_device(name: &str) -> verbcast_verbs::Result<Context> {

@@ -100,7 +100,8 @@ impl RdmaTransport {
         settings: Settings,
     ) -> Self {
         let seen = endpoint.see();
-        let (pools, domain, cq) = (seen.pools(), seen.domain.clone(), seen.cq.clone());
+        let (domain, cq) = (seen.device.domain().clone(), seen.device.queue().clone());
+        let pools = seen.pools();
         let foreign_before = seen.channels.foreign();
         drop(seen);
         RdmaTransport {
@@ -181,7 +182,7 @@ impl Room for RdmaTransport {
     }
 
     fn fetch_room(&self, _from: Rank) -> usize {
-        self.endpoint.see().fetches.room()
+        self.endpoint.see().connections.fetch_room()
     }
 
     fn is_idle(&self, slot: u32) -> bool {
@@ -391,7 +392,7 @@ impl RdmaTransport {
         if at_most.is_zero() {
             return Ok(());
         }
-        let context = self.endpoint.see().context.clone();
+        let context = self.endpoint.see().device.context().clone();
         wait::sleep(&self.cq, context.async_fd(), at_most).map_err(|errno| TransportError {
             what: format!("waiting for {} failed: {errno}", context.name()),
         })
@@ -401,9 +402,9 @@ impl RdmaTransport {
     /// there is something to poll already.
     fn arm_queue(&mut self, at_most: Duration) -> Result<Duration, TransportError> {
         let mut endpoint = self.endpoint.hold();
-        endpoint.check_device()?;
+        endpoint.device.check()?;
         let at_most = endpoint.longest_sleep(at_most);
-        endpoint.cq.arm().map_err(failed)?;
+        endpoint.device.arm()?;
         // What completed before the queue was armed is told by nobody.
         let is_ready = endpoint.pull(self.channel, self.now) || has_news(&endpoint, self.channel);
         Ok(if is_ready { Duration::ZERO } else { at_most })

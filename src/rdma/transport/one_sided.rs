@@ -88,17 +88,16 @@ impl RdmaTransport {
         let mut endpoint = self.endpoint.hold();
         let span = tracing::debug_span!("repair", %from, slot);
         let fetcher = Fetcher { channel: self.channel, from, token, len, span };
-        let Some(buffer) = endpoint.fetches.begin(fetcher) else {
-            if !endpoint.is_shared {
-                return Err(no_room(&format!("a fetch from {from}")));
-            }
-            // Another thread has taken the room: it is as if nothing had been found.
-            let nothing = Event::Fetched { from, token, body: Body::Copy(Box::default()) };
-            endpoint.channels.tell(self.channel, nothing);
+        if endpoint.connections.fetch(peer.process, fetcher, remote).map_err(failed)? {
             return Ok(());
-        };
-        let pending = Pending::Fetch(buffer, len, remote);
-        endpoint.connections.add(peer.process, pending).map_err(failed)
+        }
+        if !endpoint.is_shared {
+            return Err(no_room(&format!("a fetch from {from}")));
+        }
+        // Another thread has taken the room: it is as if nothing had been found.
+        let nothing = Event::Fetched { from, token, body: Body::Copy(Box::default()) };
+        endpoint.channels.tell(self.channel, nothing);
+        Ok(())
     }
 
     /// Begins to connect with a rank where there is no connection; false where it is broken, or the rank

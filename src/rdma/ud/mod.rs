@@ -1,7 +1,7 @@
-//! Datagrams: the UD QP, and what its receives will probably get.
+//! UdPort: the UD QP, and what its receives will probably get.
 
 mod leaving;
 mod port;
 mod prediction;
 
-pub(super) use port::{Datagram, Datagrams, Place};
+pub(super) use port::{Datagram, Place, UdPort};

@@ -2,7 +2,7 @@
 
 use super::leaving::Leaving;
 use super::prediction::{Prediction, Stream};
-use crate::rdma::group::{DEFAULT_QKEY, Group};
+use crate::rdma::group::{DEFAULT_QKEY, Group, Joined};
 use crate::rdma::ids::{ChannelId, ProcessId};
 use crate::rdma::memory::{Source, Tail};
 use crate::rdma::outstanding::Outstanding;
@@ -21,7 +21,8 @@ use verbcast_verbs::{
 
 /// The UD QP and its memory.
 #[derive(Debug)]
-pub struct Datagrams {
+pub struct UdPort {
+    domain: ProtectionDomain,
     qp: QueuePair,
     qkey: u32,
     handles: HashMap<ProcessId, AddressHandle>,
@@ -36,7 +37,7 @@ pub struct Datagrams {
     sends_from: Vec<Option<Arc<Lease>>>,
     outstanding: Outstanding<Datagram>,
     leaving: Leaving<Arc<Group>>,
-    pub prediction: Prediction,
+    prediction: Prediction,
     /// Receives to be posted when the flush under way has ended.
     idle: Option<Vec<Slot>>,
     port: u8,
@@ -61,7 +62,7 @@ pub struct Place {
     pub tail: Tail,
 }
 
-impl Datagrams {
+impl UdPort {
     /// Makes the QP and posts all its receives.
     pub fn new(
         domain: &ProtectionDomain,
@@ -79,7 +80,8 @@ impl Datagrams {
             (&receives, settings.depths.receive),
         )?;
         qp.ready_datagrams(port, DEFAULT_QKEY)?;
-        let mut datagrams = Datagrams {
+        let mut datagrams = UdPort {
+            domain: domain.clone(),
             qp,
             qkey: DEFAULT_QKEY,
             handles: HashMap::new(),
@@ -123,8 +125,14 @@ impl Datagrams {
         &self.receives
     }
 
-    pub fn qp(&self) -> &QueuePair {
-        &self.qp
+    /// The number of its QP.
+    pub fn qpn(&self) -> u32 {
+        self.qp.number()
+    }
+
+    /// Attaches the QP to a group that the port has joined.
+    pub fn attach(&self, joined: Joined) -> std::result::Result<Group, String> {
+        joined.attach(&self.domain, &self.qp)
     }
 
     /// The Q_Key in use.
@@ -199,7 +207,6 @@ impl Datagrams {
     /// Sends to the UD QP of one process; false where there is no slot.
     pub fn unicast(
         &mut self,
-        domain: &ProtectionDomain,
         (process, qpn, path): (ProcessId, u32, PathTo),
         header: &[u8; HEADER_LEN],
         payload: &[u8],
@@ -209,7 +216,7 @@ impl Datagrams {
             return Ok(true);
         }
         if let Entry::Vacant(entry) = self.handles.entry(process) {
-            entry.insert(AddressHandle::new(domain, &path)?);
+            entry.insert(AddressHandle::new(&self.domain, &path)?);
         }
         let Some(slot) = self.free.pop() else { return Ok(false) };
         let (slot, len) = fill(&mut self.sends, slot, header, payload);
@@ -271,6 +278,11 @@ impl Datagrams {
         let start = GRH_LEN + HEADER_LEN;
         let bytes = self.receives.bytes_mut(slot);
         bytes[start..start + payload.len()].copy_from_slice(payload);
+    }
+
+    /// The first receive under way has ended; with a fragment of another rank, or with something else.
+    pub fn note_received(&mut self, seen: Option<(Stream, Fragment)>) {
+        self.prediction.complete(seen);
     }
 
     /// What the receive that is posted next will probably get; none while there is a flush.

@@ -1,33 +1,32 @@
 //! RC connections, made when a process is first sent to.
 
+mod opening;
+
 use super::connection::{Askers, Connection, Pending, Request};
-use super::handshake::{Handshake, Reaction};
+use super::fetches::{Fetcher, Fetches};
 use super::send_slots::{SendSlots, Sender};
 use crate::rdma::ids::{ChannelId, ProcessId};
 use crate::rdma::memory::Source;
-use crate::rdma::settings::{REPORTS_AT_ONCE, RESERVED_SLOTS, Settings};
+use crate::rdma::settings::{RESERVED_SLOTS, Settings};
 use crate::rdma::work::{MOST_PROCESSES, Work};
 use std::collections::HashMap;
 use std::sync::Arc;
 use verbcast_core::protocol::Token;
 use verbcast_core::rank::Rank;
-use verbcast_core::time::Instant;
-use verbcast_core::wire::handshake::{End, Ends, Message, Step};
 use verbcast_core::wire::{HEADER_LEN, ProcessAddress};
 use verbcast_verbs::{
-    CompletionQueue, Lease, PathTo, Patience, Pool, ProtectionDomain, QueuePair, Result,
-    SharedReceiveQueue, Slot, Span,
+    CompletionQueue, Lease, Patience, Pool, ProtectionDomain, Remote, Result, SharedReceiveQueue,
+    Slot, Span,
 };
 
-/// What a new connection is made from.
-pub struct Fabric<'a> {
-    pub domain: &'a ProtectionDomain,
-    pub cq: &'a CompletionQueue,
+/// This process's side of all connections.
+#[derive(Clone, Debug)]
+pub struct Local {
+    pub domain: ProtectionDomain,
+    pub cq: CompletionQueue,
     pub port: u8,
-    /// This process's own place.
-    pub own: &'a ProcessAddress,
-    /// Where fetches go.
-    pub fetches: &'a Pool,
+    pub gid_index: u8,
+    pub address: ProcessAddress,
 }
 
 /// Another process, and the connection with it.
@@ -37,9 +36,9 @@ struct Process {
     connection: Option<Connection>,
 }
 
-/// All connections, the queue they receive through and the slots they send from.
+/// All connections, the queue that they receive through, and the slots that they send from and read into.
 #[derive(Debug)]
-pub struct Connections {
+pub struct ConnectionPool {
     processes: Vec<Process>,
     by_incarnation: HashMap<u64, ProcessId>,
     /// Connections, open or not.
@@ -49,6 +48,11 @@ pub struct Connections {
     srq: SharedReceiveQueue,
     receives: Pool,
     sends: SendSlots,
+    fetches: Fetches,
+    local: Local,
+    settings: Settings,
+    /// Connections that the completion queue has room for.
+    room_for: usize,
     /// Sends from rings under way at most on a connection.
     ring_sends: usize,
     requests: u32,
@@ -57,23 +61,21 @@ pub struct Connections {
     waiting: Vec<ProcessId>,
 }
 
-impl Connections {
-    /// Makes the shared queue and posts all its receives.
-    pub fn new(
-        domain: &ProtectionDomain,
-        packet_len: usize,
-        size: u32,
-        settings: &Settings,
-    ) -> Result<Self> {
+impl ConnectionPool {
+    /// Makes the shared queue and posts all its receives. The completion queue has room for the connections of
+    /// a communicator of `size` ranks.
+    pub fn new(local: Local, size: u32, settings: &Settings) -> Result<Self> {
+        let (domain, packet_len) = (&local.domain, local.address.packet_len);
         let (receives, to_post) = Pool::new(domain, settings.depths.reliable_receive, packet_len)?;
         let sends = SendSlots::new(domain, settings.depths.reliable_send, packet_len)?;
+        let fetches = Fetches::new(domain, settings.depths.fetch, packet_len)?;
         let mut srq = SharedReceiveQueue::new(domain, &receives, settings.depths.reliable_receive)?;
         for slot in to_post {
             let id = Work::Receive(slot.index()).id();
             srq.post(slot, id)?;
         }
         srq.submit()?;
-        Ok(Connections {
+        Ok(ConnectionPool {
             processes: Vec::new(),
             by_incarnation: HashMap::new(),
             count: 0,
@@ -81,11 +83,20 @@ impl Connections {
             srq,
             receives,
             sends,
+            fetches,
+            local,
+            settings: settings.clone(),
+            room_for: size.max(1) as usize,
             ring_sends: settings.ring_sends(size) as usize,
             requests: settings.connection_requests(size),
             patience: Patience::at_least(settings.ack_timeout),
             waiting: Vec::new(),
         })
+    }
+
+    /// The memory that fetches read into.
+    pub fn read_pool(&self) -> &Pool {
+        self.fetches.pool()
     }
 
     /// The memory of received messages.
@@ -153,116 +164,6 @@ impl Connections {
         !self.opening.is_empty()
     }
 
-    /// Begins a connection, unless there is one.
-    pub fn open(&mut self, now: Instant, process: ProcessId, fabric: &Fabric<'_>) -> Result<()> {
-        if self.exists(process) {
-            return Ok(());
-        }
-        let make = |depth| {
-            let Fabric { domain, cq, port, fetches, .. } = fabric;
-            let pools = (self.sends.pool(), *fetches);
-            let mut qp = QueuePair::connection(domain, cq, pools, depth, &self.srq)?;
-            qp.bind(*port)?;
-            let end = End { qpn: qp.number(), psn: random_psn() };
-            Ok((qp, end))
-        };
-        let (messages, messages_end) = make(self.requests)?;
-        let (probes, probes_end) = make(1)?;
-        let own = Ends { messages: messages_end, probes: probes_end };
-        let most = (self.requests, self.ring_sends, REPORTS_AT_ONCE);
-        let connection = Connection::new((messages, probes), own, Handshake::new(now), most);
-        self.processes[process.0 as usize].connection = Some(connection);
-        self.count += 1;
-        self.opening.push(process);
-        Ok(())
-    }
-
-    /// Handshake messages that are due, from the process of the incarnation `from`.
-    pub fn poll_handshakes(&mut self, now: Instant, from: u64) -> Vec<(ProcessId, Message)> {
-        let mut due = Vec::new();
-        let Connections { opening, processes, .. } = self;
-        opening.retain(|process| {
-            let connection = &mut processes[process.0 as usize].connection;
-            let Some(connection) = connection else { return false };
-            if let Some(step) = connection.handshake.poll(now) {
-                due.push((*process, Message { from, step, ends: connection.own }));
-            }
-            !connection.is_ready()
-        });
-        due
-    }
-
-    /// A process that is to hear over its connection that this side, of the incarnation `from`, is done with the
-    /// handshake.
-    pub fn to_confirm(&self, from: u64) -> Option<(ProcessId, Message)> {
-        self.opening.iter().find_map(|process| {
-            let connection = self.get(*process).filter(|connection| connection.owes_confirm)?;
-            Some((*process, Message { from, step: Step::Confirm, ends: connection.own }))
-        })
-    }
-
-    /// It was sent.
-    pub fn confirmed(&mut self, process: ProcessId) {
-        if let Some(connection) = self.get_mut(process) {
-            connection.owes_confirm = false;
-        }
-    }
-
-    /// Takes a handshake message; the answer to send, if there is one.
-    pub fn handle_handshake(
-        &mut self,
-        now: Instant,
-        process: ProcessId,
-        message: &Message,
-        path: &PathTo,
-        fabric: &Fabric<'_>,
-    ) -> Result<Option<Message>> {
-        if message.step == Step::Confirm && !self.exists(process) {
-            return Ok(None);
-        }
-        self.open(now, process, fabric)?;
-        let patience = self.patience;
-        let Process { address, connection } = &mut self.processes[process.0 as usize];
-        let Some(connection) = connection else { return Ok(None) };
-        let was_connected = connection.handshake.is_connected();
-        let Reaction { connect, answer } = connection.handshake.handle(now, message);
-        connection.owes_confirm |= !was_connected && answer == Some(Step::Confirm);
-        if let Some(other) = connect {
-            let Ends { messages, probes } = connection.own;
-            let most = patience.with_most_retries();
-            let mtu = fabric.own.packet_len.min(address.packet_len);
-            let reads = fabric.own.reads.min(address.reads);
-            connection.messages.connect(
-                path,
-                mtu,
-                messages.psn,
-                qp_end(other.messages),
-                most,
-                reads,
-            )?;
-            connection.probes.connect(
-                path,
-                mtu,
-                probes.psn,
-                qp_end(other.probes),
-                patience,
-                reads,
-            )?;
-        }
-        let ends = connection.own;
-        self.start(process)?;
-        let from = fabric.own.incarnation;
-        Ok(answer.map(|step| Message { from, step, ends }))
-    }
-
-    /// A message came over the connection with `process`.
-    pub fn heard(&mut self, process: ProcessId) -> Result<()> {
-        if let Some(connection) = self.get_mut(process) {
-            connection.handshake.heard();
-        }
-        self.start(process)
-    }
-
     /// Begins what waits for a connection, as far as there is room.
     pub fn start(&mut self, process: ProcessId) -> Result<()> {
         let Some(connection) = self.get_mut(process) else { return Ok(()) };
@@ -317,6 +218,34 @@ impl Connections {
         self.start(process)
     }
 
+    /// Reads a rank's memory over the connection with its process, as [`add`](Self::add); false where no buffer
+    /// is free.
+    pub fn fetch(&mut self, process: ProcessId, fetcher: Fetcher, from: Remote) -> Result<bool> {
+        let len = fetcher.len;
+        let Some(buffer) = self.fetches.begin(fetcher) else { return Ok(false) };
+        self.add(process, Pending::Fetch(buffer, len, from))?;
+        Ok(true)
+    }
+
+    /// Fetches that can be begun now.
+    pub fn fetch_room(&self) -> usize {
+        self.fetches.room()
+    }
+
+    /// A fetch has ended; its buffer, and who fetched.
+    ///
+    /// # Safety
+    /// A completion of the read into the buffer was polled, and this is the first time that it is told.
+    pub unsafe fn fetched(&mut self, buffer: u32) -> (Slot, Option<Fetcher>) {
+        // SAFETY: promised by the caller.
+        unsafe { self.fetches.end(buffer) }
+    }
+
+    /// Takes the buffer of a fetch back.
+    pub fn recycle_fetched(&mut self, slot: Slot) {
+        self.fetches.recycle(slot);
+    }
+
     /// Sends from a channel's ring, as [`add`](Self::add).
     pub fn send_from_ring(
         &mut self,
@@ -366,11 +295,6 @@ impl Connections {
         self.sends.of(channel)
     }
 
-    /// Completions outstanding at most with so many connections.
-    pub fn completions(&self, connections: u32, settings: &Settings) -> u32 {
-        settings.completions_of(connections, self.ring_sends as u32)
-    }
-
     /// A send has ended; who sent.
     ///
     /// # Safety
@@ -410,7 +334,7 @@ impl Connections {
         Some(self.drain(process))
     }
 
-    /// Gives up what waits for a connection; what of it is not a message.
+    /// Gives up what waits for a connection; what of it is of a communicator's memory.
     pub fn drain(&mut self, process: ProcessId) -> Vec<Pending> {
         let mut others = Vec::new();
         let connection = &mut self.processes[process.0 as usize].connection;
@@ -425,7 +349,11 @@ impl Connections {
                     // What waits is the last in the order of the tokens.
                     connection.ring_tokens.pop_back();
                 }
-                Pending::Report(..) | Pending::Fetch(..) => {}
+                Pending::Fetch(buffer, ..) => {
+                    self.fetches.withdraw(buffer);
+                    continue;
+                }
+                Pending::Report(..) => {}
             }
             others.push(pending);
         }
@@ -442,13 +370,4 @@ impl Connections {
         let id = Work::Receive(slot.index()).id();
         self.srq.post(slot, id)
     }
-}
-
-/// A packet sequence number that packets of a former connection are unlikely to have.
-fn random_psn() -> u32 {
-    getrandom::u32().unwrap_or(std::process::id()) & 0xff_ffff
-}
-
-fn qp_end(End { qpn, psn }: End) -> verbcast_verbs::End {
-    verbcast_verbs::End { qpn, psn }
 }

@@ -1,0 +1,138 @@
+//! Making connections: what begins them, and the handshakes that finish them.
+
+use super::{ConnectionPool, Local, Process};
+use crate::rdma::ids::ProcessId;
+use crate::rdma::rc::connection::Connection;
+use crate::rdma::rc::handshake::{Handshake, Reaction};
+use crate::rdma::settings::REPORTS_AT_ONCE;
+use verbcast_core::time::Instant;
+use verbcast_core::wire::ProcessAddress;
+use verbcast_core::wire::handshake::{End, Ends, Message, Step};
+use verbcast_verbs::{PathTo, QueuePair, Result};
+
+impl ConnectionPool {
+    /// Begins a connection, unless there is one.
+    pub fn open(&mut self, now: Instant, process: ProcessId) -> Result<()> {
+        if self.exists(process) {
+            return Ok(());
+        }
+        self.make_room()?;
+        let make = |depth| {
+            let Local { domain, cq, port, .. } = &self.local;
+            let pools = (self.sends.pool(), self.fetches.pool());
+            let mut qp = QueuePair::connection(domain, cq, pools, depth, &self.srq)?;
+            qp.bind(*port)?;
+            let end = End { qpn: qp.number(), psn: random_psn() };
+            Ok((qp, end))
+        };
+        let (messages, messages_end) = make(self.requests)?;
+        let (probes, probes_end) = make(1)?;
+        let own = Ends { messages: messages_end, probes: probes_end };
+        let most = (self.requests, self.ring_sends, REPORTS_AT_ONCE);
+        let connection = Connection::new((messages, probes), own, Handshake::new(now), most);
+        self.processes[process.0 as usize].connection = Some(connection);
+        self.count += 1;
+        self.opening.push(process);
+        Ok(())
+    }
+
+    /// Handshake messages that are due.
+    pub fn poll_handshakes(&mut self, now: Instant) -> Vec<(ProcessId, Message)> {
+        let mut due = Vec::new();
+        let from = self.local.address.incarnation;
+        let ConnectionPool { opening, processes, .. } = self;
+        opening.retain(|process| {
+            let connection = &mut processes[process.0 as usize].connection;
+            let Some(connection) = connection else { return false };
+            if let Some(step) = connection.handshake.poll(now) {
+                due.push((*process, Message { from, step, ends: connection.own }));
+            }
+            !connection.is_ready()
+        });
+        due
+    }
+
+    /// A process that is to hear over its connection that this side is done with the handshake.
+    pub fn to_confirm(&self) -> Option<(ProcessId, Message)> {
+        let from = self.local.address.incarnation;
+        self.opening.iter().find_map(|process| {
+            let connection = self.get(*process).filter(|connection| connection.owes_confirm)?;
+            Some((*process, Message { from, step: Step::Confirm, ends: connection.own }))
+        })
+    }
+
+    /// It was sent.
+    pub fn confirmed(&mut self, process: ProcessId) {
+        if let Some(connection) = self.get_mut(process) {
+            connection.owes_confirm = false;
+        }
+    }
+
+    /// Takes a handshake message; the answer to send, if there is one.
+    pub fn handle_handshake(
+        &mut self,
+        now: Instant,
+        process: ProcessId,
+        message: &Message,
+    ) -> Result<Option<Message>> {
+        if message.step == Step::Confirm && !self.exists(process) {
+            return Ok(None);
+        }
+        self.open(now, process)?;
+        let (patience, path) = (self.patience, self.path(process));
+        let own = self.local.address;
+        let Process { address, connection } = &mut self.processes[process.0 as usize];
+        let Some(connection) = connection else { return Ok(None) };
+        let was_connected = connection.handshake.is_connected();
+        let Reaction { connect, answer } = connection.handshake.handle(now, message);
+        connection.owes_confirm |= !was_connected && answer == Some(Step::Confirm);
+        if let Some(other) = connect {
+            let Ends { messages, probes } = connection.own;
+            let most = patience.with_most_retries();
+            let mtu = own.packet_len.min(address.packet_len);
+            let reads = own.reads.min(address.reads);
+            let (to, prober) = (qp_end(other.messages), qp_end(other.probes));
+            connection.messages.connect(&path, mtu, messages.psn, to, most, reads)?;
+            connection.probes.connect(&path, mtu, probes.psn, prober, patience, reads)?;
+        }
+        let ends = connection.own;
+        self.start(process)?;
+        let from = own.incarnation;
+        Ok(answer.map(|step| Message { from, step, ends }))
+    }
+
+    /// Makes the completion queue larger where it has no room for a further connection.
+    fn make_room(&mut self) -> Result<()> {
+        if self.count == self.room_for {
+            let room_for = 2 * self.room_for;
+            let ring_sends = self.ring_sends as u32;
+            self.local.cq.resize(self.settings.completions_of(room_for as u32, ring_sends))?;
+            self.room_for = room_for;
+        }
+        Ok(())
+    }
+
+    /// A message came over the connection with `process`.
+    pub fn heard(&mut self, process: ProcessId) -> Result<()> {
+        if let Some(connection) = self.get_mut(process) {
+            connection.handshake.heard();
+        }
+        self.start(process)
+    }
+
+    /// The way to the port of a process.
+    pub fn path(&self, process: ProcessId) -> PathTo {
+        let ProcessAddress { gid, lid, .. } = self.address(process);
+        let Local { port, gid_index: source_index, .. } = self.local;
+        PathTo { gid, lid, port, source_index }
+    }
+}
+
+/// A packet sequence number that packets of a former connection are unlikely to have.
+fn random_psn() -> u32 {
+    getrandom::u32().unwrap_or(std::process::id()) & 0xff_ffff
+}
+
+fn qp_end(End { qpn, psn }: End) -> verbcast_verbs::End {
+    verbcast_verbs::End { qpn, psn }
+}
