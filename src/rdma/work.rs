@@ -22,8 +22,8 @@ const PROCESS_SHIFT: u32 = 32;
 const KIND_SHIFT: u32 = 56;
 
 /// Processes that ids tell apart.
-pub(super) const MOST_PROCESSES: u32 = 1 << 20;
-const _: () = assert!(MOST_PROCESSES <= 1 << (KIND_SHIFT - PROCESS_SHIFT));
+pub(super) const MAX_PROCESSES: u32 = 1 << 20;
+const _: () = assert!(MAX_PROCESSES <= 1 << (KIND_SHIFT - PROCESS_SHIFT));
 
 impl Work {
     /// The request's id.
@@ -36,14 +36,14 @@ impl Work {
             Work::Request(process, number) => (4, process, number),
             Work::Probe(process) => (5, process, 0),
         };
-        debug_assert!(process < MOST_PROCESSES);
+        debug_assert!(process < MAX_PROCESSES);
         kind << KIND_SHIFT | u64::from(process) << PROCESS_SHIFT | u64::from(number)
     }
 
     /// The request of an id; `None` for an id that was never given.
     pub fn of_id(id: u64) -> Option<Work> {
         let number = id as u32;
-        let process = ProcessId((id >> PROCESS_SHIFT) as u32 & (MOST_PROCESSES - 1));
+        let process = ProcessId((id >> PROCESS_SHIFT) as u32 & (MAX_PROCESSES - 1));
         match id >> KIND_SHIFT {
             1 => Some(Work::DatagramReceive(number)),
             2 => Some(Work::Datagram(number)),
@@ -61,7 +61,7 @@ mod tests {
 
     #[test]
     fn an_id_tells_its_request() {
-        let most = ProcessId(MOST_PROCESSES - 1);
+        let most = ProcessId(MAX_PROCESSES - 1);
         for work in [
             Work::DatagramReceive(1),
             Work::Datagram(u32::MAX),

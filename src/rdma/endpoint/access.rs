@@ -42,7 +42,7 @@ impl Access {
     }
 }
 
-/// Takes the lock. Where somebody panicked with it, the endpoint is of no more use, and says so when it is
+/// Takes the lock. Where somebody panicked with it, the endpoint is unusable, and says so when it is
 /// polled; it can still be left.
 pub fn lock(endpoint: &Mutex<Endpoint>) -> MutexGuard<'_, Endpoint> {
     endpoint.lock().unwrap_or_else(|poisoned| {

@@ -153,7 +153,7 @@ impl Endpoint {
         }
     }
 
-    /// A connection is of no more use if a request over it has failed.
+    /// A connection is unusable if a request over it has failed.
     fn check_connection(&mut self, process: ProcessId, outcome: Outcome) {
         match outcome {
             Outcome::Failed(reason) => self.broke(process, &reason),

@@ -6,7 +6,7 @@ use crate::rdma::ids::ProcessId;
 use crate::rdma::rc::Pending;
 
 impl Endpoint {
-    /// A connection is of no more use: every communicator with that process is told, if that is news.
+    /// A connection is unusable: every communicator with that process is told, if that is news.
     pub fn broke(&mut self, process: ProcessId, reason: &str) {
         if !self.give_up_on(process) {
             return;

@@ -26,7 +26,7 @@ pub use usage::Usage;
 use crate::rdma::group::{Group, Groups, Joined, Joiner};
 use crate::rdma::ids::ChannelId;
 use crate::rdma::memory::Registrations;
-use crate::rdma::rc::{ConnectionPool, LONGEST_PAUSE};
+use crate::rdma::rc::{ConnectionPool, MAX_PAUSE};
 use crate::rdma::settings::Settings;
 use crate::rdma::ud::UdPort;
 use demultiplexer::Demultiplexer;
@@ -162,7 +162,7 @@ impl Endpoint {
     pub fn longest_sleep(&self, at_most: Duration) -> Duration {
         let others = if self.channels.open_count() > 1 { SLEEP_AMONG_OTHERS } else { at_most };
         match self.connections.are_opening() {
-            true => at_most.min(others).min(LONGEST_PAUSE / 16),
+            true => at_most.min(others).min(MAX_PAUSE / 16),
             false => at_most.min(others),
         }
     }

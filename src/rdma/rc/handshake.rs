@@ -19,9 +19,9 @@ use std::time::Duration;
 use verbcast_core::time::Instant;
 use verbcast_core::wire::handshake::{Ends, Message, Step};
 
-/// First pause before a message is repeated; it doubles up to [`LONGEST_PAUSE`].
+/// First pause before a message is repeated; it doubles up to [`MAX_PAUSE`].
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
-pub const LONGEST_PAUSE: Duration = Duration::from_millis(320);
+pub const MAX_PAUSE: Duration = Duration::from_millis(320);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
@@ -72,7 +72,7 @@ impl Handshake {
             return None;
         }
         self.repeat_at = now + self.pause;
-        self.pause = (2 * self.pause).min(LONGEST_PAUSE);
+        self.pause = (2 * self.pause).min(MAX_PAUSE);
         Some(step)
     }
 

@@ -8,6 +8,6 @@ mod send_slots;
 
 pub(super) use connection::{Pending, Request};
 pub(super) use fetches::Fetcher;
-pub(super) use handshake::LONGEST_PAUSE;
+pub(super) use handshake::MAX_PAUSE;
 pub(super) use pool::{ConnectionPool, Local};
 pub(super) use send_slots::Sender;

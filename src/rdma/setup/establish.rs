@@ -169,7 +169,7 @@ fn assemble(
             Some(Peer { process, exposed, packet_len: address.packet_len })
         })
         .collect();
-    let peers = peers.ok_or("has met too many processes")?;
+    let peers = peers.ok_or("has too many peer processes")?;
     let processes = peers.iter().map(|peer| peer.process).collect();
     let channel = held.channels.open(Channel::new(seat.key, rank, processes));
     let channel = channel.ok_or("has too many communicators")?;

@@ -8,7 +8,7 @@ use verbcast_core::rank::Rank;
 use verbcast_verbs::Context;
 
 /// Processes that a shared endpoint has room for at first; it makes more when it meets more.
-const LEAST_PROCESSES: u32 = 16;
+const MIN_PROCESSES: u32 = 16;
 
 /// What several communicators of a process share: a device, its queues and buffers, and a connection with
 /// each other process, however many communicators both are in. A clone is the same endpoint.
@@ -74,7 +74,7 @@ impl SharedEndpoint {
         let endpoint = match &mut *lazy {
             Lazy::Open(endpoint) => Arc::clone(endpoint),
             Lazy::Closed(context) => {
-                let size = size.max(LEAST_PROCESSES);
+                let size = size.max(MIN_PROCESSES);
                 let endpoint = opening::open(rank, size, &self.settings, context.clone())?;
                 let endpoint = Arc::new(Mutex::new(endpoint.into_shared()));
                 *lazy = Lazy::Open(Arc::clone(&endpoint));

@@ -1,6 +1,6 @@
 //! UdPort: the UD QP, and what its receives will probably get.
 
-mod leaving;
+mod deferred_drop;
 mod port;
 mod prediction;
 

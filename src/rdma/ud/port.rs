@@ -1,6 +1,6 @@
 //! The UD QP: datagrams to groups and to single processes, and the receives posted for both.
 
-use super::leaving::Leaving;
+use super::deferred_drop::DeferredDrop;
 use super::prediction::{Prediction, Stream};
 use crate::rdma::group::{DEFAULT_QKEY, Group, Joined};
 use crate::rdma::ids::{ChannelId, ProcessId};
@@ -36,7 +36,7 @@ pub struct UdPort {
     /// Memory of messages that sends use, by slot.
     sends_from: Vec<Option<Arc<Lease>>>,
     outstanding: Outstanding<Datagram>,
-    leaving: Leaving<Arc<Group>>,
+    deferred_drop: DeferredDrop<Arc<Group>>,
     prediction: Prediction,
     /// Receives to be posted when the flush under way has ended.
     idle: Option<Vec<Slot>>,
@@ -92,7 +92,7 @@ impl UdPort {
             receives_into: (0..settings.depths.receive).map(|_| None).collect(),
             sends_from: vec![None; settings.depths.send as usize],
             outstanding: Outstanding::new(settings.datagram_requests()),
-            leaving: Leaving::default(),
+            deferred_drop: DeferredDrop::default(),
             prediction: Prediction::new(settings.depths.receive),
             idle: None,
             port,
@@ -176,7 +176,7 @@ impl UdPort {
 
     /// A send begins; the id of its request.
     fn begin(&mut self, datagram: Datagram) -> u64 {
-        self.leaving.post();
+        self.deferred_drop.post();
         Work::Datagram(self.outstanding.push(datagram)).id()
     }
 
@@ -227,7 +227,7 @@ impl UdPort {
 
     /// Gives a group up, for this user of it.
     pub fn leave(&mut self, group: Arc<Group>) {
-        self.leaving.add(group);
+        self.deferred_drop.add(group);
     }
 
     /// Hands to the device what waits to be sent, and the receives that wait to be posted.
@@ -242,7 +242,7 @@ impl UdPort {
     /// A completion of that number was polled.
     pub unsafe fn sent(&mut self, number: u32) -> Option<(Datagram, bool)> {
         let ended = self.outstanding.pop_until(number)?;
-        self.leaving.end();
+        self.deferred_drop.end();
         match ended.0 {
             Datagram::Ring(..) => self.ring_room += 1,
             Datagram::Slot(slot) => {

@@ -8,7 +8,7 @@ use super::send_slots::{SendSlots, Sender};
 use crate::rdma::ids::{ChannelId, ProcessId};
 use crate::rdma::memory::Source;
 use crate::rdma::settings::{RESERVED_SLOTS, Settings};
-use crate::rdma::work::{MOST_PROCESSES, Work};
+use crate::rdma::work::{MAX_PROCESSES, Work};
 use std::collections::HashMap;
 use std::sync::Arc;
 use verbcast_core::protocol::Token;
@@ -109,7 +109,7 @@ impl ConnectionPool {
         if let Some(known) = self.of_incarnation(address.incarnation) {
             return Some(known);
         }
-        let id = u32::try_from(self.processes.len()).ok().filter(|id| *id < MOST_PROCESSES)?;
+        let id = u32::try_from(self.processes.len()).ok().filter(|id| *id < MAX_PROCESSES)?;
         self.processes.push(Process { address, connection: None });
         self.by_incarnation.insert(address.incarnation, ProcessId(id));
         Some(ProcessId(id))
@@ -320,7 +320,7 @@ impl ConnectionPool {
         std::mem::take(&mut connection.askers)
     }
 
-    /// The connection is of no more use: what has waited for it, if that is news.
+    /// The connection is unusable: what has waited for it, if that is news.
     pub fn broke(&mut self, process: ProcessId) -> Option<Vec<Pending>> {
         let connection = self.processes[process.0 as usize].connection.as_mut()?;
         if std::mem::replace(&mut connection.is_broken, true) {

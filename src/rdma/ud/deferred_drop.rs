@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 /// address handle when it gets to the send, and without one the queue pair is in error. Sends end in the order in
 /// which they were posted.
 #[derive(Debug)]
-pub struct Leaving<T> {
+pub struct DeferredDrop<T> {
     /// Sends posted and ended so far.
     posted: u64,
     ended: u64,
@@ -14,13 +14,13 @@ pub struct Leaving<T> {
     waiting: VecDeque<(u64, T)>,
 }
 
-impl<T> Default for Leaving<T> {
+impl<T> Default for DeferredDrop<T> {
     fn default() -> Self {
-        Leaving { posted: 0, ended: 0, waiting: VecDeque::new() }
+        DeferredDrop { posted: 0, ended: 0, waiting: VecDeque::new() }
     }
 }
 
-impl<T> Leaving<T> {
+impl<T> DeferredDrop<T> {
     /// A send was posted.
     pub fn post(&mut self) {
         self.posted += 1;
@@ -47,26 +47,26 @@ impl<T> Leaving<T> {
 
 #[cfg(test)]
 mod tests {
-    use super::Leaving;
+    use super::DeferredDrop;
     use std::sync::Arc;
 
     #[test]
     fn what_sends_use_is_dropped_when_they_have_ended() {
-        let mut leaving = Leaving::default();
+        let mut deferred = DeferredDrop::default();
         let (first, second) = (Arc::new(()), Arc::new(()));
         let is_there = |one: &Arc<()>| Arc::strong_count(one) > 1;
-        leaving.add(Arc::clone(&first));
+        deferred.add(Arc::clone(&first));
         assert!(!is_there(&first), "nothing was sent");
-        leaving.post();
-        leaving.post();
-        leaving.add(Arc::clone(&first));
-        leaving.post();
-        leaving.add(Arc::clone(&second));
-        leaving.end();
+        deferred.post();
+        deferred.post();
+        deferred.add(Arc::clone(&first));
+        deferred.post();
+        deferred.add(Arc::clone(&second));
+        deferred.end();
         assert!(is_there(&first) && is_there(&second));
-        leaving.end();
+        deferred.end();
         assert!(!is_there(&first) && is_there(&second));
-        leaving.end();
+        deferred.end();
         assert!(!is_there(&second));
     }
 }
