@@ -3,6 +3,13 @@
 use std::fmt;
 use std::str::FromStr;
 
+/// The words before the version in a table's first line.
+const TAG: [&str; 2] = ["verbcast", "table"];
+/// Changes with anything in the layout or the meaning of the lines.
+const VERSION: &str = "1";
+/// Rows of a table at most.
+const MAX_ROWS: usize = 1024;
+
 /// A protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Algorithm {
@@ -72,6 +79,15 @@ pub enum TableError {
     /// Earlier rows cover everything that this one covers.
     #[error("earlier lines leave nothing to this one")]
     Unreachable,
+    /// The table is of another version of the format.
+    #[error("the table is of version {theirs:?}, but version {VERSION:?} is read here")]
+    Version {
+        /// What its first line says.
+        theirs: String,
+    },
+    /// There are more rows than anybody needs.
+    #[error("more than {MAX_ROWS} lines")]
+    TooLong,
     /// A line cannot be used.
     #[error("line {number}: {source}")]
     Line {
@@ -113,9 +129,10 @@ impl Row {
 
 /// Rows of which the first that covers a broadcast counts.
 ///
-/// As text, a row is a line, and `#` begins a comment:
+/// As text, a row is a line, and `#` begins a comment. The first line says the version; without it, it is this one:
 ///
 /// ```text
+/// verbcast table 1
 /// # up to 2 ranks there is nobody to share a multicast
 /// ranks <= 2  bytes any     binomial
 /// ranks any   bytes <= 2Ki  window
@@ -188,6 +205,7 @@ impl Table {
 
 impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{} {} {VERSION}", TAG[0], TAG[1])?;
         for Row { ranks, bytes, algorithm } in &self.rows {
             let ranks = ranks.map_or("any".to_owned(), |most| format!("<= {most}"));
             let bytes = bytes.map_or("any".to_owned(), |most| format!("<= {most}"));
@@ -202,6 +220,7 @@ impl FromStr for Table {
 
     fn from_str(text: &str) -> Result<Self, TableError> {
         let mut rows: Vec<Row> = Vec::new();
+        let mut is_first = true;
         for (number, line) in (1..).zip(text.lines()) {
             let line = line.split('#').next().unwrap_or_default();
             let words: Vec<_> = line.split_whitespace().collect();
@@ -209,6 +228,17 @@ impl FromStr for Table {
                 continue;
             }
             let in_line = |error| TableError::Line { number, source: Box::new(error) };
+            if std::mem::take(&mut is_first)
+                && let Some(theirs) = version(&words)
+            {
+                if theirs != VERSION {
+                    return Err(in_line(TableError::Version { theirs: theirs.to_owned() }));
+                }
+                continue;
+            }
+            if rows.len() == MAX_ROWS {
+                return Err(in_line(TableError::TooLong));
+            }
             let row = row(&words).map_err(in_line)?;
             if rows.iter().any(|earlier| earlier.shadows(&row)) {
                 return Err(in_line(TableError::Unreachable));
@@ -219,6 +249,14 @@ impl FromStr for Table {
             Some(Row { ranks: None, bytes: None, .. }) => Ok(Table { rows }),
             _ => Err(TableError::Incomplete),
         }
+    }
+}
+
+/// The version that a first line says.
+fn version<'a>(words: &[&'a str]) -> Option<&'a str> {
+    match words.strip_prefix(&TAG)? {
+        [version] => Some(version),
+        _ => None,
     }
 }
 
@@ -261,6 +299,7 @@ fn size(text: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     const TEXT: &str = "# measured\nranks <= 2  bytes any  binomial\n\nranks any bytes <= 2KiB window\n\
                         ranks any bytes any two-stage # the rest\n";
@@ -301,8 +340,56 @@ mod tests {
     }
 
     #[test]
+    fn a_table_may_say_its_version_first() {
+        let text = format!("# measured\nverbcast table 1 # now\n{TEXT}");
+        assert_eq!(text.parse::<Table>().unwrap(), TEXT.parse().unwrap());
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn any_table_is_read_as_it_was_written(
+            bounds in prop::collection::vec((any::<Option<u32>>(), any::<Option<u64>>(), 0..6_usize), 0..20),
+            last in 0..6_usize,
+        ) {
+            let row = |(ranks, bytes, at): (_, _, usize)| {
+                let (_, algorithm) = Algorithm::NAMES[at];
+                Row { ranks, bytes, algorithm }
+            };
+            let mut rows: Vec<Row> = Vec::new();
+            for row in bounds.into_iter().chain([(None, None, last)]).map(row) {
+                if !rows.iter().any(|earlier| earlier.shadows(&row)) {
+                    rows.push(row);
+                }
+            }
+            let table = Table { rows };
+            let text = table.to_string();
+            // A row for everything may have stood before the last.
+            prop_assert_eq!(text.parse(), Ok(table));
+            let longer = text + "ranks any bytes any chain";
+            prop_assert!(longer.parse::<Table>().is_err());
+        }
+
+        #[test]
+        fn any_text_is_read_or_refused(
+            text in "(ranks|bytes|any|<=|verbcast table|1|2|7Ki|chain|window|#|\n| |.){0,40}",
+        ) {
+            if let Ok(table) = text.parse::<Table>() {
+                prop_assert_eq!(table.to_string().parse(), Ok(table));
+            }
+        }
+    }
+
+    #[test]
     fn a_bad_table_is_refused_with_its_line() {
+        let long: String =
+            (0..=MAX_ROWS).map(|n| format!("ranks any bytes <= {n} chain\n")).collect();
+        let error = long.parse::<Table>().unwrap_err().to_string();
+        assert!(error.contains(&format!("more than {MAX_ROWS} lines")), "{error}");
         for (text, named) in [
+            ("verbcast table 2", "line 1: the table is of version \"2\", but version \"1\""),
+            ("ranks any bytes any chain\nverbcast table 1", "line 2: expected"),
             ("ranks any bytes any quick", "line 1: there is no algorithm \"quick\""),
             ("\nranks < 3 bytes any chain", "line 2: expected"),
             ("ranks any bytes <= 3Q chain", "line 1: expected"),

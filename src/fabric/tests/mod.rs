@@ -2,6 +2,7 @@ mod delivery;
 mod fat_tree;
 mod mesh;
 mod opensm;
+mod properties;
 mod text;
 
 use super::*;

@@ -3,7 +3,7 @@
 use super::*;
 
 /// As printed by ibnetdiscover 2.1 for a netlist of two switches and four hosts.
-const TWO_SWITCHES: &str =
+pub(super) const TWO_SWITCHES: &str =
     include_str!("../../../tests/fixtures/fabric/two-switches.ibnetdiscover");
 
 #[test]
