@@ -1,6 +1,5 @@
 //! The device of an endpoint: its completions, its events, and whether it works.
 
-use super::failed;
 use std::time::Duration;
 use verbcast_core::time::Instant;
 use verbcast_core::transport::TransportError;
@@ -99,4 +98,9 @@ impl Device {
     pub fn arm(&self) -> Result<(), TransportError> {
         self.cq.arm().map_err(failed)
     }
+}
+
+/// What a device refuses, as the driver hears of it.
+pub fn failed(error: verbcast_verbs::Error) -> TransportError {
+    TransportError { what: error.to_string() }
 }

@@ -1,4 +1,10 @@
-//! What a process has on its device, whatever the number of communicators that use it.
+//! Per-process device resources, shared by all communicators.
+//!
+//! An [`Endpoint`] is made of parts that keep their fields to themselves: the [`Device`], the [`UdPort`], the
+//! [`ConnectionPool`], the [`Demultiplexer`] that finds the communicator of a packet, and the [`Lifetimes`] of what
+//! processes may still reach. To the demultiplexer, a communicator is a [`Channel`](channel::Channel) with an
+//! [`Inbox`](inbox::Inbox) and a [`Lifetime`](lifetime::Lifetime). What concerns several parts is a method of the
+//! endpoint, in the file of its concern.
 
 mod access;
 mod channel;
@@ -19,7 +25,7 @@ mod usage;
 pub(super) use access::{Access, lock};
 pub(super) use channel::Channel;
 pub(super) use deliver::is_farewell;
-pub(super) use device::Device;
+pub(super) use device::{Device, failed};
 pub(super) use event::{Body, Event, Pools};
 pub use usage::Usage;
 
@@ -41,6 +47,7 @@ use verbcast_verbs::Anchor;
 
 /// Longest sleep of a thread while others use the endpoint too.
 const SLEEP_AMONG_OTHERS: Duration = Duration::from_millis(4);
+
 /// The port and address that an endpoint uses.
 #[derive(Clone, Debug)]
 pub struct Site {
@@ -187,8 +194,4 @@ impl Endpoint {
         let ((of, op), fragment) = self.datagrams.next_receive()?;
         (of == channel).then_some((op, fragment))
     }
-}
-
-pub fn failed(error: verbcast_verbs::Error) -> TransportError {
-    TransportError { what: error.to_string() }
 }
