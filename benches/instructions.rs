@@ -36,6 +36,7 @@ const HEADER: Header = Header {
     fragment: Fragment(9),
     message_len: LONG,
     report: 5,
+    asks: false,
 };
 
 /// A payload. The first CRC of a process also finds out what the CPU can, which is not counted.

@@ -17,8 +17,16 @@ fn wire(criterion: &mut Criterion) {
         let key = Key(7);
         let (source, op, fragment, report) = (Rank(3), OpId(7), Fragment(9), 0);
         let message_len = len as u64;
-        let header =
-            Header { kind: Kind::Fragment, source, key, op, fragment, message_len, report };
+        let header = Header {
+            kind: Kind::Fragment,
+            source,
+            key,
+            op,
+            fragment,
+            message_len,
+            report,
+            asks: false,
+        };
         let payload = vec![0x5a; len];
         let packet = [&header.emit(&payload, true), payload.as_slice()].concat();
         group.throughput(Throughput::Bytes(message_len));

@@ -148,10 +148,10 @@ impl Ranks {
     }
 
     fn send(&mut self, me: Rank, target: Target, piece: Piece, payload_len: usize) {
-        let Piece { kind, op, fragment, message_len, report } = piece;
+        let Piece { kind, op, fragment, message_len, report, asks } = piece;
         let packet = |via| {
             let source = me;
-            Incoming { via, source, kind, op, fragment, message_len, payload_len, report }
+            Incoming { via, source, kind, op, fragment, message_len, payload_len, report, asks }
         };
         match target {
             Target::Group => {

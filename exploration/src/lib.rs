@@ -52,6 +52,9 @@ struct Flying {
     fragment: u32,
     len: u64,
     report: u64,
+    asks: bool,
+    /// It asks, and carries nothing else.
+    is_question: bool,
 }
 
 /// Everything between two steps.
@@ -223,8 +226,9 @@ impl<C: Core + Clone + Debug> State<C> {
     }
 
     fn flying(from: u32, to: u32, piece: &Piece) -> Flying {
-        let Piece { op, fragment, message_len: len, report, .. } = *piece;
-        Flying { to, from, op: op.0, fragment: fragment.0, len, report }
+        let Piece { kind, op, fragment, message_len: len, report, asks } = *piece;
+        let is_question = kind == Kind::Acknowledge && asks;
+        Flying { to, from, op: op.0, fragment: fragment.0, len, report, asks, is_question }
     }
 
     fn spread(&mut self, from: u32, piece: &Piece) {
@@ -264,6 +268,7 @@ fn incoming(via: Via, kind: Kind, flying: &Flying) -> Incoming {
         message_len: flying.len,
         payload_len,
         report: flying.report,
+        asks: flying.asks,
     }
 }
 
@@ -289,7 +294,8 @@ impl<C: Core + Clone + Debug> Setup<C> {
             Action::Call(rank) => self.call(state, rank),
             Action::Arrive(index) => {
                 let flying = state.datagrams.remove(index);
-                let packet = incoming(Via::Multicast, Kind::Fragment, &flying);
+                let kind = if flying.is_question { Kind::Acknowledge } else { Kind::Fragment };
+                let packet = incoming(Via::Multicast, kind, &flying);
                 state.hand(self, flying.to as usize, packet);
             }
             Action::Lose(index) => {

@@ -78,6 +78,19 @@ fn window_with_pull_in_all_its_behaviours() {
     explore("window, pull, 2 ranks", setup(pull, 2, &[20, 5]));
     let three = Setup { losses: 1, doubles: 0, ..setup(pull, 3, &[5, 5]) };
     explore("window, pull, 3 ranks", three);
+    let needed = |me, size| window(me, size, |config| config.acknowledge = Acknowledge::Needed);
+    explore("window, pull, by need, 2 ranks", setup(needed, 2, &[20, 5]));
+    let three = Setup { losses: 1, doubles: 0, ..setup(needed, 3, &[5, 5]) };
+    explore("window, pull, by need, 3 ranks", three);
+    let rarely = |me, size| {
+        window(me, size, |config| {
+            (config.acknowledge, config.window) = (Acknowledge::Needed, 8);
+        })
+    };
+    explore(
+        "window, pull, by need with a question of its own, 2 ranks",
+        setup(rarely, 2, &[10, 5]),
+    );
     let lazy = |me, size| {
         window(me, size, |config| {
             (config.acknowledge, config.piggyback) = (Acknowledge::Skewed(2), true);

@@ -251,6 +251,7 @@ impl Broadcaster {
     /// # Errors
     /// If a rank failed.
     pub fn is_settled(&mut self) -> Result<bool, Error> {
+        self.driver.flush(self.clock.now());
         self.progress()?;
         Ok(self.driver.is_quiescent())
     }

@@ -23,6 +23,7 @@ impl Broadcaster {
     pub(super) fn flush_until(&mut self, until: Option<Instant>) -> Result<(), Error> {
         let mut idle = Idle::default();
         loop {
+            self.driver.flush(self.clock.now());
             let worked = self.turn(None)?;
             if self.driver.is_quiescent() {
                 return Ok(());

@@ -7,7 +7,8 @@ use verbcast_verbs::{Pool, Slot};
 /// A header of the transport's own packets.
 pub(super) fn own_header(kind: Kind, key: Key, source: Rank, payload: &[u8]) -> [u8; HEADER_LEN] {
     let (op, fragment) = (OpId(0), Fragment(0));
-    Header { kind, source, key, op, fragment, message_len: 0, report: 0 }.emit(payload, true)
+    Header { kind, source, key, op, fragment, message_len: 0, report: 0, asks: false }
+        .emit(payload, true)
 }
 
 /// Writes a packet into a slot; its length.

@@ -141,7 +141,7 @@ fn draw_settings(draw: &mut Draw, size: u32) -> Vec<(&'static str, String)> {
     set("credits", draw.pick(&["on", "off"]));
     let m = 1 + draw.below(6);
     let (every, skewed) = (format!("every:{m}"), format!("skewed:{m}"));
-    set("acknowledge", draw.pick(&["each", &every, &skewed]));
+    set("acknowledge", draw.pick(&["needed", "needed", "each", &every, &skewed]));
     let groups = (draw.below(size) + 1).to_string();
     set("co-roots", draw.pick(&["none", "optimal", &groups]));
     set("acknowledge-after", draw.pick(&["50", "1000"]));

@@ -53,6 +53,7 @@ impl Member<'_> {
                 fragment: Fragment(fragment as u32),
                 message_len: message.len() as u64,
                 report: 0,
+                asks: false,
             };
             let header = header.emit(payload, true);
             self.transport.multicast(&header, Payload::Bytes(payload)).unwrap();

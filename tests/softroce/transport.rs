@@ -87,6 +87,7 @@ fn packet(key: Key, source: Rank, op: u32, len: usize) -> Vec<u8> {
         fragment: Fragment(op),
         message_len: len as u64,
         report: 7,
+        asks: false,
     };
     [&header.emit(&payload, true), payload.as_slice()].concat()
 }

@@ -105,7 +105,8 @@ impl Control {
         })?;
         let (kind, op, fragment) = (Kind::Acknowledge, OpId(0), Fragment(0));
         let (source, key) = (self.me, self.key);
-        let header = Header { kind, source, key, op, fragment, message_len: 0, report: 0 };
+        let header =
+            Header { kind, source, key, op, fragment, message_len: 0, report: 0, asks: false };
         let payload = word.emit(value);
         let (header, token) = (header.emit(&payload, true), Token { kind, op, fragment });
         let sent = self.transport.reliable(to, &header, Payload::Bytes(&payload), token);

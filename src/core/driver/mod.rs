@@ -170,6 +170,12 @@ impl<C: Core, T: Transport> Driver<C, T> {
         self.in_flight == 0 && self.connecting.is_empty() && self.core.is_drained()
     }
 
+    /// The caller waits until it [is quiescent](Self::is_quiescent): what would be asked of others or told them in a while
+    /// is asked and told in the next turn.
+    pub fn flush(&mut self, now: Instant) {
+        self.core.handle_flush(now);
+    }
+
     /// Packets of operations to come that were kept at once, at most.
     pub fn most_kept(&self) -> usize {
         self.held.most_kept()

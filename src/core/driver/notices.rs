@@ -38,7 +38,8 @@ impl<C: Core, T: Transport> Driver<C, T> {
         let op = self.core.next_op();
         let Identity { rank: source, key, payload_crc, .. } = self.identity;
         let (fragment, message_len) = (Fragment(0), 0);
-        let header = Header { kind, source, key, op, fragment, message_len, report: 0 };
+        let header =
+            Header { kind, source, key, op, fragment, message_len, report: 0, asks: false };
         let header = header.emit(payload, payload_crc);
         let broken = self.broken.as_ref().map(|failure| failure.rank);
         let mut told = self.transport.connected();

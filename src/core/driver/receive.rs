@@ -191,6 +191,6 @@ impl<C: Core, T: Transport> Driver<C, T> {
 }
 
 fn incoming(via: Via, header: &Header, payload_len: usize) -> Incoming {
-    let Header { kind, source, op, fragment, message_len, report, .. } = *header;
-    Incoming { via, source, kind, op, fragment, message_len, payload_len, report }
+    let Header { kind, source, op, fragment, message_len, report, asks, .. } = *header;
+    Incoming { via, source, kind, op, fragment, message_len, payload_len, report, asks }
 }

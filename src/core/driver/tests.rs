@@ -149,7 +149,7 @@ fn waiting() -> Driver<Window, Notes> {
 fn packet(source: u32, kind: Kind, op: u32, key: Key, payload: &[u8]) -> Vec<u8> {
     let (source, op, fragment) = (Rank(source), OpId(op), Fragment(0));
     let message_len = payload.len() as u64;
-    let header = Header { kind, source, key, op, fragment, message_len, report: 0 };
+    let header = Header { kind, source, key, op, fragment, message_len, report: 0, asks: false };
     [&header.emit(payload, true), payload].concat()
 }
 

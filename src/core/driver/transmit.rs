@@ -3,7 +3,7 @@
 use super::{Driver, Identity, Lent};
 use crate::protocol::{Core, Piece, Target, Transmit};
 use crate::transport::{Payload, Transfer, Transport, TransportError};
-use crate::wire::{HEADER_LEN, Header};
+use crate::wire::{HEADER_LEN, Header, Kind};
 
 impl<C: Core, T: Transport> Driver<C, T> {
     pub(super) fn transmit(&mut self, lent: &mut Option<Lent<'_>>) -> Result<bool, TransportError> {
@@ -42,7 +42,7 @@ impl<C: Core, T: Transport> Driver<C, T> {
                 let header = header(identity, &piece, bytes, identity.payload_crc);
                 let sent = match target {
                     Target::Group => {
-                        statistics.multicast_sent += 1;
+                        statistics.multicast_sent += u64::from(piece.kind == Kind::Fragment);
                         transport.multicast(&header, payload)?
                     }
                     Target::Rank(to) => {
@@ -99,6 +99,6 @@ fn header(
     payload_crc: bool,
 ) -> [u8; HEADER_LEN] {
     let Identity { rank: source, key, .. } = *identity;
-    let Piece { kind, op, fragment, message_len, report } = *piece;
-    Header { kind, source, key, op, fragment, message_len, report }.emit(payload, payload_crc)
+    let Piece { kind, op, fragment, message_len, report, asks } = *piece;
+    Header { kind, source, key, op, fragment, message_len, report, asks }.emit(payload, payload_crc)
 }

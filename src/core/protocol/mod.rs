@@ -71,6 +71,8 @@ pub struct Incoming {
     pub payload_len: usize,
     /// What its sender reports of itself; zero says nothing.
     pub report: u64,
+    /// Whether its sender asks for a report as soon as this fragment and all before it are here.
+    pub asks: bool,
 }
 
 /// What a core wants done with a received packet.
@@ -151,6 +153,12 @@ pub trait Core {
     /// Learns that a fetch found another packet, or none, in the slot.
     fn handle_missed(&mut self, now: Instant, from: Rank, token: Token) {
         let _ = (now, from, token);
+    }
+
+    /// Learns that the caller waits until nothing is owed any more: what would be asked for or told in a while is
+    /// asked for and told now.
+    fn handle_flush(&mut self, now: Instant) {
+        let _ = now;
     }
 
     /// Learns that nothing can be sent to `rank` or read from it any more. If it left in good order

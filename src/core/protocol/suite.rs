@@ -43,6 +43,16 @@ struct Entry {
     is_quiescent: bool,
 }
 
+impl Entry {
+    /// Whether its protocol may begin another instead. What the window keeps of a complete one is limited by its ring.
+    fn is_over(&self) -> bool {
+        match self.lane {
+            Lane::Window => self.is_complete,
+            Lane::TwoStage | Lane::Unicast => self.is_quiescent,
+        }
+    }
+}
+
 /// An operation that waits for earlier ones.
 #[derive(Clone, Copy, Debug)]
 struct Waiting {
@@ -84,6 +94,9 @@ pub struct Suite {
     entries: VecDeque<Entry>,
     history: usize,
     first: OpId,
+    /// How many entries at the front are not in flight any more. Those behind one that is count, as each protocol counts
+    /// its own.
+    over: usize,
     /// Operations that the caller has begun, but their protocols have not.
     waiting: VecDeque<Waiting>,
     now: Instant,
@@ -101,6 +114,7 @@ impl Suite {
             peers: ring_peers(me, size),
             entries: VecDeque::new(),
             first,
+            over: 0,
             waiting: VecDeque::new(),
             now: Instant::ZERO,
             departed: Vec::new(),
@@ -243,9 +257,7 @@ impl Suite {
     }
 
     fn check(&self, root: Rank, len: u64) -> Result<(), StartError> {
-        // Those behind one that is not quiescent count, as each protocol counts its own.
-        let first = self.entries.iter().position(|entry| !entry.is_quiescent);
-        let begun = first.map_or(0, |first| self.entries.len() - first);
+        let begun = self.entries.len() - self.over;
         let Parts { in_flight, fragment_len, .. } = self.parts;
         let fragments = window::MOST_FRAGMENTS;
         let limits = Limits { size: self.size, in_flight, fragment_len, fragments };
@@ -257,10 +269,14 @@ impl Suite {
             self.collect_events(lane);
         }
         self.begin_waiting();
+        while self.entries.get(self.over).is_some_and(Entry::is_over) {
+            self.over += 1;
+        }
         let history = self.history;
         let ended = |entry: &Entry| entry.is_quiescent;
         while self.entries.len() > history && self.entries.front().is_some_and(ended) {
             self.entries.pop_front();
+            self.over -= 1;
             self.first = self.first.next();
         }
     }
@@ -280,7 +296,7 @@ impl Core for Suite {
     fn handle_packet(&mut self, now: Instant, packet: &Incoming) -> Disposition {
         self.now = now;
         let disposition = match (packet.kind, self.entry(packet.op)) {
-            (Kind::Acknowledge, _) => self.parts.window.handle_packet(now, packet),
+            (Kind::Acknowledge, _) if !packet.asks => self.parts.window.handle_packet(now, packet),
             (_, Some(Entry { lane, inner, .. })) => {
                 let packet = Incoming { op: inner, ..*packet };
                 self.lane(lane).handle_packet(now, &packet)
@@ -322,6 +338,14 @@ impl Core for Suite {
         self.now = now;
         if let Some(Entry { lane, inner, .. }) = self.entry(token.op) {
             self.lane(lane).handle_missed(now, from, Token { op: inner, ..token });
+        }
+        self.settle();
+    }
+
+    fn handle_flush(&mut self, now: Instant) {
+        self.now = now;
+        for lane in LANES {
+            self.lane(lane).handle_flush(now);
         }
         self.settle();
     }

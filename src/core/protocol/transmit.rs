@@ -26,6 +26,8 @@ pub struct Piece {
     pub message_len: u64,
     /// What this rank reports of itself along with it; zero says nothing.
     pub report: u64,
+    /// Whether its receivers are to report as soon as they have this fragment and all before it.
+    pub asks: bool,
 }
 
 impl Piece {

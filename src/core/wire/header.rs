@@ -36,7 +36,7 @@
 //! called with another size be named. The report is what the sender's protocol piggybacks on any
 //! packet that goes the right way: acknowledgements and credits (Liu 2004, sections 4.4 and 5.4);
 //! zero says nothing. The CRC covers the header, and the payload where flag bit 0
-//! is set. Tag and version keep off what other programs send; ranks of different versions have told
+//! is set. Flag bit 1 asks for such a report: the sender has to know who has everything up to this fragment. Tag and version keep off what other programs send; ranks of different versions have told
 //! each other of it before, in their [introductions](super::Introduction).
 
 use crate::rank::{Fragment, OpId, Rank};
@@ -48,6 +48,7 @@ pub const HEADER_LEN: usize = 48;
 const TAG: u8 = b'v';
 const VERSION: u8 = 3;
 const FLAG_PAYLOAD_CRC: u8 = 1;
+const FLAG_ASKS: u8 = 2;
 const LENGTH_AT: usize = 40;
 const CRC_AT: usize = 44;
 
@@ -71,7 +72,7 @@ pub enum Kind {
     Probe = 5,
     /// One side of a reliable connection introduces itself.
     Connect = 6,
-    /// The report alone, where nothing else goes that way.
+    /// The report alone, where nothing else goes that way; to the group it asks for the others' reports.
     Acknowledge = 7,
 }
 
@@ -119,6 +120,9 @@ pub struct Header {
     pub message_len: u64,
     /// What the sender's protocol reports of itself; zero says nothing.
     pub report: u64,
+    /// Whether it asks its receivers for a report of their own, as soon as they have this fragment and all
+    /// before it.
+    pub asks: bool,
 }
 
 impl Header {
@@ -133,6 +137,7 @@ impl Header {
         bytes[1] = self.kind as u8;
         bytes[2] = VERSION;
         bytes[3] = if payload_crc { FLAG_PAYLOAD_CRC } else { 0 };
+        bytes[3] |= if self.asks { FLAG_ASKS } else { 0 };
         bytes[4..8].copy_from_slice(&self.source.0.to_be_bytes());
         bytes[8..16].copy_from_slice(&self.key.0.to_be_bytes());
         bytes[16..20].copy_from_slice(&self.op.0.to_be_bytes());
@@ -227,6 +232,7 @@ fn read(head: &[u8; HEADER_LEN], key: Key) -> Option<Header> {
         fragment: Fragment(u32_at(head, 20)),
         message_len: u64_at(24),
         report: u64_at(32),
+        asks: head[3] & FLAG_ASKS != 0,
     })
 }
 
@@ -253,6 +259,7 @@ mod tests {
         fragment: Fragment(9),
         message_len: 0x1_0000_0002,
         report: 0x3_0000_0004,
+        asks: true,
     };
 
     fn packet(payload: &[u8], payload_crc: bool) -> Vec<u8> {
@@ -265,13 +272,16 @@ mod tests {
         let packet = Packet::parse(&bytes, HEADER.key).unwrap();
         assert_eq!(packet.header(), &HEADER);
         assert_eq!(packet.payload(), b"payload");
+        let quiet = Header { asks: false, ..HEADER };
+        let bytes = quiet.emit(b"", false);
+        assert_eq!(Packet::parse(&bytes, HEADER.key).unwrap().header(), &quiet);
     }
 
     #[test]
     fn fields_are_where_the_drawing_has_them() {
         let bytes = packet(b"payload", true);
         let drawn: [&[u8]; 9] = [
-            &[TAG, 1, VERSION, 1],
+            &[TAG, 1, VERSION, 3],
             &[0, 0, 0, 3],
             &[0x01, 0x23, 0x45, 0x67, 0x89, 0xab, 0xcd, 0xef],
             &[0xff, 0xff, 0xff, 0xfe],

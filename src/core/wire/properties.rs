@@ -137,8 +137,8 @@ fn header() -> impl Strategy<Value = Header> {
     use Kind::*;
     let kinds = vec![Fragment, Ready, Abort, Bye, Probe, Connect, Acknowledge];
     let kind = prop::sample::select(kinds);
-    (kind, any::<(u32, u64, u32, u32, u64, u64)>()).prop_map(
-        |(kind, (source, key, op, fragment, message_len, report))| Header {
+    (kind, any::<(u32, u64, u32, u32, u64, u64, bool)>()).prop_map(
+        |(kind, (source, key, op, fragment, message_len, report, asks))| Header {
             kind,
             source: Rank(source),
             key: Key(key),
@@ -146,6 +146,7 @@ fn header() -> impl Strategy<Value = Header> {
             fragment: crate::rank::Fragment(fragment),
             message_len,
             report,
+            asks,
         },
     )
 }
@@ -214,6 +215,7 @@ proptest! {
             fragment: Fragment(0),
             message_len: 0,
             report: 0,
+            asks: false,
         };
         bytes.splice(0..0, header.emit(&bytes.clone(), true));
         bytes[changed] = !bytes[changed];

@@ -64,6 +64,7 @@ fn window(words: &Words<'_>) -> window::Config {
         Some(groups) => Repairers::CoRoots(groups.parse().expect("a number of groups")),
     };
     config.acknowledge = match (words.optional("every"), words.optional("skewed")) {
+        _ if words.optional_text("acknowledge") == Some("needed") => Acknowledge::Needed,
         (Some(m), None) => Acknowledge::Every(m as u32),
         (None, Some(m)) => Acknowledge::Skewed(m as u32),
         _ => Acknowledge::Each,

@@ -143,6 +143,7 @@ impl Player {
             }
             "told" => self.core.handle_told(now, rank("to"), counter(words)),
             "missed" => self.core.handle_missed(now, rank("from"), token(words)),
+            "flush" => self.core.handle_flush(now),
             "broken" => self.core.handle_broken(now, rank("rank")),
             "departed" => {
                 let next = OpId(words.number("next") as u32);
@@ -205,6 +206,7 @@ impl Player {
                 true => reported(words).1,
                 false => words.optional("lost").unwrap_or(0),
             },
+            asks: words.optional("asks") == Some(1),
         }
     }
 
@@ -272,6 +274,9 @@ fn transmitted(transmit: &Transmit, family: Family) -> String {
             };
             let what = match piece.kind {
                 Kind::Fragment => format!("{}.{}", piece.op.0, piece.fragment.0),
+                Kind::Acknowledge if piece.asks => {
+                    format!("question after {}.{}", piece.op.0, piece.fragment.0)
+                }
                 Kind::Acknowledge => "acknowledgement".to_owned(),
                 kind => format!("{kind:?} for {}", piece.op.0).to_lowercase(),
             };
@@ -282,7 +287,8 @@ fn transmitted(transmit: &Transmit, family: Family) -> String {
         }
         Transmit::Retain { slot, piece, .. } => {
             let report = spoken(piece.report);
-            format!("keep {}.{} in slot {slot}{report}", piece.op.0, piece.fragment.0)
+            let asks = if piece.asks { ", asks" } else { "" };
+            format!("keep {}.{} in slot {slot}{report}{asks}", piece.op.0, piece.fragment.0)
         }
         Transmit::Resend { target: Target::Group, slot, .. } => format!("multicast slot {slot}"),
         Transmit::Resend { target: Target::Rank(to), slot, token } => {

@@ -86,7 +86,8 @@ impl Raw {
             let payload = fragments.range(fragment).map_or(&[][..], |range| &message[range]);
             let (source, message_len) = (self.me, message.len() as u64);
             let (kind, key, report) = (Kind::Fragment, self.key, 0);
-            let header = Header { kind, source, key, op, fragment, message_len, report };
+            let header =
+                Header { kind, source, key, op, fragment, message_len, report, asks: false };
             let header = header.emit(payload, self.payload_crc);
             self.transport.multicast(&header, Payload::Bytes(payload))?;
             self.counters.multicast_sent += 1;

@@ -60,7 +60,7 @@ pub struct Options {
     pub blocking: bool,
     /// Window: who keeps a message for whom.
     pub co_roots: CoRoots,
-    /// Window: which broadcasts are acknowledged.
+    /// Window: when broadcasts are acknowledged.
     pub acknowledge: Acknowledge,
     /// Window: whether acknowledgements wait for something to go along with.
     pub piggyback: bool,

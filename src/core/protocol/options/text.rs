@@ -45,7 +45,7 @@ impl Options {
         },
         Parameter {
             name: "acknowledge",
-            takes: "each, every:M or skewed:M",
+            takes: "needed, each, every:M or skewed:M",
             default: Some("each"),
         },
         Parameter { name: "piggyback", takes: "on or off", default: Some("off") },
@@ -98,6 +98,7 @@ impl Options {
             }
             "acknowledge" => {
                 self.acknowledge = match value.split_once(':') {
+                    None if value == "needed" => Acknowledge::Needed,
                     None if value == "each" => Acknowledge::Each,
                     Some(("every", m)) => Acknowledge::Every(m.parse().ok().filter(|m| *m > 0)?),
                     Some(("skewed", m)) => Acknowledge::Skewed(m.parse().ok().filter(|m| *m > 0)?),
@@ -141,11 +142,13 @@ impl Options {
                 return Some(());
             }
             "basic" => {
+                self.acknowledge = Acknowledge::Each;
                 self.blocking = true;
                 self.repair = Repair::Push;
                 Algorithm::Window
             }
             "co-root" => {
+                self.acknowledge = Acknowledge::Each;
                 self.co_roots = CoRoots::Optimal;
                 Algorithm::Window
             }

@@ -230,7 +230,7 @@ impl TwoStage {
         let message_len = self.operation(op).map_or(0, |operation| operation.cut.message_len());
         let (fragment, message_len) = (Fragment(0), message_len as u64);
         let report = u64::from(self.has_lost);
-        let piece = Piece { kind: Kind::Ready, op, fragment, message_len, report };
+        let piece = Piece { kind: Kind::Ready, op, fragment, message_len, report, asks: false };
         Some(Transmit::Send { target, piece, range: 0..0 })
     }
 

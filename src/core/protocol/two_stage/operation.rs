@@ -163,7 +163,8 @@ impl Operation {
     /// The packet that carries a fragment of this operation.
     pub fn transmit(&self, target: Target, op: OpId, fragment: Fragment) -> Transmit {
         let message_len = self.cut.message_len() as u64;
-        let piece = Piece { kind: Kind::Fragment, op, fragment, message_len, report: 0 };
+        let piece =
+            Piece { kind: Kind::Fragment, op, fragment, message_len, report: 0, asks: false };
         let range = self.cut.range(fragment).unwrap_or_default();
         Transmit::Send { target, piece, range }
     }

@@ -71,6 +71,7 @@ fn fragment(via: Via, source: u32, op: u32, fragment: u32) -> Incoming {
         message_len: LEN,
         payload_len: if fragment == 2 { 5 } else { 10 },
         report: 0,
+        asks: false,
     }
 }
 

@@ -218,7 +218,7 @@ impl Unicast {
         *operation.undelivered.get_or_insert(to, 0) += 1;
         let range = operation.cut.range(fragment).unwrap_or_default();
         let message_len = operation.cut.message_len() as u64;
-        let piece = Piece { kind: Kind::Fragment, op, fragment, message_len, report };
+        let piece = Piece { kind: Kind::Fragment, op, fragment, message_len, report, asks: false };
         self.settle();
         Some(Transmit::Send { target: Target::Rank(to), piece, range })
     }

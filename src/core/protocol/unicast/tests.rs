@@ -39,8 +39,18 @@ impl Room for Reliable {
 }
 
 fn fragment(source: Rank, piece: Piece, payload_len: usize) -> Incoming {
-    let Piece { kind, op, fragment, message_len, report } = piece;
-    Incoming { via: Via::Reliable, source, kind, op, fragment, message_len, payload_len, report }
+    let Piece { kind, op, fragment, message_len, report, asks } = piece;
+    Incoming {
+        via: Via::Reliable,
+        source,
+        kind,
+        op,
+        fragment,
+        message_len,
+        payload_len,
+        report,
+        asks,
+    }
 }
 
 /// Something that can happen next.

@@ -9,6 +9,8 @@ use std::time::Duration;
 /// When a rank acknowledges (Liu 2004, section 4.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Acknowledge {
+    /// When it is asked: as the root's ring fills, and when nothing more follows.
+    Needed,
     /// Every broadcast.
     Each,
     /// Every M-th broadcast, all ranks the same one.
@@ -119,10 +121,22 @@ impl Config {
     /// Whether `me` acknowledges the broadcast `op` (Liu 2004, section 4.4).
     pub(super) fn acknowledges(&self, op: OpId, me: Rank) -> bool {
         match self.acknowledge {
+            Acknowledge::Needed => false,
             Acknowledge::Each => true,
             Acknowledge::Every(m) => op.0 % m == m - 1,
             Acknowledge::Skewed(m) => op.0 % m == me.0 % m,
         }
+    }
+
+    /// Whether ranks acknowledge when they are asked.
+    pub(super) fn asks(&self) -> bool {
+        self.acknowledge == Acknowledge::Needed
+    }
+
+    /// After how many fragments a root asks: often enough that the answers to one question come before the ring or the
+    /// credits run out, although those to the one before it are late.
+    pub(super) fn share(&self) -> u32 {
+        (self.window.min(self.credits.unwrap_or(u32::MAX)) / 4).max(1)
     }
 
     /// By how many fragments a report may be behind before it is due whatever the policy: often enough

@@ -26,12 +26,25 @@ struct Debt {
     is_awaited: bool,
 }
 
+/// A report that was asked for, before it can be given.
+#[derive(Clone, Copy, Debug)]
+struct Question {
+    /// It is to say that everything before this fragment is here.
+    until: Seq,
+    /// The root of the broadcast that asks, and who repairs whom in it.
+    context: (Rank, Groups),
+}
+
 /// A rank's debts.
 #[derive(Clone, Debug)]
 pub(super) struct Debts {
     me: Rank,
     first: Seq,
     owed: SmallMap<Rank, Debt>,
+    /// The last question of each rank that is not answered.
+    asked: SmallMap<Rank, Question>,
+    /// What is not due falls due no sooner than this.
+    quiet_until: Instant,
     /// What was reported last.
     told: BTreeMap<Rank, Report>,
     /// What was reported last to everybody, by datagrams that may have been lost.
@@ -48,6 +61,8 @@ impl Debts {
             me,
             first,
             owed: SmallMap::default(),
+            asked: SmallMap::default(),
+            quiet_until: Instant::ZERO,
             told: BTreeMap::new(),
             said: Report::initial(first),
             under_way: Vec::new(),
@@ -79,6 +94,40 @@ impl Debts {
         debt.is_due |= debt.by <= now;
     }
 
+    /// A rank asks to be told when everything before a fragment is here.
+    pub fn ask(&mut self, to: Rank, until: Seq, context: (Rank, Groups)) {
+        let question = Question { until, context };
+        let last = self.asked.get_or_insert(to, question);
+        if until.after(last.until) > 0 {
+            *last = question;
+        }
+    }
+
+    /// Everything before a fragment is here: who has asked for that is owed a report now, unless it was told.
+    pub fn answer(&mut self, have: Seq, now: Instant) {
+        while let Some((to, Question { until, context })) = self.next_answer(have) {
+            self.asked.remove(to);
+            if self.told(to).have.after(until) < 0 {
+                self.owe(to, context, now, now);
+            }
+        }
+    }
+
+    fn next_answer(&self, have: Seq) -> Option<(Rank, Question)> {
+        let mut asked = self.asked.iter().map(|(to, question)| (to, *question));
+        asked.find(|(_, question)| have.after(question.until) >= 0)
+    }
+
+    /// More is coming, so that what is not due can wait: a later report says more.
+    pub fn keep_quiet(&mut self, until: Instant) {
+        self.quiet_until = until;
+    }
+
+    /// Everything that is owed is to be told now.
+    pub fn call_in(&mut self) {
+        self.owed.values_mut().for_each(|debt| debt.is_due = true);
+    }
+
     /// A datagram to everybody carries the report. It may be lost, so debts are only put off.
     pub fn put_off(&mut self, by: Instant, report: Report) {
         self.said.advance(report);
@@ -89,13 +138,17 @@ impl Debts {
 
     /// Lets debts whose time has come fall due.
     pub fn fall_due(&mut self, now: Instant) {
+        if now < self.quiet_until {
+            return;
+        }
         for debt in self.owed.values_mut() {
             debt.is_due |= debt.by <= now;
         }
     }
 
     pub fn due_at(&self) -> Option<Instant> {
-        self.owed.values().filter(|debt| !debt.is_due).map(|debt| debt.by).min()
+        let by = self.owed.values().filter(|debt| !debt.is_due).map(|debt| debt.by).min();
+        by.map(|by| by.max(self.quiet_until))
     }
 
     /// A rank that is to be told now, for whom there is room, and of which broadcast.
@@ -127,6 +180,7 @@ impl Debts {
     pub fn forget(&mut self, rank: Rank) {
         self.gone.insert(rank);
         self.owed.remove(rank);
+        self.asked.remove(rank);
         self.under_way.retain(|(to, _)| *to != rank);
     }
 

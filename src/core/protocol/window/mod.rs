@@ -31,10 +31,11 @@
 //!
 //! # Where to find it
 //! This file holds the state and the contract; `lifecycle` how a broadcast begins and ends, `transfer` how its
-//! fragments are kept, multicast, received, pushed and read, `reporting` what is acknowledged. The parts of the
-//! state: an `operation` and who repairs whom in it (`groups`); the `ring`, which knows who has what by its
+//! fragments are kept, multicast, received, pushed and read, `reporting` what is acknowledged, `questions` when that is asked for.
+//! The parts of the state: an `operation` and who repairs whom in it (`groups`); the `ring`, which knows who has what by its
 //! `report`, and the `patience` of its timers; `debts` of reports; `credits` of the root; `pull`, when to read.
 
+mod arrivals;
 mod config;
 mod credits;
 mod debts;
@@ -43,6 +44,7 @@ mod lifecycle;
 mod operation;
 mod patience;
 mod pull;
+mod questions;
 mod report;
 mod reporting;
 mod ring;
@@ -107,6 +109,8 @@ pub struct Window {
     wanted: Option<u32>,
     /// The fragment that was kept last, to be multicast.
     to_multicast: Option<Transmit>,
+    /// Acknowledgements are to be asked for unless more can be sent.
+    is_asking: bool,
     credits: Credits,
     debts: Debts,
     pull: Pull,
@@ -145,6 +149,7 @@ impl Window {
             expected: SmallMap::default(),
             wanted: None,
             to_multicast: None,
+            is_asking: false,
             credits: Credits::new(me, config.credits, begin, Groups::new(config.repairers, size)),
             debts: Debts::new(me, begin),
             pull: Pull::new(config.patience),
@@ -172,10 +177,11 @@ impl Core for Window {
         }
         self.learn(packet.source, packet.report);
         if packet.via == Via::Fetched {
-            self.pull.found(now, (packet.op, packet.fragment));
+            self.pull.found((packet.op, packet.fragment));
         }
         match packet.kind {
             Kind::Fragment => self.handle_fragment(packet),
+            Kind::Acknowledge if packet.asks => self.handle_question(packet),
             Kind::Acknowledge => Disposition::Consumed,
             Kind::Ready | Kind::Abort | Kind::Bye | Kind::Probe | Kind::Connect => {
                 Disposition::Reject
@@ -211,6 +217,14 @@ impl Core for Window {
         self.pull.missed(now, (token.op, token.fragment));
     }
 
+    fn handle_flush(&mut self, now: Instant) {
+        self.now = now;
+        self.is_asking |= self.ring.unasked() > 0;
+        if self.config.asks() {
+            self.debts.call_in();
+        }
+    }
+
     fn handle_broken(&mut self, now: Instant, rank: Rank) {
         self.now = now;
         self.ring.forget(rank);
@@ -234,6 +248,7 @@ impl Core for Window {
     fn handle_timeout(&mut self, now: Instant) {
         self.now = now;
         self.debts.fall_due(now);
+        self.handle_unasked();
         self.ring.push_overdue(now, self.wanted);
         if self.reads() {
             self.pull.handle_timeout(now);
@@ -248,6 +263,7 @@ impl Core for Window {
         }
         self.tell(room)
             .or_else(|| self.keep(room))
+            .or_else(|| self.ask(room))
             .or_else(|| self.push())
             .or_else(|| self.fetch(room))
     }
@@ -260,7 +276,8 @@ impl Core for Window {
         let repair = self.ring.due_at(self.wanted).into_iter().chain(self.pull.due_at());
         let repair = repair.map(|at| (Timer::Repair, at));
         let acknowledgement = self.debts.due_at().map(|at| (Timer::Acknowledgement, at));
-        repair.chain(acknowledgement).min_by_key(|(_, at)| *at)
+        let timers = repair.chain(acknowledgement).chain(self.asks_at());
+        timers.min_by_key(|(_, at)| *at)
     }
 
     fn peers(&self) -> &[Rank] {

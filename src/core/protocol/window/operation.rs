@@ -19,6 +19,8 @@ pub(super) struct Operation {
     owned: Bitmap,
     by_multicast: u32,
     kept: Bitmap,
+    /// Its root has asked for the acknowledgement of every fragment before this one.
+    asked: u32,
     /// No fragment before this one is missing.
     prefix: u32,
     /// Every fragment before this one is kept.
@@ -42,6 +44,7 @@ impl Operation {
             owned: if owns { Bitmap::full(count) } else { Bitmap::new(count) },
             by_multicast: if owns { count } else { 0 },
             kept: Bitmap::new(if keeps { count } else { 0 }),
+            asked: 0,
             prefix: if owns { count } else { 0 },
             kept_prefix: 0,
             is_complete: false,
@@ -75,6 +78,16 @@ impl Operation {
             self.prefix += 1;
         }
         new
+    }
+
+    /// Takes note that the root asks with a fragment.
+    pub fn ask(&mut self, fragment: Fragment) {
+        self.asked = self.asked.max(fragment.0 + 1);
+    }
+
+    /// Every fragment before this one is asked for.
+    pub fn asked(&self) -> u32 {
+        self.asked
     }
 
     /// The position up to which nothing is missing.

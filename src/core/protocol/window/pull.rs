@@ -1,11 +1,12 @@
 //! When a receiver reads what it misses from its repairer's ring, and how much at once.
 //!
 //! The ring says nothing of what is to come, so a receiver learns of a loss from a later fragment (a
-//! gap), or from silence. In a gap it reads everything that is missing; into silence it reads one
-//! fragment, and on from there only if that was there. A root that is late costs its receivers
-//! a read now and then, with doubling pauses, and itself nothing.
+//! gap), or from silence. Nothing is lost while fragments keep coming in order, however long they take. In a gap it soon
+//! reads everything that is missing; into silence it reads late, one fragment, and on from there only if that was there.
+//! A root that is late costs its receivers a read now and then, with doubling pauses, and itself nothing.
 
-use super::patience::{Bounds, Patience};
+use super::arrivals::Arrivals;
+use super::patience::Bounds;
 use crate::rank::{Fragment, OpId};
 use crate::time::Instant;
 use std::time::Duration;
@@ -19,12 +20,14 @@ pub(super) type Wanted = (OpId, Fragment);
 /// A receiver's reading.
 #[derive(Clone, Debug)]
 pub(super) struct Pull {
-    under_way: Vec<(Wanted, Instant)>,
+    under_way: Vec<Wanted>,
     /// Fragments beyond what is known to have been sent that may be read.
     reach: u32,
     is_active: bool,
     due_at: Option<Instant>,
-    trips: Patience,
+    arrivals: Arrivals,
+    /// Since when a fragment is waited for.
+    since: Instant,
     pause: Duration,
     bounds: Bounds,
 }
@@ -36,33 +39,54 @@ impl Pull {
             reach: 1,
             is_active: false,
             due_at: None,
-            trips: Patience::new(bounds),
+            arrivals: Arrivals::new(bounds),
+            since: Instant::ZERO,
             pause: Duration::ZERO,
             bounds,
         }
     }
 
+    /// After how long of silence a fragment may be lost.
+    pub fn silence(&self) -> Duration {
+        self.arrivals.silence()
+    }
+
     /// Something is missing from now on.
     pub fn begin(&mut self, now: Instant) {
         if self.due_at.is_none() && !self.is_active {
-            self.pause = self.trips.timeout();
-            self.due_at = Some(now + self.pause);
+            self.since = now;
+            self.wait_for_more(now);
         }
     }
 
-    /// A fragment came by itself. Behind a gap, what is missing stays due when it was.
+    /// A fragment came by itself that was missing.
+    pub fn arrived(&mut self, now: Instant) {
+        self.arrivals.paused(now, now - self.since);
+        self.since = now;
+    }
+
+    /// Others are missing after a fragment came by itself. One that came in order ends what was read into silence; behind
+    /// a gap, what is missing is due soon, and stays due when it was.
     pub fn heard(&mut self, now: Instant, is_gap: bool) {
-        self.pause = self.trips.timeout();
-        let due = now + self.pause;
-        if !self.is_active {
-            self.due_at =
-                Some(if is_gap { self.due_at.map_or(due, |at| at.min(due)) } else { due });
+        if !is_gap {
+            self.is_active = false;
+            self.reach = 1;
+            self.wait_for_more(now);
+        } else if !self.is_active {
+            self.pause = self.arrivals.overtaken();
+            let soon = now + self.pause;
+            self.due_at = Some(self.due_at.map_or(soon, |at| at.min(soon)));
         }
+    }
+
+    fn wait_for_more(&mut self, now: Instant) {
+        self.pause = self.arrivals.longest();
+        self.due_at = Some(now + self.arrivals.silence());
     }
 
     /// A fragment is here, whatever a read of it will find.
     pub fn came(&mut self, wanted: Wanted) {
-        self.under_way.retain(|(known, _)| *known != wanted);
+        self.ended(wanted);
     }
 
     /// Nothing is missing any more.
@@ -90,11 +114,11 @@ impl Pull {
     }
 
     pub fn is_under_way(&self, wanted: Wanted) -> bool {
-        self.under_way.iter().any(|(known, _)| *known == wanted)
+        self.under_way.contains(&wanted)
     }
 
-    pub fn started(&mut self, now: Instant, wanted: Wanted) {
-        self.under_way.push((wanted, now));
+    pub fn started(&mut self, wanted: Wanted) {
+        self.under_way.push(wanted);
     }
 
     /// Nothing that may be read now is missing: wait for more.
@@ -106,16 +130,16 @@ impl Pull {
     }
 
     /// A read found its fragment, so what follows it may be there too.
-    pub fn found(&mut self, now: Instant, wanted: Wanted) {
-        if let Some(trip) = self.ended(now, wanted) {
-            self.trips.measured(trip);
+    pub fn found(&mut self, wanted: Wanted) {
+        self.ended(wanted);
+        if self.is_active {
+            self.reach = AT_ONCE as u32;
         }
-        self.reach = AT_ONCE as u32;
     }
 
     /// A read found nothing yet.
     pub fn missed(&mut self, now: Instant, wanted: Wanted) {
-        self.ended(now, wanted);
+        self.ended(wanted);
         self.reach = 1;
         if self.is_active {
             self.is_active = false;
@@ -129,9 +153,7 @@ impl Pull {
         self.under_way.clear();
     }
 
-    fn ended(&mut self, now: Instant, wanted: Wanted) -> Option<Duration> {
-        let at = self.under_way.iter().position(|(known, _)| *known == wanted)?;
-        let (_, since) = self.under_way.swap_remove(at);
-        Some(now - since)
+    fn ended(&mut self, wanted: Wanted) {
+        self.under_way.retain(|known| *known != wanted);
     }
 }

@@ -27,6 +27,7 @@ impl Window {
             }
             self.whole += 1;
         }
+        self.answer();
         self.owe_what_lags();
         if !self.reads() {
             self.pull.rest();
@@ -60,7 +61,7 @@ impl Window {
             By::Message => {
                 let (op, fragment) = (self.next_op(), Fragment(0));
                 let (kind, report) = (Kind::Acknowledge, report.emit());
-                let piece = Piece { kind, op, fragment, message_len: 0, report };
+                let piece = Piece { kind, op, fragment, message_len: 0, report, asks: false };
                 Transmit::Send { target: Target::Rank(to), piece, range: 0..0 }
             }
         })

@@ -18,7 +18,8 @@ struct Retained {
     token: Token,
     root: Rank,
     groups: Groups,
-    since: Instant,
+    /// Since when its acknowledgement is asked for, if it is.
+    asked: Option<Instant>,
     /// Leaves whose acknowledgement is awaited.
     unacknowledged: u32,
     /// Reliable sends that are queued or under way.
@@ -33,7 +34,7 @@ impl Retained {
     }
 
     fn awaits(&self) -> bool {
-        self.unacknowledged > 0 && !self.is_pushed
+        self.unacknowledged > 0 && !self.is_pushed && self.asked.is_some()
     }
 }
 
@@ -60,6 +61,18 @@ pub(super) struct Ring {
     patience: Patience,
     /// By how much longer a leaf is waited for than an acknowledgement usually takes.
     forbearance: u32,
+    /// Slots whose acknowledgement is awaited, in the order in which it was asked for; some are free by now, or hold
+    /// something else.
+    awaited: VecDeque<(Instant, Seq)>,
+    /// When the acknowledgement was asked for by which the patience was measured last.
+    measured: Option<Instant>,
+    /// Slots with what this rank has multicast whose acknowledgement is not asked for, and the first of these fragments.
+    unasked: u32,
+    first_unasked: Seq,
+    /// Slots with what others have multicast whose acknowledgement is not asked for.
+    unasked_of_others: u32,
+    /// When something was kept last.
+    kept_at: Instant,
     /// Operations that lost a slot and may owe nothing more.
     freed: Vec<OpId>,
 }
@@ -75,6 +88,12 @@ impl Ring {
             under_way: Vec::new(),
             patience,
             forbearance,
+            awaited: VecDeque::new(),
+            measured: None,
+            unasked: 0,
+            first_unasked: first,
+            unasked_of_others: 0,
+            kept_at: Instant::ZERO,
             freed: Vec::new(),
         }
     }
@@ -96,8 +115,16 @@ impl Ring {
         self.known.get(&rank).copied().unwrap_or(Report::initial(self.first))
     }
 
-    /// Keeps a fragment for its leaves, and queues it for the co-roots below.
-    pub fn keep(&mut self, now: Instant, seq: Seq, token: Token, (root, groups): (Rank, Groups)) {
+    /// Keeps a fragment for its leaves, and queues it for the co-roots below. Its acknowledgement is awaited from now on
+    /// or from when it is [asked for](Self::ask).
+    pub fn keep(
+        &mut self,
+        now: Instant,
+        seq: Seq,
+        token: Token,
+        (root, groups): (Rank, Groups),
+        is_asked: bool,
+    ) {
         let slot = self.slot(seq);
         let leaves = groups.leaves(self.me, root);
         let unacknowledged = match root == self.me {
@@ -114,13 +141,70 @@ impl Ring {
             token,
             root,
             groups,
-            since: now,
+            asked: is_asked.then_some(now),
             unacknowledged: unacknowledged as u32,
             undelivered,
             is_pushed: false,
         };
+        match (is_asked, root == self.me) {
+            (true, _) => self.awaited.push_back((now, seq)),
+            (false, true) => {
+                if self.unasked == 0 {
+                    self.first_unasked = seq;
+                }
+                self.unasked += 1;
+            }
+            (false, false) => self.unasked_of_others += 1,
+        }
+        self.kept_at = now;
         self.slots[slot as usize] = Some(retained);
         self.release(slot);
+    }
+
+    /// Slots with what this rank has multicast whose acknowledgement is not asked for.
+    pub fn unasked(&self) -> u32 {
+        self.unasked
+    }
+
+    /// The first of these fragments, or an earlier one.
+    pub fn first_unasked(&self) -> Seq {
+        self.first_unasked
+    }
+
+    /// The last fragment that this rank has multicast and whose acknowledgement is not asked for.
+    pub fn last_unasked(&self) -> Option<Token> {
+        let unasked = self.slots.iter().flatten().filter(|kept| kept.asked.is_none());
+        let own = unasked.filter(|kept| kept.root == self.me);
+        own.max_by_key(|kept| kept.seq.after(self.first_unasked)).map(|kept| kept.token)
+    }
+
+    /// Whether there are slots with what others have multicast whose acknowledgement is not asked for.
+    pub fn has_unasked_of_others(&self) -> bool {
+        self.unasked_of_others > 0
+    }
+
+    /// When something was kept last.
+    pub fn kept_at(&self) -> Instant {
+        self.kept_at
+    }
+
+    /// The acknowledgements of what some roots have multicast are asked for, and awaited from now on.
+    pub fn ask(&mut self, now: Instant, is_asking: impl Fn(Rank) -> bool) {
+        if self.unasked + self.unasked_of_others == 0 {
+            return;
+        }
+        for kept in self.slots.iter_mut().flatten() {
+            if kept.asked.is_some() || !is_asking(kept.root) {
+                continue;
+            }
+            kept.asked = Some(now);
+            self.awaited.push_back((now, kept.seq));
+            match kept.root == self.me {
+                true => self.unasked -= 1,
+                false => self.unasked_of_others -= 1,
+            }
+        }
+        self.forget_ended();
     }
 
     /// The next reliable send.
@@ -185,22 +269,41 @@ impl Ring {
         let (me, slot) = (self.me, self.slot(seq));
         let Some(retained) = &mut self.slots[slot as usize] else { return };
         let is_own = retained.groups.repairer(from, retained.root) == Some(me);
-        if retained.seq != seq || !is_own || !retained.awaits() {
+        if retained.seq != seq || !is_own || retained.unacknowledged == 0 {
             return;
         }
         retained.unacknowledged -= 1;
-        if retained.unacknowledged == 0 {
-            // The slowest leaf is who must be waited for.
-            self.patience.measured(now - retained.since);
+        let asked = retained.asked;
+        // The slowest leaf is who must be waited for. What was asked for together is measured once.
+        if retained.unacknowledged == 0
+            && let Some(since) = asked.filter(|_| asked != self.measured)
+        {
+            self.measured = asked;
+            self.patience.measured(now - since);
         }
         self.release(slot);
+        self.forget_ended();
     }
 
     fn release(&mut self, slot: u32) {
         let entry = &mut self.slots[slot as usize];
-        if let Some(op) = entry.as_ref().filter(|kept| kept.is_free()).map(|kept| kept.token.op) {
-            *entry = None;
-            self.freed.push(op);
+        let Some(kept) = entry.take_if(|kept| kept.is_free()) else { return };
+        match (kept.asked, kept.root == self.me) {
+            (Some(_), _) => {}
+            (None, true) => self.unasked -= 1,
+            (None, false) => self.unasked_of_others -= 1,
+        }
+        self.freed.push(kept.token.op);
+    }
+
+    /// Drops what is not awaited any more from the front.
+    fn forget_ended(&mut self) {
+        while let Some((asked, seq)) = self.awaited.front()
+            && !self.slots[self.slot(*seq) as usize]
+                .as_ref()
+                .is_some_and(|kept| kept.seq == *seq && kept.asked == Some(*asked) && kept.awaits())
+        {
+            self.awaited.pop_front();
         }
     }
 
@@ -212,8 +315,15 @@ impl Ring {
     /// When the first acknowledgement is overdue. The fragment in the `wanted` slot is given no more
     /// than a round trip: to run out of buffers is a timeout (Liu 2004, section 5.1).
     pub fn due_at(&self, wanted: Option<u32>) -> Option<Instant> {
-        let waiting = self.slots.iter().flatten().filter(|kept| kept.awaits());
-        waiting.map(|kept| kept.since + self.allowance(kept, wanted)).min()
+        let first = self.awaited.front().map(|(asked, _)| *asked + self.allowance());
+        let wanted = wanted.and_then(|slot| self.awaits_since(slot));
+        let wanted = wanted.map(|asked| asked + self.short_allowance());
+        first.into_iter().chain(wanted).min()
+    }
+
+    fn awaits_since(&self, slot: u32) -> Option<Instant> {
+        let kept = self.slots[slot as usize].as_ref();
+        kept.filter(|kept| kept.awaits()).and_then(|kept| kept.asked)
     }
 
     /// The leaves whose acknowledgement of the fragment in a slot is awaited.
@@ -223,35 +333,55 @@ impl Ring {
         leaves.filter(|leaf| self.known(*leaf).have.after(kept.seq) <= 0).collect()
     }
 
-    fn allowance(&self, kept: &Retained, wanted: Option<u32>) -> Duration {
-        match wanted == Some(self.slot(kept.seq)) {
-            true => self.patience.trip() * self.forbearance.min(2),
-            false => self.patience.timeout() * self.forbearance,
+    fn allowance(&self) -> Duration {
+        self.patience.timeout() * self.forbearance
+    }
+
+    /// What is given to the fragment in a slot that is wanted. A receiver that reads by itself needs it only if it is
+    /// elsewhere.
+    fn short_allowance(&self) -> Duration {
+        match self.forbearance {
+            1 => self.patience.trip(),
+            _ => self.patience.timeout() * 2,
         }
     }
 
     /// Sends again what is overdue, to every leaf that has not acknowledged it.
     pub fn push_overdue(&mut self, now: Instant, wanted: Option<u32>) {
-        let overdue: Vec<_> = self
-            .slots
-            .iter()
-            .flatten()
-            .filter(|kept| kept.awaits() && kept.since + self.allowance(kept, wanted) <= now)
-            .cloned()
-            .collect();
+        let mut overdue: Vec<u32> = Vec::new();
+        let allowance = self.allowance();
+        for (asked, seq) in &self.awaited {
+            if *asked + allowance > now {
+                break;
+            }
+            let slot = self.slot(*seq);
+            let kept = self.slots[slot as usize].as_ref();
+            if kept.is_some_and(|kept| kept.seq == *seq && kept.awaits()) {
+                overdue.push(slot);
+            }
+        }
+        let short = self.short_allowance();
+        let wanted = wanted.filter(|slot| {
+            let asked = self.awaits_since(*slot);
+            !overdue.contains(slot) && asked.is_some_and(|asked| asked + short <= now)
+        });
+        overdue.extend(wanted);
         if !overdue.is_empty() {
             self.patience.passed();
         }
-        for kept in overdue {
-            let slot = self.slot(kept.seq);
-            let silent = self.silent(slot);
-            if let Some(retained) = &mut self.slots[slot as usize] {
-                retained.is_pushed = true;
-                retained.unacknowledged = 0;
-                retained.undelivered += silent.len() as u32;
-            }
-            self.queued.extend(silent.iter().map(|to| Push { to: *to, slot, token: kept.token }));
-            self.release(slot);
-        }
+        overdue.into_iter().for_each(|slot| self.push(slot));
+        self.forget_ended();
+    }
+
+    /// Queues a slot's fragment for every leaf that has not acknowledged it.
+    fn push(&mut self, slot: u32) {
+        let silent = self.silent(slot);
+        let Some(retained) = &mut self.slots[slot as usize] else { return };
+        retained.is_pushed = true;
+        retained.unacknowledged = 0;
+        retained.undelivered += silent.len() as u32;
+        let token = retained.token;
+        self.queued.extend(silent.into_iter().map(|to| Push { to, slot, token }));
+        self.release(slot);
     }
 }

@@ -49,14 +49,25 @@ impl Window {
         let (context, seq) = (operation.context(), operation.seq(fragment));
         let range = operation.cut.range(fragment).unwrap_or_default();
         let message_len = operation.cut.message_len() as u64;
+        let asked = operation.asked();
+        let is_last = seq.plus(1) == operation.end();
         let report = self.report(context);
         *self.holding.get_or_insert(op.0, 0) += 1;
         let slot = self.ring.slot(seq);
+        let asks = match context.0 == self.me {
+            true => self.asks_with(seq, is_last),
+            false => fragment.0 + 1 == asked,
+        };
         let kind = Kind::Fragment;
-        let piece = Piece { kind, op, fragment, message_len, report: report.emit() };
+        let piece = Piece { kind, op, fragment, message_len, report: report.emit(), asks };
         let token = piece.token();
-        self.ring.keep(self.now, seq, token, context);
+        let is_asked = asks || fragment.0 < asked || !self.config.asks();
+        self.ring.keep(self.now, seq, token, context, is_asked);
         if context.0 == self.me {
+            self.is_asking = false;
+            if asks {
+                self.ring.ask(self.now, |root| root == context.0);
+            }
             self.to_multicast = Some(Transmit::Resend { target: Target::Group, slot, token });
             if self.config.piggyback {
                 self.debts.put_off(self.put_off(), report);
@@ -94,26 +105,40 @@ impl Window {
         }
         let is_head = operation.groups.is_head(me, root);
         let is_new = operation.own(packet.fragment, packet.via == Via::Multicast);
-        let seq = operation.seq(packet.fragment);
-        let next = seq.plus(1);
+        let next = operation.seq(packet.fragment).plus(1);
         if next.after(self.seen) > 0 {
             self.seen = next;
         }
+        if packet.asks {
+            self.note_question(packet);
+        }
         if is_new {
             self.pull.came((packet.op, packet.fragment));
+            if packet.via != Via::Fetched {
+                self.pull.arrived(self.now);
+                self.keep_quiet();
+            }
             self.advance();
-            if self.reads() && packet.via != Via::Fetched {
-                let is_gap = self.have.after(self.seen) < 0;
-                self.pull.heard(self.now, is_gap);
+            if packet.via != Via::Fetched {
+                self.read_on();
             }
             self.settle();
             return Disposition::Place(range);
         }
+        self.answer();
         match packet.via {
             // A co-root gets every fragment twice by design.
             Via::Multicast | Via::Reliable if is_head => Disposition::Redundant,
             Via::Multicast | Via::Reliable => Disposition::Duplicate,
             Via::Fetched => Disposition::Redundant,
+        }
+    }
+
+    /// Takes note of what shows now whether something is missing.
+    pub(super) fn read_on(&mut self) {
+        if self.reads() {
+            let is_gap = self.have.after(self.seen) < 0;
+            self.pull.heard(self.now, is_gap);
         }
     }
 
@@ -148,7 +173,7 @@ impl Window {
                     return None;
                 }
                 let slot = self.ring.slot(operation.seq(fragment));
-                self.pull.started(self.now, (op, fragment));
+                self.pull.started((op, fragment));
                 let token = Token { kind: Kind::Fragment, op, fragment };
                 return Some(Transmit::Fetch { from, slot, token });
             }
