@@ -4,8 +4,7 @@ use super::ConfigBuilder;
 use super::variables::{CHOICE, FAULT, FIELDS, of_parameter};
 use crate::rdma::{Settings, SettingsError};
 use std::fmt::Write;
-use std::io;
-use std::sync::Arc;
+use verbcast_core::cause::Cause;
 use verbcast_core::protocol::Depths;
 use verbcast_core::protocol::choice::TableError;
 use verbcast_core::protocol::options::{Options, OptionsError};
@@ -73,7 +72,7 @@ pub enum ConfigError {
         /// The file.
         path: String,
         /// What the system says.
-        source: Arc<io::Error>,
+        source: Cause,
     },
     /// The file that `VERBCAST_CHOICE` names is not a table of protocols.
     #[error("{CHOICE}={path}: {source}")]
@@ -168,7 +167,7 @@ fn read_options(
         }
     }
     if let Some(path) = lookup(CHOICE) {
-        let file = |error| ConfigError::File { path: path.clone(), source: Arc::new(error) };
+        let file = |error| ConfigError::File { path: path.clone(), source: Cause::new(error) };
         let text = std::fs::read_to_string(&path).map_err(file)?;
         let table = text.parse().map_err(|source| ConfigError::Table { path, source })?;
         if lookup(ALGORITHM).is_none_or(|name| name == "auto") {
@@ -187,6 +186,7 @@ mod tests {
     use super::*;
     use crate::rdma::{Multicast, Waiting};
     use std::error::Error;
+    use std::io;
     use std::time::Duration;
     use verbcast_core::protocol::choice::{Algorithm, Table};
     use verbcast_core::protocol::options::{CoRoots, Synchronisation};
@@ -282,8 +282,9 @@ mod tests {
         };
         let fault = cause(("VERBCAST_FAULT", "loss"));
         assert_eq!(fault, "loss".parse::<Faults>().err().map(|error| error.to_string()));
-        let missing = cause(("VERBCAST_CHOICE", "/nowhere/table"));
-        assert!(missing.is_some_and(|text| text.contains("No such file")));
+        let missing = read(&[("VERBCAST_CHOICE", "/nowhere/table")]).unwrap_err();
+        let system = missing.source().and_then(|cause| cause.downcast_ref::<io::Error>());
+        assert_eq!(system.map(io::Error::kind), Some(io::ErrorKind::NotFound));
         assert_eq!(cause(("VERBCAST_PORT", "x")), None);
     }
 

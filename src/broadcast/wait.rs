@@ -118,7 +118,7 @@ impl Broadcaster {
 
     /// The device failed this rank, and so this rank the others.
     pub(super) fn give_up(&mut self, error: &TransportError) -> Error {
-        let failure = self.driver.abort(&error.what);
+        let failure = self.driver.abort(&error.to_string());
         self.fail(failure)
     }
 

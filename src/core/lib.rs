@@ -16,6 +16,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod cause;
 pub mod driver;
 pub mod model;
 pub mod protocol;

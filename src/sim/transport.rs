@@ -47,7 +47,7 @@ impl SimTransport {
 fn at_hand(payload: Payload<'_>) -> Result<&[u8], TransportError> {
     match payload {
         Payload::Bytes(bytes) => Ok(bytes),
-        Payload::Lent(op, _) => Err(TransportError::not_lent(op)),
+        Payload::Lent(op, _) => Err(TransportError::NotLent(op)),
     }
 }
 

@@ -253,7 +253,7 @@ impl<C: Core, T: Transport> Driver<C, T> {
         match (outcome, &self.failure) {
             (_, Some(failure)) => Err(failure.clone()),
             (Ok(value), None) => Ok(value),
-            (Err(error), None) => Err(self.abort(&error.what)),
+            (Err(error), None) => Err(self.abort(&error.to_string())),
         }
     }
 

@@ -87,7 +87,7 @@ fn bytes<'a>(
     match payload {
         Payload::Bytes(bytes) => Ok(bytes),
         Payload::Lent(op, range) => {
-            transport.lent(*op, range.clone()).ok_or_else(|| TransportError::not_lent(*op))
+            transport.lent(*op, range.clone()).ok_or_else(|| TransportError::NotLent(*op))
         }
     }
 }

@@ -165,9 +165,8 @@ impl Endpoint {
     /// A datagram has left, or the device is of no use.
     fn check_sent(&self, outcome: Outcome) -> Result<(), TransportError> {
         match outcome {
-            Outcome::Failed(what) => {
-                let name = self.device.name();
-                Err(TransportError { what: format!("a send on {name} failed: {what}") })
+            Outcome::Failed(reason) => {
+                Err(TransportError::Send { device: self.device.name().to_owned(), reason })
             }
             Outcome::Done(_) | Outcome::Flushed => Ok(()),
         }

@@ -1,6 +1,7 @@
 //! The device of an endpoint: its completions, its events, and whether it works.
 
 use std::time::Duration;
+use verbcast_core::cause::Cause;
 use verbcast_core::time::Instant;
 use verbcast_core::transport::TransportError;
 use verbcast_verbs::{Completion, CompletionQueue, Context, ProtectionDomain};
@@ -55,8 +56,11 @@ impl Device {
         while let Some(event) = self.context.take_async_event() {
             let name = self.context.name();
             if event.is_fatal {
-                let what = format!("{name} port {}: {}", self.port, event.what);
-                return Err(TransportError { what });
+                return Err(TransportError::Fatal {
+                    device: name.to_owned(),
+                    port: self.port,
+                    event: event.what,
+                });
             }
             tracing::debug!("{name}: {}", event.what);
         }
@@ -102,5 +106,5 @@ impl Device {
 
 /// What a device refuses, as the driver hears of it.
 pub fn failed(error: verbcast_verbs::Error) -> TransportError {
-    TransportError { what: error.to_string() }
+    TransportError::Device(Cause::new(error))
 }

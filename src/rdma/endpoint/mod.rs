@@ -144,8 +144,7 @@ impl Endpoint {
     pub fn pump(&mut self, by: ChannelId, now: Instant) -> Result<bool, TransportError> {
         self.device.check_in_turn(now)?;
         if self.is_poisoned {
-            let what = "another thread panicked while it used the endpoint".to_owned();
-            return Err(TransportError { what });
+            return Err(TransportError::Poisoned);
         }
         if self.is_shared {
             self.free_slots_of_others(by)?;

@@ -56,7 +56,7 @@ pub fn prove(
                 let has_heard_strangers = strangers && !with_strangers;
                 Ok(ProofBallot { has_heard_all: missing == 0, has_heard_strangers }.emit())
             }
-            Err(error) => Err(error.what.clone()),
+            Err(error) => Err(error.to_string()),
         };
         let ballot = ballot.as_ref().map(Vec::as_slice).map_err(String::as_str);
         let ballots = read_all(&vote(bootstrap, ballot)?, ProofBallot::parse)?;

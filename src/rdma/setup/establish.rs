@@ -197,15 +197,28 @@ fn connect(
     patience: Duration,
 ) -> Result<(), VoteError> {
     let _span = tracing::info_span!("connect", peers = peers.len()).entered();
-    let outcome = try_connect(transport, peers, patience).map_err(|error| error.what);
+    let outcome = try_connect(transport, peers, patience).map_err(|error| error.to_string());
     vote(bootstrap, outcome.as_ref().map(|()| [].as_slice()).map_err(String::as_str)).map(drop)
+}
+
+/// Why a rank is not connected with all its peers.
+#[derive(Debug, thiserror::Error)]
+enum ConnectError {
+    #[error(transparent)]
+    Transport(#[from] TransportError),
+    #[error("the connection with {0} broke before")]
+    BrokenBefore(Rank),
+    #[error("no connection with {peer}: {reason}")]
+    Broken { peer: Rank, reason: String },
+    #[error("no connection with {peer} within {patience:?}")]
+    Timeout { peer: Rank, patience: Duration },
 }
 
 fn try_connect(
     transport: &mut RdmaTransport,
     peers: &[Rank],
     patience: Duration,
-) -> Result<(), TransportError> {
+) -> Result<(), ConnectError> {
     let clock = Clock::of_process();
     let begun = clock.now();
     let until = begun + patience;
@@ -216,8 +229,7 @@ fn try_connect(
     let mut ranks = (0..).map(Rank).zip(&transport.peers);
     let broken = ranks.find(|(_, peer)| endpoint.connections.is_broken(peer.process));
     if let Some((rank, _)) = broken {
-        let what = format!("the connection with {rank} broke before");
-        return Err(TransportError { what });
+        return Err(ConnectError::BrokenBefore(rank));
     }
     drop(endpoint);
     loop {
@@ -225,16 +237,13 @@ fn try_connect(
         match transport.poll(now)? {
             Some(Arrival::Packet { buffer, .. }) => transport.recycle(buffer)?,
             Some(Arrival::Broken { peer, reason }) => {
-                return Err(TransportError {
-                    what: format!("no connection with {peer}: {reason}"),
-                });
+                return Err(ConnectError::Broken { peer, reason });
             }
             Some(_) => {}
             None => match peers.iter().find(|peer| !transport.is_connected(**peer)) {
                 None => return Ok(()),
                 Some(peer) if now >= until => {
-                    let what = format!("no connection with {peer} within {patience:?}");
-                    return Err(TransportError { what });
+                    return Err(ConnectError::Timeout { peer: *peer, patience });
                 }
                 Some(_) => transport.park(now - begun, until - now)?,
             },

@@ -137,8 +137,7 @@ impl RdmaTransport {
         }
         let Some(loan) = self.loans.by_op.get_mut(&op) else { return Ok(None) };
         let Some(destination) = loan.places.place(&range) else {
-            let what = format!("bytes {range:?} of {op} are no fragment");
-            return Err(TransportError { what });
+            return Err(TransportError::NotAFragment { op, range });
         };
         let payload = match from {
             Origin::Bytes(bytes) => bytes,
@@ -188,8 +187,7 @@ impl RdmaTransport {
                 continue;
             }
             if begun.elapsed() > FLUSH_PATIENCE {
-                let what = "the device does not end the requests of a QP in the error state";
-                return Err(TransportError { what: what.to_owned() });
+                return Err(TransportError::Stuck);
             }
             std::thread::sleep(FLUSH_PAUSE);
         }

@@ -75,7 +75,7 @@ impl Loans {
             Payload::Bytes(bytes) => return Ok(Source::Bytes(bytes)),
             Payload::Lent(op, range) => (op, range),
         };
-        let loan = self.by_op.get(&op).ok_or_else(|| TransportError::not_lent(op))?;
+        let loan = self.by_op.get(&op).ok_or_else(|| TransportError::NotLent(op))?;
         Ok(match loan.places.stashed(&range) {
             Some(bytes) => Source::Bytes(bytes),
             None => Source::Place(Tail { lease: Arc::clone(&loan.lease), range }),
@@ -87,7 +87,7 @@ impl Loans {
         match payload {
             Payload::Bytes(bytes) => Ok(bytes),
             Payload::Lent(op, range) => {
-                self.bytes(op, range).ok_or_else(|| TransportError::not_lent(op))
+                self.bytes(op, range).ok_or_else(|| TransportError::NotLent(op))
             }
         }
     }

@@ -28,6 +28,7 @@ use std::ops::Range;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::time::Duration;
+use verbcast_core::cause::Cause;
 use verbcast_core::protocol::{Counter, Room, Token};
 use verbcast_core::rank::{OpId, Rank};
 use verbcast_core::time::Instant;
@@ -361,7 +362,7 @@ impl Transport for RdmaTransport {
 }
 
 fn no_slot(what: &str) -> TransportError {
-    TransportError { what: format!("no slot is free for {what}") }
+    TransportError::NoRoom(what.to_owned())
 }
 
 impl Park for RdmaTransport {
@@ -393,8 +394,9 @@ impl RdmaTransport {
             return Ok(());
         }
         let context = self.endpoint.see().device.context().clone();
-        wait::sleep(&self.cq, context.async_fd(), at_most).map_err(|errno| TransportError {
-            what: format!("waiting for {} failed: {errno}", context.name()),
+        wait::sleep(&self.cq, context.async_fd(), at_most).map_err(|errno| TransportError::Wait {
+            device: context.name().to_owned(),
+            source: Cause::new(errno),
         })
     }
 

@@ -126,5 +126,5 @@ impl RdmaTransport {
 }
 
 fn no_room(what: &str) -> TransportError {
-    TransportError { what: format!("there is no room for {what}") }
+    TransportError::NoRoom(what.to_owned())
 }
