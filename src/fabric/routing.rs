@@ -5,7 +5,6 @@ use super::opensm::{self, Engine};
 use super::shape::{Shape, ShapedTopology};
 use super::topology::Invalid;
 use super::unicast::UnicastTables;
-use std::fmt;
 
 /// The order of a mesh's ports with which OpenSM's dimension order is XY: those of x first.
 const XY_PORTS: &[u8] = &[1, 3, 2, 4];
@@ -87,35 +86,15 @@ impl Routing {
 }
 
 /// Why a routing makes no tables.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RoutingError {
     /// The fabric does not have the shape that the routing is for.
+    #[error("this fabric does not have the shape for {}", .0.name(Shape::Other))]
     Shape(Routing),
     /// There are not enough LIDs for it.
-    Lids(Invalid),
-}
-
-impl fmt::Display for RoutingError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            RoutingError::Shape(Routing::Paper) => {
-                f.write_str("only fat trees and meshes have a routing of the papers")
-            }
-            RoutingError::Shape(routing) => {
-                write!(f, "only fat trees have {}", routing.name(Shape::Other))
-            }
-            RoutingError::Lids(error) => write!(f, "{error}"),
-        }
-    }
-}
-
-impl std::error::Error for RoutingError {}
-
-impl From<Invalid> for RoutingError {
-    fn from(error: Invalid) -> RoutingError {
-        RoutingError::Lids(error)
-    }
+    #[error("{0}")]
+    Lids(#[from] Invalid),
 }
 
 #[cfg(test)]

@@ -244,31 +244,28 @@ impl FromStr for Scheme {
 }
 
 /// A name that no scheme has.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0} is none of the schemes {names}", names = Scheme::ALL.map(Scheme::name).join(", "))]
 pub struct UnknownScheme(String);
 
-impl fmt::Display for UnknownScheme {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names = Scheme::ALL.map(Scheme::name).join(", ");
-        write!(f, "{} is none of the schemes {names}", self.0)
-    }
-}
-
-impl std::error::Error for UnknownScheme {}
-
 /// Why a scheme makes no tables for a group.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SchemeError {
     /// The fabric does not have the shape that the scheme is for.
+    #[error("{0}: this fabric does not have the shape for it")]
     Shape(Scheme),
     /// There are not enough LIDs for the scheme.
-    Lids(Invalid),
+    #[error("{0}")]
+    Lids(#[from] Invalid),
     /// A common tree has no root: there are no hosts, or so many switches that looking for the best would take too long.
+    #[error("there are no hosts, or too many switches")]
     NoRoot,
     /// A common tree cannot reach all switches.
+    #[error("the switches are not connected with one another")]
     Unconnected,
     /// Packets of a source do not reach exactly whom they should.
+    #[error("{scheme} from {host}: {what}")]
     Undelivered {
         /// The scheme.
         scheme: Scheme,
@@ -279,32 +276,6 @@ pub enum SchemeError {
         /// The same in words.
         what: String,
     },
-}
-
-impl fmt::Display for SchemeError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            SchemeError::Shape(scheme) => {
-                write!(f, "{scheme}: this fabric does not have the shape for it")
-            }
-            SchemeError::Lids(error) => write!(f, "{error}"),
-            SchemeError::NoRoot => f.write_str("there are no hosts, or too many switches"),
-            SchemeError::Unconnected => {
-                f.write_str("the switches are not connected with one another")
-            }
-            SchemeError::Undelivered { scheme, host, what, .. } => {
-                write!(f, "{scheme} from {host}: {what}")
-            }
-        }
-    }
-}
-
-impl std::error::Error for SchemeError {}
-
-impl From<Invalid> for SchemeError {
-    fn from(error: Invalid) -> SchemeError {
-        SchemeError::Lids(error)
-    }
 }
 
 #[cfg(test)]

@@ -7,7 +7,6 @@ use crate::smp::{
     positions,
 };
 use std::collections::BTreeMap;
-use std::fmt;
 
 /// Multicast LIDs at most, from 0xc000 to 0xfffe.
 const MAX_ENTRIES: u16 = 0x3fff;
@@ -169,19 +168,25 @@ fn read(
 }
 
 /// Why there are no multicast LIDs.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReserveError {
     /// There are no switches.
+    #[error("there are no switches")]
     NoSwitches,
     /// A switch does not answer.
+    #[error("{switch}: {error}")]
     Unanswered {
         /// The switch.
         switch: String,
         /// What was asked, and why there is no answer.
+        #[source]
         error: Unanswered,
     },
     /// A switch's table ends before the last that is wanted.
+    #[error(
+        "0x{first:x}: {count} MLIDs from there on are more than {switch} has, which ends with 0x{last:x}"
+    )]
     BeyondTables {
         /// The first that is wanted.
         first: u16,
@@ -193,11 +198,13 @@ pub enum ReserveError {
         switch: String,
     },
     /// Some are in the first block, which is the subnet manager's.
+    #[error("0x{first:x}: the block from 0x{FIRST_MLID:x} is the subnet manager's")]
     ManagersBlock {
         /// The first that is wanted.
         first: u16,
     },
     /// A block is in use.
+    #[error("0x{first:x}: its block is in use: {switch} forwards 0x{mlid:x}")]
     InUse {
         /// The first that is wanted.
         first: u16,
@@ -207,6 +214,10 @@ pub enum ReserveError {
         mlid: u16,
     },
     /// Not as many blocks are free as are needed.
+    #[error(
+        "{count} MLIDs need {wanted} blocks of {BLOCK} that no switch uses, and there are {free} up to 0x{last:x}, \
+         the last MLID of {switch}"
+    )]
     TooFew {
         /// How many multicast LIDs are wanted.
         count: usize,
@@ -219,37 +230,4 @@ pub enum ReserveError {
         /// The switch with the shortest table.
         switch: String,
     },
-}
-
-impl fmt::Display for ReserveError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            ReserveError::NoSwitches => f.write_str("there are no switches"),
-            ReserveError::Unanswered { switch, error } => write!(f, "{switch}: {error}"),
-            ReserveError::BeyondTables { first, count, last, switch } => write!(
-                f,
-                "0x{first:x}: {count} MLIDs from there on are more than {switch} has, which ends with 0x{last:x}"
-            ),
-            ReserveError::ManagersBlock { first } => {
-                write!(f, "0x{first:x}: the block from 0x{FIRST_MLID:x} is the subnet manager's")
-            }
-            ReserveError::InUse { first, switch, mlid } => {
-                write!(f, "0x{first:x}: its block is in use: {switch} forwards 0x{mlid:x}")
-            }
-            ReserveError::TooFew { count, wanted, free, last, switch } => write!(
-                f,
-                "{count} MLIDs need {wanted} blocks of {BLOCK} that no switch uses, and there are {free} up to \
-                 0x{last:x}, the last MLID of {switch}"
-            ),
-        }
-    }
-}
-
-impl std::error::Error for ReserveError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            ReserveError::Unanswered { error, .. } => Some(error),
-            _ => None,
-        }
-    }
 }

@@ -4,27 +4,16 @@ use super::change::Task;
 use super::task_error::TaskError;
 use crate::smp::{Agent, MftBlock};
 use std::collections::BTreeSet;
-use std::fmt;
 
 /// Writing has stopped too early.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{error}; {touched} blocks may have been written")]
 pub struct Stopped {
     /// Tasks, from the first, whose switch may have been changed.
     pub touched: usize,
     /// Why.
+    #[source]
     pub error: TaskError,
-}
-
-impl fmt::Display for Stopped {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}; {} blocks may have been written", self.error, self.touched)
-    }
-}
-
-impl std::error::Error for Stopped {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        Some(&self.error)
-    }
 }
 
 /// What became of blocks that were to be as before.
@@ -39,9 +28,11 @@ pub struct PutBack {
 }
 
 /// Writing has stopped too early, and what was written was put back, as far as possible.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{stopped}; {} of them are as before again", self.as_before())]
 pub struct Undone {
     /// Where and why it stopped.
+    #[source]
     pub stopped: Stopped,
     /// What became of the blocks that may have been written.
     pub put_back: PutBack,
@@ -51,18 +42,6 @@ impl Undone {
     /// Blocks that may have been written and are as before again.
     pub fn as_before(&self) -> usize {
         self.stopped.touched - self.put_back.failed.len()
-    }
-}
-
-impl fmt::Display for Undone {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}; {} of them are as before again", self.stopped, self.as_before())
-    }
-}
-
-impl std::error::Error for Undone {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        Some(&self.stopped)
     }
 }
 
