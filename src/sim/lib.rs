@@ -39,6 +39,7 @@ mod outcome;
 mod plan;
 mod port;
 mod queue;
+mod routes;
 mod streams;
 pub mod swarm;
 mod transport;
@@ -49,8 +50,9 @@ pub use costs::Costs;
 pub use faults::{CERTAIN, Faults};
 pub use outcome::{Call, Outcome, Violation};
 pub use plan::{Computing, Plan, Step};
+pub use routes::Routes;
 pub use transport::SimTransport;
-pub use wire::{Fabric, Routing, Traffic};
+pub use wire::{Fabric, Traffic};
 
 use jobs::Jobs;
 use verbcast_core::protocol::options::Options;

@@ -2,14 +2,15 @@
 
 use super::event::{Bytes, Event};
 use super::outcome::Violation;
+use super::routes::Routes;
 use super::streams::{Single, Stream, Streams};
 use std::cell::RefCell;
 use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
 use std::sync::Arc;
 use verbcast_core::rank::Rank;
+use verbcast_fabric::Port;
 use verbcast_fabric::links::{Group, Happening, Links, Packet, Parameters, To};
-use verbcast_fabric::{Entries, Port, Topology, UnicastTables};
 
 /// Bytes of InfiniBand's headers and checks around a payload (InfiniBand Architecture Specification,
 /// volume 1, section 5.2): LRH 8, BTH 12, ICRC 4, VCRC 2.
@@ -25,27 +26,10 @@ pub(super) const READ: usize = FRAME + 16;
 /// An acknowledgement, or the header of a read's response: also AETH 4.
 pub(super) const ACKNOWLEDGEMENT: usize = FRAME + 4;
 
-/// How a fabric's packets find their way.
-pub trait Routing {
-    /// The fabric.
-    fn topology(&self) -> &Topology;
-
-    /// The LID by which one endpoint sends to another.
-    fn lid(&self, from: u32, to: u32) -> u16;
-
-    /// Which of a group's multicast LIDs carries an endpoint's packets.
-    fn way(&self, source: u32) -> u32;
-
-    /// The entries of a group, for an endpoint's packets.
-    fn tree(&self, members: &[u32], source: u32) -> Entries;
-}
-
 /// A fabric, and where on it the ranks of all jobs are.
 pub struct Fabric {
     /// How packets find their way.
-    pub routing: Rc<dyn Routing>,
-    /// The unicast tables of its switches.
-    pub tables: Arc<UnicastTables>,
+    pub routes: Rc<Routes>,
     /// What links and switches take.
     pub parameters: Parameters,
     /// Nanoseconds after which an adapter sends a reliable packet again that was thrown away; see
@@ -80,7 +64,7 @@ enum Cargo {
 /// The links that all jobs share.
 pub(super) struct Wire {
     pub links: Links,
-    routing: Rc<dyn Routing>,
+    routes: Rc<Routes>,
     hosts: Vec<Vec<u32>>,
     /// The job and rank at an endpoint.
     ranks: Vec<Option<(usize, Rank)>>,
@@ -97,9 +81,9 @@ pub(super) struct Wire {
 
 impl Wire {
     pub fn new(fabric: Fabric) -> Result<Wire, Violation> {
-        let Fabric { routing, tables, parameters, retry, hosts } = fabric;
-        let topology = routing.topology();
-        let links = Links::new(topology, tables, parameters);
+        let Fabric { routes, parameters, retry, hosts } = fabric;
+        let topology = routes.topology();
+        let links = Links::new(topology, Arc::clone(routes.tables()), parameters);
         let links = links.map_err(|error| Violation(error.to_string()))?;
         let mut ranks = vec![None; topology.endpoints().len()];
         for (job, hosts) in hosts.iter().enumerate() {
@@ -113,7 +97,7 @@ impl Wire {
         }
         Ok(Wire {
             links,
-            routing,
+            routes,
             hosts,
             ranks,
             trees: HashMap::new(),
@@ -140,15 +124,15 @@ impl Wire {
     }
 
     fn tree(&mut self, job: usize, source: u32) -> Group {
-        let Wire { links, routing, hosts, trees, .. } = self;
+        let Wire { links, routes, hosts, trees, .. } = self;
         *trees
-            .entry((job, routing.way(source)))
-            .or_insert_with(|| links.group(Arc::new(routing.tree(&hosts[job], source))))
+            .entry((job, routes.way(source)))
+            .or_insert_with(|| links.group(Arc::new(routes.tree(&hosts[job], source))))
     }
 
     /// Lets the links' next event happen.
     pub fn step(&mut self) -> Result<(), Violation> {
-        let fault = |fault: verbcast_fabric::links::Fault| fault.describe(self.routing.topology());
+        let fault = |fault: verbcast_fabric::links::Fault| fault.describe(self.routes.topology());
         self.links.step().map_err(|error| Violation(fault(error)))?;
         while let Some(happening) = self.links.happened() {
             match happening {
@@ -246,7 +230,7 @@ impl OnLinks {
         let mut wire = self.wire.borrow_mut();
         let hosts = &wire.hosts[self.job];
         let (source, target) = (hosts[from.index()], hosts[to.index()]);
-        let way = To::Lid(wire.routing.lid(source, target));
+        let way = To::Lid(wire.routes.lid(source, target));
         let packet = self.packet(way, len, wire.tag());
         let is_answer = matches!(event, Event::Complete(..));
         let stream = Stream { job: self.job, from, to, is_answer };

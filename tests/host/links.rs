@@ -1,56 +1,33 @@
 //! The protocols over the links of a fabric.
 
 use std::rc::Rc;
-use std::sync::Arc;
 use verbcast_core::protocol::options::Options;
 use verbcast_core::rank::Rank;
 use verbcast_core::wire::HEADER_LEN;
 use verbcast_fabric::links::Parameters;
-use verbcast_fabric::{Entries, FatTree, Lids, Numbering, Port, Quality, Topology, UnicastTables};
-use verbcast_sim::{Costs, Fabric, Outcome, Plan, Routing, Step, Traffic, simulate_on};
+use verbcast_fabric::{
+    FatTree, Numbering, Port, Quality, Routing, Scheme, ShapedTopology, UnicastTables,
+};
+use verbcast_sim::{Costs, Fabric, Outcome, Plan, Routes, Step, Traffic, simulate_on};
 
 /// A fat tree with the tables of Zhou, Lin and Chung 2007.
-struct Cyclic {
-    tree: FatTree,
-    topology: Topology,
-    tables: Arc<UnicastTables>,
-}
+struct Cyclic(Rc<Routes>);
 
 impl Cyclic {
-    fn new(ports: u8, levels: u8) -> Rc<Cyclic> {
+    fn new(ports: u8, levels: u8) -> Cyclic {
         let tree = FatTree::new(ports, levels).unwrap();
-        let topology = tree.topology(Quality::default());
-        let lids = Lids::fat_tree(&tree, &topology, Numbering::Aligned).unwrap();
-        let tables = Arc::new(tree.unicast_tables(&topology, &lids));
-        Rc::new(Cyclic { tree, topology, tables })
+        let fabric = ShapedTopology::fat_tree(tree, Quality::default());
+        let tables = Routing::Paper.tables(&fabric, Numbering::Aligned).unwrap();
+        Cyclic(Rc::new(Routes::new(fabric, tables, Scheme::Cyclic).unwrap()))
     }
 
-    fn fabric(self: &Rc<Self>, hosts: &[&[u32]]) -> Fabric {
+    fn fabric(&self, hosts: &[&[u32]]) -> Fabric {
         Fabric {
-            routing: Rc::clone(self) as Rc<dyn Routing>,
-            tables: Arc::clone(&self.tables),
+            routes: Rc::clone(&self.0),
             parameters: Parameters::default(),
             retry: 1_000_000,
             hosts: hosts.iter().map(|hosts| hosts.to_vec()).collect(),
         }
-    }
-}
-
-impl Routing for Cyclic {
-    fn topology(&self) -> &Topology {
-        &self.topology
-    }
-
-    fn lid(&self, from: u32, to: u32) -> u16 {
-        self.tree.select(self.tables.lids(), from, to)
-    }
-
-    fn way(&self, source: u32) -> u32 {
-        self.tree.way(source)
-    }
-
-    fn tree(&self, members: &[u32], source: u32) -> Entries {
-        self.tree.cyclic(&self.topology, members, self.tree.way(source))
     }
 }
 
@@ -119,7 +96,7 @@ fn acknowledgements_are_what_comes_to_the_root() {
     let (outcomes, traffic) = simulate(cyclic.fabric(&[&hosts]), &[plan(16, 10, 8)], "basic");
     let written = outcomes[0].total().reports_written;
     assert_eq!(written, 15 * 10);
-    let into_root = cyclic.topology.peer(Port { node: 0, port: 1 }).unwrap();
+    let into_root = cyclic.0.topology().peer(Port { node: 0, port: 1 }).unwrap();
     let carried = traffic.carried.iter().find(|(port, _)| *port == into_root).unwrap().1;
     // An RDMA write of 8 bytes: LRH 8, BTH 12, RETH 16, ICRC 4, VCRC 2; at 4 ns a byte.
     assert_eq!(carried, 4 * (8 + 12 + 16 + 8 + 4 + 2) * written);
@@ -218,7 +195,9 @@ fn a_fabric_has_one_host_for_each_rank() {
 fn packets_that_find_no_way_end_the_simulation() {
     let cyclic = Cyclic::new(4, 2);
     let mut fabric = cyclic.fabric(&[&[0, 7]]);
-    fabric.tables = Arc::new(UnicastTables::new(cyclic.tables.lids().clone(), 6));
+    let without = UnicastTables::new(cyclic.0.tables().lids().clone(), 6);
+    let fat_tree = cyclic.0.fabric().clone();
+    fabric.routes = Rc::new(Routes::new(fat_tree, without, Scheme::Cyclic).unwrap());
     let done = simulate_on(fabric, &[plan(2, 1, 8)], &options("window"), |_, _| {});
     assert!(done.unwrap_err().0.contains("forwards a packet to no link"));
 }

@@ -8,13 +8,9 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use serde::Serialize;
 use std::rc::Rc;
-use std::sync::Arc;
 use verbcast_fabric::links::{LaneRule, Parameters};
-use verbcast_fabric::{
-    self as fabric, Entries, Numbering, Port, Quality, Scheme, ShapedTopology, Topology,
-    UnicastTables,
-};
-use verbcast_sim::{Costs, Fabric, Routing, Traffic};
+use verbcast_fabric::{Numbering, Port, Quality, Routing};
+use verbcast_sim::{Costs, Fabric, Routes, Traffic};
 
 /// InfiniBand's local ACK timeout with the exponent 14, in nanoseconds.
 const RETRY: u64 = 4096 << 14;
@@ -72,7 +68,7 @@ pub enum Placement {
 /// A fabric with its tables, and where the ranks are.
 #[derive(Clone)]
 pub struct OnFabric {
-    ways: Rc<Ways>,
+    routes: Rc<Routes>,
     parameters: Parameters,
     retry: u64,
     hosts: Vec<Vec<u32>>,
@@ -117,33 +113,6 @@ pub struct LinksReport {
     pub events: u64,
 }
 
-/// How packets find their way, by the names on the command line.
-pub struct Ways {
-    loaded: ShapedTopology,
-    scheme: Scheme,
-    tables: Arc<UnicastTables>,
-}
-
-impl Routing for Ways {
-    fn topology(&self) -> &Topology {
-        self.loaded.topology()
-    }
-
-    fn lid(&self, from: u32, to: u32) -> u16 {
-        self.loaded.lid(self.tables.lids(), from, to)
-    }
-
-    fn way(&self, source: u32) -> u32 {
-        self.scheme.way(self.loaded.shape(), source)
-    }
-
-    fn tree(&self, members: &[u32], source: u32) -> Entries {
-        // That the scheme suits the fabric was seen when it was chosen.
-        let entries = self.scheme.entries(&self.loaded, members, source);
-        entries.unwrap_or_else(|_| Entries::none(self.loaded.topology()))
-    }
-}
-
 impl OnFabricArgs {
     /// The fabric that is asked for, with a host for each rank.
     pub fn load(&self, ranks: u32, seed: u64) -> Result<Option<OnFabric>, Failure> {
@@ -158,14 +127,13 @@ impl OnFabricArgs {
                 "--jobs {jobs} of --ranks {ranks} need {wanted} hosts, and {spec} has {endpoints}"
             )));
         }
-        let asked = self.routing.map(fabric::Routing::from);
-        let routing = asked.unwrap_or_else(|| fabric::Routing::that_fits(&loaded));
+        let asked = self.routing.map(Routing::from);
+        let routing = asked.unwrap_or_else(|| Routing::that_fits(&loaded));
         let tables = routing.tables(&loaded, Numbering::Aligned)?;
         let routing = routing.name(loaded.shape());
         let scheme = self.scheme.choose(loaded.shape());
         let placement = self.placement.unwrap_or(Placement::Block);
         let hosts = place(placement, jobs, ranks, endpoints as u32, seed);
-        scheme.entries(&loaded, &hosts[0][..1], hosts[0][0])?;
         let lanes = self.lanes.unwrap_or(1);
         let retry = self.retry.unwrap_or(RETRY);
         let report = FabricReport {
@@ -185,8 +153,8 @@ impl OnFabricArgs {
             lifetime: self.lifetime,
             ..self.links.parameters(lanes, LaneRule::ServiceLevel)
         };
-        let ways = Rc::new(Ways { loaded, scheme, tables: Arc::new(tables) });
-        Ok(Some(OnFabric { ways, parameters, retry, hosts, report }))
+        let routes = Rc::new(Routes::new(loaded, tables, scheme)?);
+        Ok(Some(OnFabric { routes, parameters, retry, hosts, report }))
     }
 }
 
@@ -211,8 +179,7 @@ impl OnFabric {
     /// The fabric as the simulator takes it.
     pub fn fabric(&self) -> Fabric {
         Fabric {
-            routing: Rc::clone(&self.ways) as Rc<dyn Routing>,
-            tables: Arc::clone(&self.ways.tables),
+            routes: Rc::clone(&self.routes),
             parameters: self.parameters,
             retry: self.retry,
             hosts: self.hosts.clone(),
@@ -225,7 +192,7 @@ impl OnFabric {
 
     /// Costs with the latencies of the longest path where nothing is in the way, for the model.
     pub fn costs(&self, costs: Costs) -> Costs {
-        let latency = self.parameters.head(self.ways.loaded.longest_path().unwrap_or(1));
+        let latency = self.parameters.head(self.routes.fabric().longest_path().unwrap_or(1));
         Costs {
             multicast_latency: latency,
             unicast_latency: latency,
@@ -235,7 +202,7 @@ impl OnFabric {
     }
 
     pub fn links(&self, traffic: &Traffic, root: u32) -> LinksReport {
-        let topology = self.ways.loaded.topology();
+        let topology = self.routes.topology();
         let busiest = traffic.carried.iter().max_by_key(|(_, nanos)| *nanos);
         let (port, busiest_ns) = busiest.copied().unwrap_or((Port { node: 0, port: 0 }, 0));
         let host = topology.endpoints()[self.hosts[0][root as usize] as usize].port;
