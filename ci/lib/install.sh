@@ -73,6 +73,16 @@ install_rust() {
     PATH=$PATH:${CARGO_HOME:-$HOME/.cargo}/bin
 }
 
+# Usage: need_nextest REPO. Makes a cargo-nextest of at least the version in .config/nextest.toml available.
+need_nextest() {
+    local wanted found
+    wanted=$(sed -n 's/^nextest-version *= *"\(.*\)"/\1/p' "$1/.config/nextest.toml")
+    found=$(cargo nextest --version 2>/dev/null | sed -n '1s/^cargo-nextest \([^ ]*\).*/\1/p') || true
+    if [[ -n $found ]] && version_at_least "$found" "$wanted"; then return; fi
+    step "installing cargo-nextest, which runs the tests (a few minutes)"
+    quietly "installing cargo-nextest" "is crates.io reachable?" cargo install --locked cargo-nextest
+}
+
 need_build_tools() {
     need_packages "${BUILD_PACKAGES[@]}"
     need_cargo "$1"

@@ -37,7 +37,7 @@
 //! `ibv_fork_init`, which is the program's to decide.
 //!
 //! # The parts
-//! Each names only those above it in this list; `tests/layers.rs` holds that.
+//! Each names only those above it in this list; `tests/host/layers.rs` holds that.
 //!
 //! | part | what it is |
 //! |---|---|

@@ -118,7 +118,13 @@ fn every_dependency_has_a_reason() {
     let firsts = table.lines().filter_map(|line| line.strip_prefix("| ")?.split(" | ").next());
     let told: BTreeSet<&str> = firsts.flat_map(code).filter(|name| !name.contains('/')).collect();
     let manifests = files("src", "Cargo.toml").into_iter();
-    let others = ["Cargo.toml", "sys/Cargo.toml", "benches/Cargo.toml", "exploration/Cargo.toml"];
+    let others = [
+        "Cargo.toml",
+        "sys/Cargo.toml",
+        "benches/Cargo.toml",
+        "exploration/Cargo.toml",
+        "xtask/Cargo.toml",
+    ];
     let manifests = manifests.chain(others.map(|path| root().join(path)));
     let texts: Vec<String> = manifests.map(|path| fs::read_to_string(path).unwrap()).collect();
     let asked: BTreeSet<String> = texts.iter().flat_map(|text| asked_for(text)).collect();

@@ -1,0 +1,190 @@
+//! `cargo xtask test`: all checks, in sections.
+
+use crate::machine::{Kept, Machine};
+use crate::nextest::{self, Known, cargo};
+use crate::section::{Results, Run, Section};
+use std::error::Error;
+use std::path::PathBuf;
+use std::process::{Command, ExitCode};
+use std::time::Duration;
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+/// The eight NICs of the tests in tests/wire. Each reordered packet of a long RC message makes rxe send the rest again,
+/// so that much reordering takes very long.
+const WIRE: [&str; 4] = ["--nics", "8", "--netem", "loss 5% duplicate 2% delay 500us reorder 5%"];
+
+/// Which parts are checked; all if none is named.
+#[derive(clap::Args)]
+pub struct Parts {
+    /// Scripts, formatting, lints, documentation, and that mutations can be applied
+    #[arg(long)]
+    style: bool,
+    /// Tests that need no device
+    #[arg(long)]
+    host: bool,
+    /// Both MPI libraries: lints, unit tests, and what the device tests run
+    #[arg(long)]
+    mpi: bool,
+    /// Tests on one device of SoftRoCE. Those of MPI programs need what --mpi builds
+    #[arg(long)]
+    device: bool,
+    /// Tests on a lossy wire of eight devices of SoftRoCE
+    #[arg(long)]
+    wire: bool,
+}
+
+impl Parts {
+    fn are_all(&self) -> bool {
+        !(self.style || self.host || self.mpi || self.device || self.wire)
+    }
+}
+
+/// How much is tested.
+#[derive(Clone, Copy)]
+struct Scale {
+    /// Every option with long messages and among more ranks, and MPICH's own tests.
+    is_all: bool,
+}
+
+impl Scale {
+    fn asked_for() -> Scale {
+        Scale { is_all: std::env::var_os("VERBCAST_TEST_ALL").is_some_and(|all| !all.is_empty()) }
+    }
+
+    fn section_limit(self) -> Duration {
+        if self.is_all { 240 * MINUTE } else { 40 * MINUTE }
+    }
+
+    /// For all tests that share a number of NICs.
+    fn device_limit(self) -> Duration {
+        if self.is_all { 300 * MINUTE } else { 45 * MINUTE }
+    }
+
+    /// The profiles for one device and for the wire.
+    fn profiles(self) -> [&'static str; 2] {
+        if self.is_all { ["softroce-all", "wire-all"] } else { ["softroce", "wire"] }
+    }
+}
+
+/// Runs the checks and says how they came out.
+///
+/// # Errors
+/// If they cannot be run, or somebody wants them to end.
+pub fn run(parts: &Parts) -> Result<ExitCode, Box<dyn Error>> {
+    nextest::need()?;
+    std::env::set_current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))?;
+    let (all, scale) = (parts.are_all(), Scale::asked_for());
+    let mut run = Run::new(PathBuf::from("target/ci"))?;
+    if all || parts.style {
+        check_style(&mut run, scale)?;
+    }
+    if all || parts.host {
+        test_host(&mut run, scale)?;
+    }
+    if all || parts.mpi {
+        build_with_mpi(&mut run, scale)?;
+    }
+    if all || parts.device || parts.wire {
+        test_devices(&mut run, scale, all || parts.device, all || parts.wire)?;
+    }
+    run.finish()
+}
+
+fn check_style(run: &mut Run, scale: Scale) -> Result<(), Box<dyn Error>> {
+    let limit = scale.section_limit();
+    let mut check = |name: &str, command: &mut Command| {
+        run.section(&Section::new(name, limit), command).map(drop)
+    };
+    let scripts = "shellcheck -x -P . ci/softroce ci/test ci/demo ci/compare ci/mpi ci/mutations .ci/run ci/lib/*.sh \
+                   ci/guest/*.sh";
+    check("shellcheck", Command::new("sh").args(["-c", scripts]))?;
+    check("mutations", Command::new("ci/mutations").arg("--check"))?;
+    check("fmt", cargo().args(["fmt", "--all", "--check"]))?;
+    let mut clippy = cargo();
+    clippy.args(["clippy", "--workspace", "--exclude", "verbcast-preload", "--all-targets"]);
+    check("clippy", clippy.args(["--", "-D", "warnings"]))?;
+    let mut doc = cargo();
+    doc.args(["doc", "--no-deps", "--workspace", "--exclude", "verbcast-preload"]);
+    check("doc", doc.env("RUSTDOCFLAGS", "-D warnings"))
+}
+
+fn test_host(run: &mut Run, scale: Scale) -> Result<(), Box<dyn Error>> {
+    let limit = scale.section_limit();
+    let mut tests = nextest::here("host");
+    // The swarm of simulations gets other seeds with every commit.
+    tests.env("VERBCAST_SWARM_SEED", commit());
+    let section = Section::new("host", limit).with_results(Results::Nextest("host"));
+    run.section(&section, &mut tests)?;
+    let mut examples = cargo();
+    examples.args(["test", "--doc", "--workspace", "--exclude", "verbcast-preload"]);
+    let section = Section::new("doctests", limit).with_results(Results::Libtest);
+    run.section(&section, &mut examples).map(drop)
+}
+
+/// The commit's name, or 0 where there is none.
+fn commit() -> String {
+    let output = Command::new("git").args(["rev-parse", "HEAD"]).output();
+    let name = output.ok().filter(|output| output.status.success()).map(|output| output.stdout);
+    name.map_or_else(|| "0".into(), |name| String::from_utf8_lossy(&name).trim().to_owned())
+}
+
+/// Both MPI libraries, the feature mpi, and what is preloaded under MPI programs.
+fn build_with_mpi(run: &mut Run, scale: Scale) -> Result<(), Box<dyn Error>> {
+    let limit = scale.section_limit();
+    for verb in ["lint", "units", "build", "programs"] {
+        let results = if verb == "units" { Results::Libtest } else { Results::Status };
+        let name = format!("mpi-{verb}");
+        let section = Section::new(&name, limit).with_results(results);
+        run.section(&section, Command::new("ci/mpi").arg(verb))?;
+    }
+    Ok(())
+}
+
+fn test_devices(
+    run: &mut Run,
+    scale: Scale,
+    with_one: bool,
+    with_wire: bool,
+) -> Result<(), Box<dyn Error>> {
+    let known = Known::under(run.folder());
+    let build = Section::new("build-tests", scale.section_limit()).with_output(&known.binaries);
+    let describe = Section::new("metadata", MINUTE).with_output(&known.metadata);
+    if !run.section(&build, &mut Known::list_binaries())?
+        || !run.section(&describe, &mut Known::describe_workspace())?
+    {
+        return Ok(());
+    }
+    let mut kept = None;
+    let [one, wire] = scale.profiles();
+    let parts = [
+        (with_one, Machine::asked_for(), one, &[][..]),
+        // A machine that others use should not get a wire's routing rules.
+        (with_wire, Machine::Virtual, wire, &WIRE[..]),
+    ];
+    for (is_wanted, machine, profile, options) in parts {
+        if !is_wanted {
+            continue;
+        }
+        if kept.is_none() {
+            kept = Kept::start(run, machine)?;
+        }
+        if kept.is_none() {
+            run.fail(profile, "there is no machine with SoftRoCE");
+            continue;
+        }
+        let limit = scale.device_limit();
+        let section = Section::new(profile, Machine::section_limit(limit));
+        let section = section.with_results(Results::Nextest(profile)).promised();
+        let mut command = machine.exec(options, limit);
+        run.section(&section, command.args(known.there(profile, scale.is_all)?))?;
+        if profile == one && scale.is_all {
+            let section = Section::new("mpi-suite", scale.section_limit());
+            run.section(&section, Command::new("ci/mpi").arg("suite"))?;
+        }
+        if machine == Machine::Native {
+            kept = None;
+        }
+    }
+    Ok(())
+}

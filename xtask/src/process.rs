@@ -1,0 +1,130 @@
+//! Runs a program within a time limit, and ends it with all that it started when it is time.
+
+use rustix::process::{Pid, Signal, kill_process_group};
+use std::fs::File;
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+/// Between two looks at a program.
+const PAUSE: Duration = Duration::from_millis(50);
+/// For a program that is asked to end; `ci/softroce` stops its machine meanwhile.
+const GRACE: Duration = Duration::from_secs(20);
+
+/// Whether somebody wants this program to end.
+#[derive(Clone)]
+pub struct Interruption(Arc<AtomicBool>);
+
+impl Interruption {
+    /// By the signals that ask for it.
+    ///
+    /// # Errors
+    /// If the signals cannot be handled.
+    pub fn by_signals() -> io::Result<Self> {
+        use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+        let flag = Arc::new(AtomicBool::new(false));
+        for signal in [SIGHUP, SIGINT, SIGTERM] {
+            signal_hook::flag::register(signal, Arc::clone(&flag))?;
+        }
+        Ok(Interruption(flag))
+    }
+
+    pub fn is_asked_for(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// How a program has ended.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Ended {
+    ByItself(ExitStatus),
+    /// It was ended because its time was up.
+    Late,
+    /// It was ended because somebody wants this one to end.
+    Interrupted,
+}
+
+/// Runs a program in a process group of its own, without input.
+///
+/// # Errors
+/// If it cannot be started or waited for.
+pub fn run(
+    command: &mut Command,
+    output: File,
+    errors: File,
+    limit: Duration,
+    interruption: &Interruption,
+) -> io::Result<Ended> {
+    command.stdin(Stdio::null()).stdout(output).stderr(errors).process_group(0);
+    let mut child = command.spawn()?;
+    let began = Instant::now();
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(Ended::ByItself(status));
+        }
+        if interruption.is_asked_for() {
+            end(&mut child)?;
+            return Ok(Ended::Interrupted);
+        }
+        if began.elapsed() > limit {
+            end(&mut child)?;
+            return Ok(Ended::Late);
+        }
+        sleep(PAUSE);
+    }
+}
+
+/// Asks a program and what it has started to end, and kills what does not.
+fn end(child: &mut Child) -> io::Result<()> {
+    let group = Pid::from_child(child);
+    kill_process_group(group, Signal::TERM)?;
+    let asked = Instant::now();
+    while asked.elapsed() < GRACE && child.try_wait()?.is_none() {
+        sleep(PAUSE);
+    }
+    // What has ended already is no error.
+    let _ = kill_process_group(group, Signal::KILL);
+    child.wait()?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ended(script: &str, limit: Duration, interruption: &Interruption) -> Ended {
+        let nowhere = || File::create("/dev/null").unwrap();
+        let mut command = Command::new("sh");
+        run(command.args(["-c", script]), nowhere(), nowhere(), limit, interruption).unwrap()
+    }
+
+    fn never() -> Interruption {
+        Interruption(Arc::new(AtomicBool::new(false)))
+    }
+
+    #[test]
+    fn a_program_that_ends_by_itself_gives_its_status() {
+        let long = Duration::from_secs(600);
+        for code in [0, 3] {
+            let ended = ended(&format!("exit {code}"), long, &never());
+            let Ended::ByItself(status) = ended else { panic!("{ended:?}") };
+            assert_eq!(status.code(), Some(code));
+        }
+    }
+
+    #[test]
+    fn a_program_that_takes_too_long_is_ended_with_what_it_started() {
+        let ended = ended("sleep 600 & wait", Duration::ZERO, &never());
+        assert_eq!(ended, Ended::Late);
+    }
+
+    #[test]
+    fn a_program_is_ended_when_this_one_shall_end() {
+        let asked = Interruption(Arc::new(AtomicBool::new(true)));
+        assert_eq!(ended("sleep 600", Duration::from_secs(600), &asked), Ended::Interrupted);
+    }
+}
