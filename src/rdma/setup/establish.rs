@@ -226,9 +226,8 @@ fn try_connect(
         transport.open(clock.now(), *peer)?;
     }
     let endpoint = transport.endpoint.see();
-    let mut ranks = (0..).map(Rank).zip(&transport.peers);
-    let broken = ranks.find(|(_, peer)| endpoint.connections.is_broken(peer.process));
-    if let Some((rank, _)) = broken {
+    let is_broken = |(_, peer): &(Rank, &Peer)| endpoint.connections.is_broken(peer.process);
+    if let Some((rank, _)) = transport.peers.iter().find(is_broken) {
         return Err(ConnectError::BrokenBefore(rank));
     }
     drop(endpoint);

@@ -140,7 +140,7 @@ impl RdmaTransport {
     /// Until the lease has ended, which it does when the memory is [reclaimed](Self::reclaim) or this
     /// transport is dropped, the memory stays allocated, and nobody touches it but through the lease.
     unsafe fn accept(&mut self, op: OpId, memory: NonNull<[u8]>) -> Option<Arc<Lease>> {
-        let least = self.settings.zero_copy.filter(|_| self.peers.len() > 1)?;
+        let least = self.settings.zero_copy.filter(|_| self.peers.count() > 1)?;
         if memory.len() < least {
             return None;
         }

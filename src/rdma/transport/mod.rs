@@ -7,6 +7,7 @@ mod loans;
 mod member;
 mod one_sided;
 mod owned;
+mod peers;
 mod places;
 mod shelf;
 mod wait;
@@ -14,16 +15,18 @@ mod wait;
 pub use lend::{Claims, lend};
 pub use loans::Counters;
 pub use owned::Owned;
+pub(super) use peers::Peer;
 
 use crate::rdma::endpoint::{Access, Endpoint, Pools, failed};
 use crate::rdma::group::{Group, Heard, Member};
 use crate::rdma::ids::{ChannelId, ProcessId};
-use crate::rdma::memory::{Exposed, Memory};
+use crate::rdma::memory::Memory;
 use crate::rdma::rc::Sender;
 use crate::rdma::settings::Settings;
 use loans::Loans;
+use peers::Peers;
 use shelf::Shelf;
-use std::collections::{HashSet, VecDeque};
+use std::collections::VecDeque;
 use std::ops::Range;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
@@ -51,15 +54,6 @@ pub struct Seat {
     pub packet_len: usize,
 }
 
-/// What this rank knows of another.
-#[derive(Clone, Copy, Debug)]
-pub struct Peer {
-    pub process: ProcessId,
-    pub exposed: Exposed,
-    /// Most bytes of a packet at its port, which its ring is made for.
-    pub packet_len: usize,
-}
-
 /// UD multicast and RC connections of one rank of a communicator. Fields are dropped in order: the
 /// endpoint, if it is this one's alone, before the memory that it uses.
 #[derive(Debug)]
@@ -74,16 +68,12 @@ pub struct RdmaTransport {
     pub(super) domain: ProtectionDomain,
     pub(super) cq: CompletionQueue,
     pub(super) seat: Seat,
-    pub(super) peers: Vec<Peer>,
-    /// Ranks with a connection, and the number of the endpoint's connections when they were looked for.
-    pub(super) acquainted: (usize, Vec<Rank>),
+    pub(super) peers: Peers,
     pub(super) settings: Settings,
     pub(super) shelf: Shelf,
     /// Reports that were read in this rank's memory.
     pub(super) reported: VecDeque<Arrival>,
     pub(super) heard: Heard,
-    /// Ranks that have left.
-    pub(super) departed: HashSet<Rank>,
     /// Other ranks may reach into this one's memory.
     pub(super) is_reached: bool,
     /// Foreign packets at the endpoint before.
@@ -116,12 +106,10 @@ impl RdmaTransport {
             cq,
             seat,
             heard: Heard::new(peers.len()),
-            peers,
-            acquainted: (0, Vec::new()),
+            peers: Peers::new(peers),
             settings,
             shelf: Shelf::default(),
             reported: VecDeque::new(),
-            departed: HashSet::new(),
             is_reached: false,
             foreign_before,
             now: Instant::ZERO,
@@ -139,7 +127,7 @@ impl RdmaTransport {
     }
 
     pub(super) fn process(&self, rank: Rank) -> ProcessId {
-        self.peers[rank.index()].process
+        self.peers.get(rank).process
     }
 
     /// Begins to connect with a rank, unless it is connected.
@@ -152,12 +140,7 @@ impl RdmaTransport {
     fn look(&mut self, now: Instant) -> Result<bool, TransportError> {
         let mut endpoint = self.endpoint.hold();
         let any = endpoint.pump(self.channel, now)?;
-        let connections = &endpoint.connections;
-        if self.acquainted.0 != connections.count() {
-            let ranks = (0..).map(Rank).zip(&self.peers);
-            let ranks = ranks.filter(|(_, peer)| connections.exists(peer.process));
-            self.acquainted = (connections.count(), ranks.map(|(rank, _)| rank).collect());
-        }
+        self.peers.look_at(&endpoint.connections);
         drop(endpoint);
         Ok(any | self.look_at_reports())
     }
@@ -203,7 +186,7 @@ impl Liveness for RdmaTransport {
     fn connected(&self) -> Vec<Rank> {
         let endpoint = self.endpoint.see();
         let is_known = |(_, peer): &(Rank, &Peer)| endpoint.connections.exists(peer.process);
-        (0..).map(Rank).zip(&self.peers).filter(is_known).map(|(rank, _)| rank).collect()
+        self.peers.iter().filter(is_known).map(|(rank, _)| rank).collect()
     }
 
     fn probe(&mut self, peer: Rank) -> Result<(), TransportError> {
@@ -214,7 +197,7 @@ impl Liveness for RdmaTransport {
     }
 
     fn disconnect(&mut self, now: Instant, peer: Rank) {
-        self.departed.insert(peer);
+        self.peers.depart(peer);
         let process = self.process(peer);
         self.endpoint.hold().part(now, self.channel, process);
     }

@@ -63,7 +63,7 @@ impl RdmaTransport {
             return Ok(());
         }
         let span = self.memory.reports.begin(to, value);
-        let peer = &self.peers[to.index()];
+        let peer = self.peers.get(to);
         let cell = peer.exposed.cell(self.seat.rank, counter);
         let pending = Pending::Report(self.channel, counter, span, cell);
         let mut endpoint = self.endpoint.hold();
@@ -83,7 +83,7 @@ impl RdmaTransport {
             return Ok(());
         }
         let len = self.seat.packet_len;
-        let peer = &self.peers[from.index()];
+        let peer = self.peers.get(from);
         let remote = peer.exposed.slot(slot, peer.packet_len);
         let mut endpoint = self.endpoint.hold();
         let span = tracing::debug_span!("repair", %from, slot);
@@ -103,7 +103,7 @@ impl RdmaTransport {
     /// Begins to connect with a rank where there is no connection; false where it is broken, or the rank
     /// has left.
     pub(super) fn is_usable(&mut self, rank: Rank) -> Result<bool, TransportError> {
-        if self.departed.contains(&rank) {
+        if self.peers.has_departed(rank) {
             return Ok(false);
         }
         let process = self.process(rank);
@@ -115,7 +115,7 @@ impl RdmaTransport {
     /// Looks at what others have written here; whether there was any news.
     pub(super) fn look_at_reports(&mut self) -> bool {
         // Nobody writes without a connection, which exists here before it does there.
-        for from in self.acquainted.1.iter().copied() {
+        for from in self.peers.connected().iter().copied() {
             let reported = &mut self.reported;
             self.memory.reports.look(from, |counter, value| {
                 reported.push_back(Arrival::Reported { from, counter, value });
