@@ -1,0 +1,22 @@
+//! What ranks exchange when a communicator is made.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use verbcast_core::wire::{Ballot, Introduction, PreloadBallot, ProofBallot};
+
+fuzz_target!(|bytes: &[u8]| {
+    if let Ok(introduction) = Introduction::parse(bytes) {
+        assert_eq!(introduction.emit(), bytes);
+    }
+    if let Ok(ballot) = ProofBallot::parse(bytes) {
+        assert_eq!(ballot.emit(), bytes);
+    }
+    if let Ok(ballot) = PreloadBallot::parse(bytes) {
+        assert_eq!(ballot.emit(), bytes);
+    }
+    match Ballot::parse(bytes) {
+        Ok(Ballot::Blob(blob)) => assert_eq!(Ballot::emit(Ok(&blob)), bytes),
+        Ok(Ballot::Refusal(why)) => assert!(Ballot::parse(&Ballot::emit(Err(&why))).is_ok()),
+        Err(_) => {}
+    }
+});
