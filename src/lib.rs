@@ -9,7 +9,7 @@
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let config = Config::from_env()?;
 //! let environment = Environment::from_env()?.ok_or("not started as a rank of a job")?;
-//! let mut bootstrap = Star::join(&environment, config.settings.timeout)?;
+//! let mut bootstrap = Star::join(&environment, config.device.timeout)?;
 //! let mut broadcaster = Broadcaster::new(&mut bootstrap, &config)?;
 //! let mut parameters = [0.0_f64; 1000];
 //! broadcaster.broadcast_into(Rank(0), &mut parameters)?;

@@ -13,8 +13,8 @@ const ALL_CONNECTED: u32 = 32;
 
 /// The ranks that `me` is connected with from the beginning.
 pub(super) fn first_peers(me: Rank, size: u32, config: &Config) -> Vec<Rank> {
-    let multicasts = config.settings.multicast == Multicast::Require;
-    if size > ALL_CONNECTED || multicasts && config.options.keeps_to_the_ring(size) {
+    let multicasts = config.device.multicast == Multicast::Require;
+    if size > ALL_CONNECTED || multicasts && config.protocol.keeps_to_the_ring(size) {
         ring_peers(me, size)
     } else {
         (0..size).map(Rank).filter(|rank| *rank != me).collect()

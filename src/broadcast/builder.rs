@@ -20,7 +20,7 @@ use verbcast_core::transport::Faults;
 ///     .waiting(Waiting::Spin)
 ///     .algorithm(Algorithm::Window)
 ///     .build()?;
-/// # assert_eq!(config.settings.devices, ["mlx5_0"]);
+/// # assert_eq!(config.device.devices, ["mlx5_0"]);
 /// # Ok(())
 /// # }
 /// ```
@@ -35,31 +35,31 @@ pub struct ConfigBuilder {
 impl ConfigBuilder {
     /// Devices to use, by name: rank r takes the (r mod n)-th.
     pub fn devices<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
-        self.config.settings.devices = names.into_iter().map(Into::into).collect();
+        self.config.device.devices = names.into_iter().map(Into::into).collect();
         self
     }
 
     /// How long each collective step of the set-up may take.
     pub fn timeout(mut self, timeout: Duration) -> Self {
-        self.config.settings.timeout = timeout;
+        self.config.device.timeout = timeout;
         self
     }
 
     /// How a rank waits for its device.
     pub fn waiting(mut self, waiting: Waiting) -> Self {
-        self.config.settings.waiting = waiting;
+        self.config.device.waiting = waiting;
         self
     }
 
     /// Whether to use multicast.
     pub fn multicast(mut self, multicast: Multicast) -> Self {
-        self.config.settings.multicast = multicast;
+        self.config.device.multicast = multicast;
         self
     }
 
     /// Bytes from which on a message is sent and received without a copy; none: never.
     pub fn zero_copy(mut self, from: Option<usize>) -> Self {
-        self.config.settings.zero_copy = from;
+        self.config.device.zero_copy = from;
         self
     }
 
@@ -70,7 +70,7 @@ impl ConfigBuilder {
 
     /// Which algorithm a broadcast takes, by its length and the number of ranks.
     pub fn table(mut self, table: Table) -> Self {
-        self.config.options.table = table;
+        self.config.protocol.table = table;
         self
     }
 
@@ -87,14 +87,14 @@ impl ConfigBuilder {
     }
 
     /// Changes any of the transport's settings.
-    pub fn settings(mut self, change: impl FnOnce(&mut Settings)) -> Self {
-        change(&mut self.config.settings);
+    pub fn device(mut self, change: impl FnOnce(&mut Settings)) -> Self {
+        change(&mut self.config.device);
         self
     }
 
     /// Changes any of the protocols' parameters.
-    pub fn options(mut self, change: impl FnOnce(&mut Options)) -> Self {
-        change(&mut self.config.options);
+    pub fn protocol(mut self, change: impl FnOnce(&mut Options)) -> Self {
+        change(&mut self.config.protocol);
         self
     }
 
@@ -125,15 +125,15 @@ mod tests {
         let config = ConfigBuilder::from(begun)
             .multicast(Multicast::Off)
             .zero_copy(None)
-            .settings(|settings| settings.groups = 3)
-            .options(|options| options.in_flight = 7)
+            .device(|settings| settings.groups = 3)
+            .protocol(|options| options.in_flight = 7)
             .build()
             .unwrap();
         let mut expected = Config { payload_crc: false, ..Config::default() };
-        expected.settings.multicast = Multicast::Off;
-        expected.settings.zero_copy = None;
-        expected.settings.groups = 3;
-        expected.options.in_flight = 7;
+        expected.device.multicast = Multicast::Off;
+        expected.device.zero_copy = None;
+        expected.device.groups = 3;
+        expected.protocol.in_flight = 7;
         assert_eq!(config, expected);
     }
 

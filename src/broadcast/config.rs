@@ -19,10 +19,10 @@ const ALGORITHM: &str = "VERBCAST_ALGORITHM";
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Config {
-    /// The transport's settings.
-    pub settings: Settings,
+    /// How the device and its queues are used.
+    pub device: Settings,
     /// Which protocol a broadcast takes, and the protocols' parameters. The same at every rank.
-    pub options: Options,
+    pub protocol: Options,
     /// The id of the first broadcast, which wraps after the highest. The same at every rank.
     pub first_op: OpId,
     /// Whether the CRC covers payloads, and not only headers. Packets that other ranks may read while
@@ -35,8 +35,8 @@ pub struct Config {
 impl Default for Config {
     fn default() -> Self {
         Config {
-            settings: Settings::default(),
-            options: Options::default(),
+            device: Settings::default(),
+            protocol: Options::default(),
             first_op: OpId(0),
             payload_crc: true,
             faults: None,
@@ -117,7 +117,7 @@ impl Config {
                 (field.set)(&mut config, &text).ok_or_else(refused)?;
             }
         }
-        read_options(&lookup, &mut config.options)?;
+        read_options(&lookup, &mut config.protocol)?;
         if let Some(value) = lookup(FAULT) {
             let faults = value.parse().map_err(|source| ConfigError::Fault { value, source })?;
             config.faults = Some(faults);
@@ -131,16 +131,16 @@ impl Config {
     /// # Errors
     /// If they contradict each other.
     pub fn validate(&self) -> Result<(), ConfigError> {
-        self.settings.validate()?;
-        self.options.validate(&self.settings.depths)?;
+        self.device.validate()?;
+        self.protocol.validate(&self.device.depths)?;
         Ok(())
     }
 
     /// The settings that must be the same at every rank, each with its value in a line.
     pub(super) fn common(&self) -> String {
-        let Settings { multicast, depths, .. } = self.settings;
+        let Settings { multicast, depths, .. } = self.device;
         let Depths { receive, reliable_receive, ring, .. } = depths;
-        let mut text = self.options.describe(&depths);
+        let mut text = self.protocol.describe(&depths);
         // Writing to a String does not fail.
         let _ = write!(
             text,
@@ -217,17 +217,17 @@ mod tests {
             ("VERBCAST_REGISTRATION_CACHE", "1000000"),
         ])
         .unwrap();
-        assert_eq!(config.settings.devices, ["rxe0", "rxe1"]);
-        assert_eq!((config.settings.depths.ring, config.settings.depths.fetch), (64, 3));
-        assert_eq!((config.settings.groups, config.settings.zero_copy), (5, None));
-        assert_eq!(config.settings.registration_cache, 1_000_000);
-        assert_eq!(config.settings.timeout, Duration::from_millis(2500));
-        assert_eq!(config.settings.waiting, Waiting::Block);
-        assert_eq!(config.settings.multicast, Multicast::Off);
+        assert_eq!(config.device.devices, ["rxe0", "rxe1"]);
+        assert_eq!((config.device.depths.ring, config.device.depths.fetch), (64, 3));
+        assert_eq!((config.device.groups, config.device.zero_copy), (5, None));
+        assert_eq!(config.device.registration_cache, 1_000_000);
+        assert_eq!(config.device.timeout, Duration::from_millis(2500));
+        assert_eq!(config.device.waiting, Waiting::Block);
+        assert_eq!(config.device.multicast, Multicast::Off);
         let delay = Synchronisation::Delay(Duration::from_micros(50));
-        assert_eq!(config.options.synchronisation, delay);
-        assert_eq!(config.options.table, Table::uniform(Algorithm::Window));
-        assert_eq!(config.options.co_roots, CoRoots::Groups(4));
+        assert_eq!(config.protocol.synchronisation, delay);
+        assert_eq!(config.protocol.table, Table::uniform(Algorithm::Window));
+        assert_eq!(config.protocol.co_roots, CoRoots::Groups(4));
         assert!(!config.payload_crc && config.faults.is_some());
         assert_eq!(read(&[]).unwrap(), Config::default());
     }
@@ -240,7 +240,7 @@ mod tests {
             .unwrap();
         let with = |pairs: &[(&'static str, &str)]| {
             let choice = [("VERBCAST_CHOICE", text)];
-            read(&[&choice, pairs].concat()).unwrap().options.table
+            read(&[&choice, pairs].concat()).unwrap().protocol.table
         };
         let table = with(&[]);
         assert_eq!(with(&[("VERBCAST_ALGORITHM", "auto")]), table);

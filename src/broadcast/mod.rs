@@ -98,8 +98,8 @@ impl Broadcaster {
         bootstrap: &mut dyn Bootstrap,
         config: &Config,
     ) -> Result<Self, Error> {
-        let settings = endpoint.settings_for(&config.settings);
-        let config = Config { settings, ..config.clone() };
+        let settings = endpoint.settings_for(&config.device);
+        let config = Config { device: settings, ..config.clone() };
         Self::make(bootstrap, &config, Origin::Shared(endpoint))
     }
 
@@ -126,14 +126,14 @@ impl Broadcaster {
         agree::agree(bootstrap, config)?;
         let peers = agree::first_peers(rank, size, config);
         let is_shared = matches!(origin, Origin::Shared(_));
-        let settings = &config.settings;
+        let settings = &config.device;
         let (transport, agreed, description) = match origin {
             Origin::Own(context) => rdma::establish(bootstrap, settings, &peers, context),
             Origin::Shared(endpoint) => rdma::establish_on(bootstrap, endpoint, settings, &peers),
         }?;
         let parameters = parameters(config, rank, size, agreed, is_shared);
         let transport = Faulty::new(transport, config.faults.unwrap_or_default(), rank);
-        let driver = Driver::assemble(&config.options, &parameters, transport);
+        let driver = Driver::assemble(&config.protocol, &parameters, transport);
         Ok(Broadcaster {
             id: BroadcasterId::next(),
             driver: driver.map_err(ConfigError::from)?,
@@ -142,7 +142,7 @@ impl Broadcaster {
             size,
             fragment_len: parameters.suite.fragment_len,
             description,
-            timeout: config.settings.timeout,
+            timeout: config.device.timeout,
             meanwhile: Meanwhile::default(),
             idle: Idle::default(),
             is_silent: false,
@@ -307,7 +307,7 @@ fn parameters(
         seed,
         fragment_len: packet_len - HEADER_LEN,
         multicast,
-        depths: config.settings.depths,
+        depths: config.device.depths,
     };
     Parameters { suite, key, payload_crc: config.payload_crc, shares_buffers }
 }
@@ -337,6 +337,6 @@ mod tests {
         let packet_len = plan.packet_len;
         let agreed = Agreed { key: simulated.key, seed: plan.seed, multicast: true, packet_len };
         assert_eq!(parameters(&config, rank, size, agreed, false), simulated);
-        assert_eq!(config.options, Options::default());
+        assert_eq!(config.protocol, Options::default());
     }
 }

@@ -39,7 +39,7 @@ pub(super) const FIELDS: [Field; 18] = [
         default: None,
         set: |config, text| {
             let names = text.split(',').map(str::trim).filter(|name| !name.is_empty());
-            config.settings.devices = names.map(str::to_owned).collect();
+            config.device.devices = names.map(str::to_owned).collect();
             Some(())
         },
     },
@@ -47,13 +47,13 @@ pub(super) const FIELDS: [Field; 18] = [
         name: "VERBCAST_PORT",
         takes: "a port number",
         default: None,
-        set: |config, text| optional(text, &mut config.settings.port),
+        set: |config, text| optional(text, &mut config.device.port),
     },
     Field {
         name: "VERBCAST_GID_INDEX",
         takes: "an index",
         default: None,
-        set: |config, text| optional(text, &mut config.settings.gid_index),
+        set: |config, text| optional(text, &mut config.device.gid_index),
     },
     Field {
         name: "VERBCAST_MULTICAST",
@@ -65,7 +65,7 @@ pub(super) const FIELDS: [Field; 18] = [
                 ("prefer", Multicast::Prefer),
                 ("off", Multicast::Off),
             ];
-            choice(text, &ways, &mut config.settings.multicast)
+            choice(text, &ways, &mut config.device.multicast)
         },
     },
     Field {
@@ -74,50 +74,50 @@ pub(super) const FIELDS: [Field; 18] = [
         default: Some("auto"),
         set: |config, text| {
             let families = [("auto", Family::Auto), ("ipv4", Family::Ipv4), ("ipv6", Family::Ipv6)];
-            choice(text, &families, &mut config.settings.group_family)
+            choice(text, &families, &mut config.device.group_family)
         },
     },
     Field {
         name: "VERBCAST_GROUPS",
         takes: "a number of groups",
         default: Some("8"),
-        set: |config, text| number(text, &mut config.settings.groups),
+        set: |config, text| number(text, &mut config.device.groups),
     },
     Field {
         name: "VERBCAST_RECEIVE_DEPTH",
         takes: PACKETS,
         default: Some("64"),
-        set: |config, text| number(text, &mut config.settings.depths.receive),
+        set: |config, text| number(text, &mut config.device.depths.receive),
     },
     Field {
         name: "VERBCAST_SEND_DEPTH",
         takes: PACKETS,
         default: Some("32"),
-        set: |config, text| number(text, &mut config.settings.depths.send),
+        set: |config, text| number(text, &mut config.device.depths.send),
     },
     Field {
         name: "VERBCAST_RELIABLE_RECEIVE_DEPTH",
         takes: PACKETS,
         default: Some("32"),
-        set: |config, text| number(text, &mut config.settings.depths.reliable_receive),
+        set: |config, text| number(text, &mut config.device.depths.reliable_receive),
     },
     Field {
         name: "VERBCAST_RELIABLE_SEND_DEPTH",
         takes: PACKETS,
         default: Some("32"),
-        set: |config, text| number(text, &mut config.settings.depths.reliable_send),
+        set: |config, text| number(text, &mut config.device.depths.reliable_send),
     },
     Field {
         name: "VERBCAST_RING_DEPTH",
         takes: PACKETS,
         default: Some("32"),
-        set: |config, text| number(text, &mut config.settings.depths.ring),
+        set: |config, text| number(text, &mut config.device.depths.ring),
     },
     Field {
         name: "VERBCAST_FETCH_DEPTH",
         takes: PACKETS,
         default: Some("8"),
-        set: |config, text| number(text, &mut config.settings.depths.fetch),
+        set: |config, text| number(text, &mut config.device.depths.fetch),
     },
     Field {
         name: "VERBCAST_ZERO_COPY",
@@ -125,17 +125,17 @@ pub(super) const FIELDS: [Field; 18] = [
         default: Some("65536"),
         set: |config, text| match text {
             "off" => {
-                config.settings.zero_copy = None;
+                config.device.zero_copy = None;
                 Some(())
             }
-            bytes => optional(bytes, &mut config.settings.zero_copy),
+            bytes => optional(bytes, &mut config.device.zero_copy),
         },
     },
     Field {
         name: "VERBCAST_REGISTRATION_CACHE",
         takes: "a number of bytes",
         default: Some("67108864"),
-        set: |config, text| number(text, &mut config.settings.registration_cache),
+        set: |config, text| number(text, &mut config.device.registration_cache),
     },
     Field {
         name: "VERBCAST_WAIT",
@@ -148,20 +148,20 @@ pub(super) const FIELDS: [Field; 18] = [
                 ("block", Waiting::Block),
                 ("adaptive", Waiting::Adaptive),
             ];
-            choice(text, &ways, &mut config.settings.waiting)
+            choice(text, &ways, &mut config.device.waiting)
         },
     },
     Field {
         name: "VERBCAST_TIMEOUT",
         takes: SECONDS,
         default: Some("30"),
-        set: |config, text| seconds(text, &mut config.settings.timeout),
+        set: |config, text| seconds(text, &mut config.device.timeout),
     },
     Field {
         name: "VERBCAST_ACK_TIMEOUT",
         takes: SECONDS,
         default: Some("2"),
-        set: |config, text| seconds(text, &mut config.settings.ack_timeout),
+        set: |config, text| seconds(text, &mut config.device.ack_timeout),
     },
     Field {
         name: "VERBCAST_PAYLOAD_CRC",
@@ -236,7 +236,7 @@ mod tests {
             let config = Config::from_lookup(lookup).unwrap();
             assert_eq!(config, Config::default(), "{}={default}", variable.name);
         }
-        let Config { settings, options, faults, .. } = Config::default();
+        let Config { device: settings, protocol: options, faults, .. } = Config::default();
         assert!(settings.devices.is_empty() && settings.port.is_none());
         assert!(settings.gid_index.is_none() && faults.is_none());
         assert!(options.run_ahead.is_none() && options.window.is_none());

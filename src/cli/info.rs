@@ -18,7 +18,7 @@ With an Ethernet interface, SoftRoCE can stand in for an adapter:
 ";
 
 pub fn run(args: &InfoArgs) -> Result<(), Failure> {
-    let mut settings = Config::from_env().map_err(Failure::usage)?.settings;
+    let mut settings = Config::from_env().map_err(Failure::usage)?.device;
     if !args.device.is_empty() {
         settings.devices.clone_from(&args.device);
     }

@@ -31,10 +31,10 @@ impl TransportArgs {
     pub fn configure(&self) -> Result<Config, ConfigError> {
         let mut config = Config::from_env()?;
         if !self.device.is_empty() {
-            config.settings.devices.clone_from(&self.device);
+            config.device.devices.clone_from(&self.device);
         }
         if let Some(timeout) = self.timeout {
-            config.settings.timeout = timeout;
+            config.device.timeout = timeout;
         }
         if self.fault.is_some() {
             config.faults = self.fault;

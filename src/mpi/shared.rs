@@ -9,7 +9,7 @@ static ENDPOINTS: Mutex<Vec<Endpoint>> = Mutex::new(Vec::new());
 
 /// The endpoint of all communicators whose settings differ in nothing that is an endpoint's.
 pub fn endpoint(config: &Config) -> Endpoint {
-    let settings = &config.settings;
+    let settings = &config.device;
     // Nothing is added to it by halves.
     let mut endpoints = ENDPOINTS.lock().unwrap_or_else(PoisonError::into_inner);
     let known = endpoints.iter().find(|endpoint| endpoint.settings_for(settings) == *settings);

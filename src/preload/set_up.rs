@@ -162,7 +162,7 @@ unsafe fn is_world(comm: MPI_Comm) -> bool {
 /// Whether a device that this rank may use is more than software.
 fn has_adapter() -> bool {
     let Ok(devices) = std::fs::read_dir("/sys/class/infiniband") else { return false };
-    let wanted = Settings::get().config.as_ref().map(|config| &config.settings.devices[..]);
+    let wanted = Settings::get().config.as_ref().map(|config| &config.device.devices[..]);
     let wanted = wanted.unwrap_or_default();
     devices.flatten().any(|device| {
         let is_wanted =

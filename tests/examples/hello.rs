@@ -14,7 +14,7 @@ use verbcast::{Broadcaster, Config, Environment, Rank, Star};
 fn main() -> Result<(), Box<dyn Error>> {
     let config = Config::from_env()?;
     let environment = Environment::from_env()?.ok_or("not started as a rank of a job")?;
-    let mut bootstrap = Star::join(&environment, config.settings.timeout)?;
+    let mut bootstrap = Star::join(&environment, config.device.timeout)?;
     let mut broadcaster = Broadcaster::new(&mut bootstrap, &config)?;
 
     let root = Rank(0);

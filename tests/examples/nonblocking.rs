@@ -21,7 +21,7 @@ const PIECE_LEN: usize = 16 << 10;
 fn main() -> Result<(), Box<dyn Error>> {
     let config = Config::from_env()?;
     let environment = Environment::from_env()?.ok_or("not started as a rank of a job")?;
-    let mut bootstrap = Star::join(&environment, config.settings.timeout)?;
+    let mut bootstrap = Star::join(&environment, config.device.timeout)?;
     let mut broadcaster = Broadcaster::new(&mut bootstrap, &config)?;
 
     let mut next = broadcaster.buffer(BLOCK_LEN);

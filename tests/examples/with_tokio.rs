@@ -54,7 +54,7 @@ async fn tick() -> Result<Vec<u8>, Box<dyn Error>> {
 async fn run() -> Result<(), Box<dyn Error>> {
     let config = Config::from_env()?;
     let environment = Environment::from_env()?.ok_or("not started as a rank of a job")?;
-    let mut bootstrap = Star::join(&environment, config.settings.timeout)?;
+    let mut bootstrap = Star::join(&environment, config.device.timeout)?;
     let mut receiver = Receiver::new(Broadcaster::new(&mut bootstrap, &config)?)?;
 
     let (root, mut message) = (Rank(0), vec![0; 11]);

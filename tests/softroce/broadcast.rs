@@ -16,7 +16,7 @@ use verbcast_core::rank::Rank;
 
 fn config(devices: &[String]) -> Config {
     let mut config = Config::default();
-    config.settings.devices = devices.to_vec();
+    config.device.devices = devices.to_vec();
     config
 }
 
@@ -67,8 +67,8 @@ fn every_root_synchronisation_and_waiting_policy_works() {
         (Synchronisation::RandomRank, Waiting::Spin),
     ] {
         let mut config = config(&devices);
-        config.options.synchronisation = synchronisation;
-        config.settings.waiting = waiting;
+        config.protocol.synchronisation = synchronisation;
+        config.device.waiting = waiting;
         exchange(4, &config, &lens(FRAGMENT));
     }
 }
@@ -77,7 +77,7 @@ fn every_root_synchronisation_and_waiting_policy_works() {
 fn without_multicast_the_chain_carries_everything() {
     let Some(devices) = needs::devices() else { return };
     let mut config = config(&devices);
-    config.settings.multicast = Multicast::Off;
+    config.device.multicast = Multicast::Off;
     let all = exchange(4, &config, &lens(FRAGMENT));
     assert!(all.iter().all(|statistics| statistics.multicast_sent == 0));
     assert!(all.iter().any(|statistics| statistics.repaired > 0));
@@ -88,8 +88,8 @@ fn all_are_connected_at_once_with_few_slots() {
     let Some(devices) = needs::devices() else { return };
     let mut config = config(&devices);
     // Among sixteen, each has more handshakes to confirm than sends that may be under way.
-    config.settings.depths.reliable_send = 8;
-    config.options.set("algorithm", "binomial").unwrap();
+    config.device.depths.reliable_send = 8;
+    config.protocol.set("algorithm", "binomial").unwrap();
     exchange(16, &config, &[8; 16]);
 }
 
@@ -97,8 +97,8 @@ fn all_are_connected_at_once_with_few_slots() {
 fn an_ipv6_group_works_or_is_refused_by_name() {
     let Some(devices) = needs::devices() else { return };
     let mut config = config(&devices);
-    config.settings.group_family = Family::Ipv6;
-    config.settings.timeout = Duration::from_secs(10);
+    config.device.group_family = Family::Ipv6;
+    config.device.timeout = Duration::from_secs(10);
     let outcomes = ranks::run(2, |bootstrap| {
         Broadcaster::new(bootstrap, &config).map(|mut broadcaster| {
             let mut value = [u64::from(broadcaster.rank().0) + 40];
@@ -142,9 +142,9 @@ fn a_blocking_broadcast_waits_until_another_may_begin() {
     let Some(devices) = needs::devices() else { return };
     for algorithm in ["two-stage", "window"] {
         let mut config = config(&devices);
-        config.options.set("algorithm", algorithm).unwrap();
-        config.options.set("acknowledge", "every:32").unwrap();
-        config.options.in_flight = 1;
+        config.protocol.set("algorithm", algorithm).unwrap();
+        config.protocol.set("acknowledge", "every:32").unwrap();
+        config.protocol.in_flight = 1;
         exchange(3, &config, &[8; 200]);
     }
 }
@@ -302,7 +302,7 @@ fn different_settings_are_refused_by_name() {
     let errors = ranks::run(3, |bootstrap| {
         let mut config = config(&devices);
         if verbcast::bootstrap::Bootstrap::rank(bootstrap) == Rank(1) {
-            config.options.in_flight = 3;
+            config.protocol.in_flight = 3;
         }
         Broadcaster::new(bootstrap, &config).unwrap_err().to_string()
     });
@@ -313,7 +313,7 @@ fn different_settings_are_refused_by_name() {
 fn a_device_that_does_not_exist_is_named_at_every_rank() {
     let Some(devices) = needs::devices() else { return };
     let mut names = config(&devices);
-    names.settings.devices = vec![devices[0].clone(), "nosuch0".to_owned()];
+    names.device.devices = vec![devices[0].clone(), "nosuch0".to_owned()];
     let errors =
         ranks::run(2, |bootstrap| Broadcaster::new(bootstrap, &names).unwrap_err().to_string());
     for error in errors {

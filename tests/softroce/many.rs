@@ -24,7 +24,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 fn config(devices: &[String], faults: Option<&str>) -> Config {
     let mut config = Config::default();
-    config.settings.devices = devices.to_vec();
+    config.device.devices = devices.to_vec();
     config.faults = faults.map(|faults| faults.parse().unwrap());
     config
 }
@@ -69,7 +69,7 @@ fn many((ranks, communicators): (u32, usize), faults: Option<&str>, steps: usize
     let config = config(&devices, faults);
     let all = ranks::run(ranks, |world| {
         let me = world.rank();
-        let endpoint = Endpoint::new(&config.settings);
+        let endpoint = Endpoint::new(&config.device);
         let mut broadcasters: Vec<_> = meetings
             .iter()
             .map(|meetings| {
@@ -95,8 +95,8 @@ fn many((ranks, communicators): (u32, usize), faults: Option<&str>, steps: usize
         assert_eq!(usage.communicators, communicators);
         let most = 1 + 2 * (ranks as usize - 1);
         assert!(usage.queue_pairs <= most, "{usage:?}");
-        assert_eq!(usage.groups, config.settings.groups as usize);
-        let apart = communicators * config.settings.registered_memory(4096, ranks);
+        assert_eq!(usage.groups, config.device.groups as usize);
+        let apart = communicators * config.device.registered_memory(4096, ranks);
         assert!(usage.registered_memory < apart / 4, "{usage:?}");
     }
     assert!(faults.is_none() || all.iter().any(|(_, lost)| *lost > 0));
@@ -127,7 +127,7 @@ fn a_communicator_is_closed_while_others_go_on() {
     let rid = AtomicU32::new(0);
     ranks::run(RANKS, |world| {
         let me = world.rank();
-        let endpoint = Endpoint::new(&config.settings);
+        let endpoint = Endpoint::new(&config.device);
         assert_eq!(endpoint.usage(), Usage::default());
         let mut broadcasters: Vec<_> = meetings
             .iter()
@@ -191,10 +191,10 @@ fn a_group_is_shared_with_communicators_of_other_ranks() {
     let all = Meeting::new(&[0, 1, 2, 3, 4, 5]);
     let halves = [Meeting::new(&[0, 1, 2]), Meeting::new(&[5, 4, 3])];
     let mut config = config(&devices, None);
-    config.settings.groups = 1;
+    config.device.groups = 1;
     let foreign = ranks::run(6, |world| {
         let me = world.rank();
-        let endpoint = Endpoint::new(&config.settings);
+        let endpoint = Endpoint::new(&config.device);
         let mut all = all.bootstrap(me).unwrap();
         let mut all = Broadcaster::new_on(&endpoint, &mut all, &config).unwrap();
         let mut half = bootstrap(&halves, me);
@@ -226,7 +226,7 @@ fn two_threads_of_each_rank_broadcast_at_once() {
     let config = config(&devices, None);
     ranks::run(SIZE, |world| {
         let me = world.rank();
-        let endpoint = Endpoint::new(&config.settings);
+        let endpoint = Endpoint::new(&config.device);
         std::thread::scope(|scope| {
             for (round, meeting) in meetings.iter().enumerate() {
                 let (endpoint, config) = (&endpoint, &config);
@@ -254,7 +254,7 @@ fn a_rank_that_panics_is_named_in_all_its_communicators_and_no_other() {
     let config = config(&devices, None);
     ranks::run(4, |world| {
         let me = world.rank();
-        let endpoint = Endpoint::new(&config.settings);
+        let endpoint = Endpoint::new(&config.device);
         let mut broadcasters: Vec<_> = meetings
             .iter()
             .filter_map(|meeting| meeting.bootstrap(me))
@@ -341,7 +341,7 @@ fn an_adapter_that_is_gone_is_reported_in_every_communicator() {
 fn ranks_with_the_same_endpoint_are_refused() {
     let Some(devices) = needs::devices() else { return };
     let config = config(&devices, None);
-    let endpoint = Endpoint::new(&config.settings);
+    let endpoint = Endpoint::new(&config.device);
     let errors = ranks::run(2, |bootstrap| {
         Broadcaster::new_on(&endpoint, bootstrap, &config).unwrap_err().to_string()
     });
@@ -357,11 +357,11 @@ fn datagrams_on_their_way_outlive_their_communicator() {
     let meetings: Vec<_> = (0..8).map(|_| Meeting::new(&[0, 1])).collect();
     ranks::run(2, |world| {
         let me = world.rank();
-        let endpoint = Endpoint::new(&config.settings);
+        let endpoint = Endpoint::new(&config.device);
         let mut lasting = Broadcaster::new_on(&endpoint, world, &config).unwrap();
         for (round, meeting) in meetings.iter().enumerate() {
             let mut bootstrap = meeting.bootstrap(me).unwrap();
-            let made = rdma::establish_on(&mut bootstrap, &endpoint, &config.settings, &[]);
+            let made = rdma::establish_on(&mut bootstrap, &endpoint, &config.device, &[]);
             let mut brief = made.unwrap().0;
             // The group's address handle is given up while the device has yet to look it up.
             while brief.multicast_room() > 0 {

@@ -32,7 +32,7 @@ fn two_ranks_broadcast_in_the_polling_path() {
     let number = |name| env::var(name).ok().and_then(|value| value.parse::<usize>().ok());
     let (count, which) = (number(COUNT).unwrap_or(10), number(WHICH).unwrap_or(0));
     let mut config = config(&devices, VARIANTS[which], None);
-    config.settings.waiting = Waiting::Spin;
+    config.device.waiting = Waiting::Spin;
     ranks::run(2, |bootstrap| {
         let mut broadcaster = Broadcaster::new(bootstrap, &config).unwrap();
         for op in 0..count {

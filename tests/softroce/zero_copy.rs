@@ -14,9 +14,9 @@ const LONG: usize = (2 << 20) + 12_345;
 
 fn config(devices: &[String], algorithm: &str) -> Config {
     let mut config = Config::default();
-    config.settings.devices = devices.to_vec();
-    config.settings.zero_copy = Some(THRESHOLD);
-    config.options.set("algorithm", algorithm).unwrap();
+    config.device.devices = devices.to_vec();
+    config.device.zero_copy = Some(THRESHOLD);
+    config.protocol.set("algorithm", algorithm).unwrap();
     config
 }
 
@@ -76,7 +76,7 @@ fn short_messages_and_the_switch_leave_memory_alone() {
     let Some(devices) = needs::devices() else { return };
     let off = |_: Rank| {
         let mut config = config(&devices, "two-stage");
-        config.settings.zero_copy = None;
+        config.device.zero_copy = None;
         config
     };
     for all in [
@@ -95,7 +95,7 @@ fn every_rank_decides_for_itself() {
     let Some(devices) = needs::devices() else { return };
     let config = |rank: Rank| {
         let mut config = config(&devices, "two-stage");
-        config.settings.zero_copy = [None, Some(1), Some(1 << 20)][rank.index()];
+        config.device.zero_copy = [None, Some(1), Some(1 << 20)][rank.index()];
         config
     };
     let all = exchange(3, config, &[LONG, 500_000, LONG, 100, LONG, 8, 70_000]);
@@ -278,7 +278,7 @@ fn without_a_cache_buffers_are_memory_as_any_other() {
     let Some(devices) = needs::devices() else { return };
     ranks::run(2, |bootstrap| {
         let mut config = config(&devices, "two-stage");
-        config.settings.registration_cache = 0;
+        config.device.registration_cache = 0;
         let mut broadcaster = Broadcaster::new(bootstrap, &config).unwrap();
         let mut buffer = broadcaster.buffer(100_000);
         assert!(!buffer.is_registered());

@@ -90,8 +90,8 @@ pub fn try_options(sizes: &[u32], faults: &[Option<&str>]) {
 pub fn config(devices: &[String], variant: Variant, faults: Option<&str>) -> Config {
     let mut config = Config::default();
     config.first_op = OpId(u32::MAX - 3);
-    config.settings.devices = devices.to_vec();
-    config.options = options(variant);
+    config.device.devices = devices.to_vec();
+    config.protocol = options(variant);
     config.faults = faults.map(|faults| faults.parse().unwrap());
     config
 }

@@ -8,7 +8,7 @@ use verbcast::broadcast::Config;
 fn messages_cross_the_wire_whole_and_losses_are_repaired() {
     let Some(devices) = needs::devices() else { return };
     let mut config = Config::default();
-    config.settings.devices.clone_from(&devices);
+    config.device.devices.clone_from(&devices);
     let size = devices.len() as u32;
     let lens = [1, 4048, 4049, 1_000_000, 0, 8, 200_000, 500_000];
     let all = ranks::exchange(size, |_| config.clone(), &lens);

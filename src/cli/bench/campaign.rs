@@ -65,7 +65,7 @@ impl Campaign<'_> {
     fn join_first(&self, ranks: u32) -> Result<Star, String> {
         let token = format!("{} {ranks}", self.environment.token);
         let environment = Environment { size: ranks, token, ..self.environment.clone() };
-        Star::join(&environment, self.config.settings.timeout).map_err(|error| error.to_string())
+        Star::join(&environment, self.config.device.timeout).map_err(|error| error.to_string())
     }
 
     fn measure_among(&mut self, star: &mut Star, findings: &mut Findings) -> Result<(), String> {

@@ -49,8 +49,7 @@ impl Control {
         let (me, size) = (bootstrap.rank(), bootstrap.size());
         let (transport, key, description) =
             open_transport(bootstrap, endpoint, config, Multicast::Off)?;
-        let (clock, heard, patience) =
-            (Clock::of_process(), HashMap::new(), config.settings.timeout);
+        let (clock, heard, patience) = (Clock::of_process(), HashMap::new(), config.device.timeout);
         let failure = None;
         Ok(Control { transport, description, key, me, size, clock, patience, heard, failure })
     }

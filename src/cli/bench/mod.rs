@@ -64,7 +64,7 @@ pub fn measure(
     }
     let job = Job {
         ranks: common.transport.ranks,
-        timeout: config.settings.timeout,
+        timeout: config.device.timeout,
         interrupted: "interrupted",
         finds_rendezvous: needs_mpi,
     };
@@ -93,10 +93,10 @@ fn run_rank(
     let (mpi, environment) = Mpi::start(plan, environment)?;
     let environment = &environment;
     let mut star =
-        Star::join(environment, config.settings.timeout).map_err(|error| error.to_string())?;
+        Star::join(environment, config.device.timeout).map_err(|error| error.to_string())?;
     let rank = star.rank();
     agree(&mut star, plan)?;
-    let endpoint = Endpoint::new(&config.settings);
+    let endpoint = Endpoint::new(&config.device);
     let mut control = Control::open(&mut star, &endpoint, config)?;
     let devices = devices(&mut star, &control)?;
     let progress = Progress::of_rank(rank, plan.total(), "slices");
@@ -116,7 +116,7 @@ fn run_rank(
     }
     decide(&mut star, findings.as_ref().map(|_| Vec::new()).map_err(Clone::clone))?;
     let Findings { points, left_out } = findings?;
-    let mut system = system::system(&config.settings, control.fragment_len(), devices);
+    let mut system = system::system(&config.device, control.fragment_len(), devices);
     system.mpi = mpi.version();
     let configuration = system::configuration(plan, config, &star, system.mpi.is_some());
     mpi.finish();

@@ -60,7 +60,7 @@ pub fn configuration(
         seed: plan.seed,
         is_validated: plan.validate,
         faults: config.faults,
-        settings: format!("{:?}", config.settings),
+        settings: format!("{:?}", config.device),
         variables,
     }
 }

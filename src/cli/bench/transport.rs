@@ -12,7 +12,7 @@ pub fn open_transport(
     config: &Config,
     multicast: Multicast,
 ) -> Result<(RdmaTransport, Key, Description), String> {
-    let mut settings = config.settings.clone();
+    let mut settings = config.device.clone();
     settings.multicast = multicast;
     let (transport, Agreed { key, .. }, description) =
         establish_on(bootstrap, endpoint, &settings, &[]).map_err(|error| error.to_string())?;

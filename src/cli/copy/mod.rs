@@ -25,7 +25,7 @@ pub fn run(args: &CopyArgs) -> Result<(), Failure> {
     let ranks = args.transport.ranks;
     let job = Job {
         ranks,
-        timeout: config.settings.timeout,
+        timeout: config.device.timeout,
         interrupted: "interrupted; the partial files were removed",
         finds_rendezvous: false,
     };

@@ -29,7 +29,7 @@ pub fn run(
     if environment.size < 2 {
         return Err("there is only one rank, and nobody to copy to".to_owned());
     }
-    let timeout = config.settings.timeout;
+    let timeout = config.device.timeout;
     let mut star = Star::join(environment, timeout).map_err(|error| error.to_string())?;
 
     let source = (rank == Rank(0)).then(|| Source::open(&args.src));

@@ -23,11 +23,10 @@ impl Reliable {
     ) -> Result<Reliable, String> {
         let mut config = config.clone();
         if name != AUTO {
-            config.options.set("algorithm", name).map_err(|error| error.to_string())?;
+            config.protocol.set("algorithm", name).map_err(|error| error.to_string())?;
             // What is measured under a name is nothing else.
             let is_unicast = name.parse().is_ok_and(Algorithm::is_unicast);
-            config.settings.multicast =
-                if is_unicast { Multicast::Off } else { Multicast::Require };
+            config.device.multicast = if is_unicast { Multicast::Off } else { Multicast::Require };
         }
         let made = Broadcaster::new_on(endpoint, bootstrap, &config);
         made.map(Reliable).map_err(|error| format!("{name}: {error}"))
