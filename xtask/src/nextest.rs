@@ -45,8 +45,8 @@ impl Known {
         command
     }
 
-    /// The arguments that run all tests of a profile there, with the ignored ones or without: one nextest in the
-    /// machine, as a machine that is entered anew for each test takes half a second longer for it.
+    /// The arguments that run all tests of a profile there, with the ignored ones or without. One nextest runs in the
+    /// machine: to enter it anew for each test would cost an emulated machine a job of its own for each.
     ///
     /// # Errors
     /// If nextest is nowhere.
