@@ -11,7 +11,7 @@ use verbcast_core::time::Instant;
 use verbcast_core::transport::{
     Arrival, Buffer, Liveness, Payload, Transfer, Transport, TransportError,
 };
-use verbcast_core::wire::{HEADER_LEN, Kind};
+use verbcast_core::wire::{HEADER_LEN, Key, Kind, Malformed, Packet, RawHeader};
 
 /// One rank's transport over the simulated network.
 #[derive(Debug)]
@@ -19,7 +19,15 @@ pub struct SimTransport {
     me: Rank,
     network: Rc<RefCell<Network>>,
     /// Received packets in the driver's hands.
-    out: Vec<Option<(Via, Bytes)>>,
+    out: Vec<Option<Received>>,
+}
+
+/// A received packet, and its header if it has one.
+#[derive(Debug)]
+struct Received {
+    via: Via,
+    header: Option<RawHeader>,
+    bytes: Bytes,
 }
 
 impl SimTransport {
@@ -32,13 +40,13 @@ impl SimTransport {
         self.out.len()
     }
 
-    fn hand_out(&mut self, via: Via, bytes: Bytes) -> Buffer {
+    fn hand_out(&mut self, received: Received) -> Buffer {
         let free = self.out.iter().position(Option::is_none);
         let index = free.unwrap_or_else(|| {
             self.out.push(None);
             self.out.len() - 1
         });
-        self.out[index] = Some((via, bytes));
+        self.out[index] = Some(received);
         Buffer { index: index as u32 }
     }
 }
@@ -205,37 +213,41 @@ impl Transport for SimTransport {
         let Some(completion) = port.completions.pop_front() else { return Ok(None) };
         match completion {
             Completion::Packet(via, bytes) => {
-                let is_report = bytes.get(1) == Some(&(Kind::Acknowledge as u8));
-                let cost = match is_report {
+                let header = RawHeader::parse(&bytes);
+                let kind = header.map(|header| header.unchecked().kind);
+                let cost = match kind == Some(Kind::Acknowledge) {
                     true => take + acknowledgement,
                     false => take + network.costs.copying(bytes.len().saturating_sub(HEADER_LEN)),
                 };
                 network.spend(self.me, cost);
                 drop(network);
-                let buffer = self.hand_out(via, bytes);
+                let buffer = self.hand_out(Received { via, header, bytes });
                 Ok(Some(Arrival::Packet { via, buffer }))
             }
             Completion::Fetched(from, token, bytes) => {
                 let cost = take + network.costs.copying(bytes.len().saturating_sub(HEADER_LEN));
                 network.spend(self.me, cost);
                 drop(network);
-                let buffer = self.hand_out(Via::Fetched, bytes);
+                let header = RawHeader::parse(&bytes);
+                let buffer = self.hand_out(Received { via: Via::Fetched, header, bytes });
                 Ok(Some(Arrival::Fetched { from, token, buffer }))
             }
             other => Ok(other.into()),
         }
     }
 
-    fn bytes(&self, buffer: &Buffer) -> &[u8] {
-        self.out[buffer.index as usize].as_ref().map_or(&[], |(_, bytes)| bytes)
+    fn packet(&self, buffer: &Buffer, key: Key) -> Result<Packet<'_>, Malformed> {
+        let received = self.out[buffer.index as usize].as_ref().expect("the driver has it");
+        let header = received.header.filter(|header| header.unchecked().key == key);
+        header.ok_or(Malformed::Foreign)?.check(&received.bytes)
     }
 
     fn recycle(&mut self, buffer: Buffer) -> Result<(), TransportError> {
-        let (via, _) = self.out[buffer.index as usize].take().expect("a buffer comes back once");
+        let received = self.out[buffer.index as usize].take().expect("a buffer comes back once");
         let mut network = self.network.borrow_mut();
         let now = network.port(self.me).cpu;
         let port = network.port(self.me);
-        match via {
+        match received.via {
             Via::Multicast => port.datagrams_used -= 1,
             Via::Fetched => port.fetching -= 1,
             Via::Reliable => {

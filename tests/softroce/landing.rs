@@ -2,6 +2,7 @@
 
 use crate::needs;
 use crate::ranks;
+use std::ops::Range;
 use std::time::Duration;
 use verbcast::bootstrap::Bootstrap;
 use verbcast::rdma::{self, Claims, RdmaTransport, Settings};
@@ -9,7 +10,7 @@ use verbcast_core::protocol::{Room, Via};
 use verbcast_core::rank::{Fragment, OpId, Rank};
 use verbcast_core::time::Clock;
 use verbcast_core::transport::{Arrival, Buffer, Origin, Park, Payload, Transfer, Transport};
-use verbcast_core::wire::{HEADER_LEN, Header, Key, Kind, Packet};
+use verbcast_core::wire::{HEADER_LEN, Header, Key, Kind};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 const DEPTH: usize = 16;
@@ -92,14 +93,8 @@ fn next_fragment(transport: &mut RdmaTransport, clock: &Clock, key: Key) -> (usi
         let now = clock.now();
         match transport.poll(now).unwrap() {
             Some(Arrival::Packet { buffer, .. }) => {
-                let bytes = transport.bytes(&buffer);
-                let packet = match transport.payload_elsewhere(&buffer) {
-                    Some(payload) => {
-                        Packet::parse_parts(bytes.first_chunk().unwrap(), payload, key)
-                    }
-                    None => Packet::parse(bytes, key),
-                };
-                return (packet.unwrap().header().fragment.index(), buffer);
+                let packet = transport.packet(&buffer, key).unwrap();
+                return (packet.header().fragment.index(), buffer);
             }
             Some(_) => {}
             None => transport.park(now - begun, PATIENCE).unwrap(),
@@ -303,14 +298,15 @@ fn a_packet_that_waits_in_a_message_can_be_read_after_it() {
         |member, message| bursts(member, message, &all),
         |member, message| {
             let mut buffer = vec![0xee; message.len()];
+            let memory = buffer.as_ptr_range();
             let mut kept = None;
             lend(member, &mut buffer, |member| {
-                take_bursts_but_one(member, &all, &mut kept);
+                take_bursts_but_one(member, &all, &memory, &mut kept);
             });
             buffer.fill(0);
             let (fragment, kept) = kept.expect("some packet is received in place");
-            assert_eq!(member.transport.payload_elsewhere(&kept), None);
-            let packet = Packet::parse(member.transport.bytes(&kept), member.key).unwrap();
+            let packet = member.transport.packet(&kept, member.key).unwrap();
+            assert!(!memory.contains(&packet.payload().as_ptr()));
             let len = member.fragment_len();
             assert!(packet.payload() == &message[fragment * len..][..len]);
             member.transport.recycle(kept).unwrap();
@@ -322,6 +318,7 @@ fn a_packet_that_waits_in_a_message_can_be_read_after_it() {
 fn take_bursts_but_one(
     member: &mut Member<'_>,
     fragments: &[usize],
+    memory: &Range<*const u8>,
     kept: &mut Option<(usize, Buffer)>,
 ) {
     for burst in fragments.chunks(8) {
@@ -329,7 +326,8 @@ fn take_bursts_but_one(
         for _ in burst {
             let (fragment, buffer) =
                 next_fragment(&mut member.transport, &member.clock, member.key);
-            let is_in_place = member.transport.payload_elsewhere(&buffer).is_some();
+            let packet = member.transport.packet(&buffer, member.key).unwrap();
+            let is_in_place = memory.contains(&packet.payload().as_ptr());
             match kept {
                 None if is_in_place => *kept = Some((fragment, buffer)),
                 _ => member.transport.recycle(buffer).unwrap(),

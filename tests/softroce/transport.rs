@@ -10,7 +10,7 @@ use verbcast::rdma::{self, Agreed, RdmaTransport, Settings};
 use verbcast_core::protocol::{Counter, Room, Token, Via};
 use verbcast_core::rank::{Fragment, OpId, Rank};
 use verbcast_core::time::{Clock, Instant};
-use verbcast_core::transport::{Arrival, Liveness, Park, Payload, Transport};
+use verbcast_core::transport::{Arrival, Buffer, Liveness, Park, Payload, Transport};
 use verbcast_core::wire::{HEADER_LEN, Header, Key, Kind, Malformed, Packet};
 
 /// How long anything may take on an emulated machine.
@@ -68,9 +68,12 @@ impl Member<'_> {
         }
     }
 
-    /// The bytes of a buffer, which is given back.
-    fn take(&mut self, buffer: verbcast_core::transport::Buffer) -> Vec<u8> {
-        let bytes = self.transport.bytes(&buffer).to_vec();
+    /// The packet in a buffer, as it was sent; the buffer is given back.
+    fn take(&mut self, buffer: Buffer) -> Result<Vec<u8>, Malformed> {
+        let packet = self.transport.packet(&buffer, self.agreed.key);
+        let bytes = packet.map(|packet| {
+            [&packet.header().emit(packet.payload(), true), packet.payload()].concat()
+        });
         self.transport.recycle(buffer).unwrap();
         bytes
     }
@@ -161,7 +164,7 @@ fn retained_packets_arrive_unchanged_by_both_ways() {
                     let next = &mut next[usize::from(via == Via::Reliable)];
                     let op = round * SLOTS + *next;
                     let expected = packet(member.agreed.key, Rank(0), op, len(*next));
-                    assert!(member.take(buffer) == expected, "slot {next} by {via:?}");
+                    assert!(member.take(buffer) == Ok(expected), "slot {next} by {via:?}");
                     *next += 1;
                 }
             }
@@ -248,15 +251,11 @@ fn a_fetch_reads_what_was_retained_or_nothing() {
                     let slot = told.op.0;
                     under_way -= 1;
                     assert_eq!(told, token(slot));
-                    let bytes = member.take(buffer);
-                    assert_eq!(bytes.len(), member.transport.packet_len());
-                    if is_written(slot) {
-                        let expected = packet(member.agreed.key, from, slot, len(slot));
-                        assert!(bytes[..expected.len()] == expected, "{from}, slot {slot}");
-                    } else {
-                        let parsed = Packet::parse(&bytes, member.agreed.key);
-                        assert_eq!(parsed.err(), Some(Malformed::Foreign), "{from}, slot {slot}");
-                    }
+                    let expected = match is_written(slot) {
+                        true => Ok(packet(member.agreed.key, from, slot, len(slot))),
+                        false => Err(Malformed::Foreign),
+                    };
+                    assert!(member.take(buffer) == expected, "{from}, slot {slot}");
                 }
                 Arrival::Packet { buffer, .. } => drop(member.take(buffer)),
                 other => panic!("{other:?}"),
@@ -298,12 +297,11 @@ fn a_slot_that_is_replaced_while_it_is_read_gives_no_wrong_packet() {
                 begun += 1;
             }
             let Arrival::Fetched { buffer, .. } = member.next("fetches") else { continue };
-            let bytes = member.take(buffer);
-            match Packet::parse(&bytes, member.agreed.key) {
-                Ok(parsed) => {
-                    let op = parsed.header().op.0;
+            match member.take(buffer) {
+                Ok(bytes) => {
+                    let op = Packet::parse(&bytes, member.agreed.key).unwrap().header().op.0;
                     let expected = packet(member.agreed.key, Rank(0), op, LEN);
-                    assert!(bytes[..expected.len()] == expected, "operation {op}");
+                    assert!(bytes == expected, "operation {op}");
                     whole += 1;
                 }
                 Err(_) => mixed += 1,
@@ -345,11 +343,11 @@ fn everything_waits_for_a_connection_that_is_being_made() {
                 Arrival::Fetched { from, token: told, buffer } => {
                     assert_eq!(told, token(2));
                     let expected = packet(member.agreed.key, from, 5, 500);
-                    assert!(member.take(buffer)[..expected.len()] == expected);
+                    assert!(member.take(buffer) == Ok(expected));
                     counts[3] += 1;
                 }
                 Arrival::Packet { via: Via::Reliable, buffer } => {
-                    let bytes = member.take(buffer);
+                    let bytes = member.take(buffer).unwrap();
                     let from = Packet::parse(&bytes, member.agreed.key).unwrap().header().source;
                     assert!(bytes == packet(member.agreed.key, from, 5, 500));
                     counts[4] += 1;
@@ -387,7 +385,7 @@ fn a_busy_receiver_leaves_room_for_the_others() {
         while expected > 0 {
             if let Arrival::Packet { via, buffer } = member.next("packets") {
                 expected -= u32::from(via == Via::Reliable);
-                member.take(buffer);
+                member.take(buffer).unwrap();
             }
         }
     });

@@ -18,7 +18,7 @@ use verbcast_core::protocol::{Room, Token};
 use verbcast_core::rank::{Fragment, OpId, Rank};
 use verbcast_core::time::Clock;
 use verbcast_core::transport::{Arrival, Liveness, Park, Payload, Transport};
-use verbcast_core::wire::{HEADER_LEN, Header, Key, Kind, Packet};
+use verbcast_core::wire::{HEADER_LEN, Header, Key, Kind};
 
 /// Longest sleep while the contender's timers may fall due.
 const LONGEST_PARK: Duration = Duration::from_millis(1);
@@ -194,7 +194,7 @@ impl Control {
             worked = true;
             match arrival {
                 Arrival::Packet { buffer, .. } => {
-                    let packet = Packet::parse(self.transport.bytes(&buffer), self.key);
+                    let packet = self.transport.packet(&buffer, self.key);
                     let heard = packet.ok().and_then(|packet| {
                         let (word, value) = Word::parse(packet.payload()).ok()?;
                         Some((packet.header().source, word, value))

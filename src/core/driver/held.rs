@@ -3,46 +3,49 @@
 use crate::protocol::Via;
 use crate::rank::OpId;
 use crate::transport::{Buffer, Origin, Transport};
-use crate::wire::{HEADER_LEN, Key, Malformed, Packet};
+use crate::wire::{Header, Key, Malformed, Packet};
 
 /// Copies whose memory is kept at most.
 const MOST_SPARE: usize = 64;
 
-/// A received packet: in the transport's buffer, or copied out of it.
+/// Where a received packet is: in the transport's buffer; or its payload copied out of it, after it was checked.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Parcel {
+pub(super) enum Stored {
     Buffer(Buffer),
-    Copy(Vec<u8>),
+    Copy(Header, Vec<u8>),
 }
 
-impl Parcel {
+impl Stored {
     /// The packet, checked.
     pub fn packet<'a>(
         &'a self,
         transport: &'a impl Transport,
         key: Key,
     ) -> Result<Packet<'a>, Malformed> {
-        let bytes = match self {
-            Parcel::Buffer(buffer) => transport.bytes(buffer),
-            Parcel::Copy(bytes) => bytes,
-        };
-        let elsewhere = match self {
-            Parcel::Buffer(buffer) => transport.payload_elsewhere(buffer),
-            Parcel::Copy(_) => None,
-        };
-        match (bytes.first_chunk(), elsewhere) {
-            (Some(head), Some(payload)) => Packet::parse_parts(head, payload, key),
-            _ => Packet::parse(bytes, key),
+        match self {
+            Stored::Buffer(buffer) => transport.packet(buffer, key),
+            Stored::Copy(header, payload) => Ok(Packet::checked(*header, payload)),
         }
     }
 
-    /// Where a payload of `len` bytes is.
-    pub fn origin(&self, len: usize) -> Origin<'_> {
+    /// Where its payload is.
+    pub fn origin(&self) -> Origin<'_> {
         match self {
-            Parcel::Buffer(buffer) => Origin::Received(buffer),
-            Parcel::Copy(bytes) => Origin::Bytes(&bytes[HEADER_LEN..][..len]),
+            Stored::Buffer(buffer) => Origin::Received(buffer),
+            Stored::Copy(_, payload) => Origin::Bytes(payload),
         }
     }
+}
+
+/// What becomes of a packet that is early.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Early {
+    /// It is to be [kept](Held::keep) where it is.
+    Kept,
+    /// A copy of it is kept.
+    Copied,
+    /// It is dropped.
+    Refused,
 }
 
 /// Kept packets, in the order of their arrival. Datagrams are kept up to a limit, since they take
@@ -51,7 +54,7 @@ impl Parcel {
 /// their senders are held back once the receive queue is empty.
 #[derive(Debug)]
 pub(super) struct Held {
-    packets: Vec<(OpId, Via, Parcel)>,
+    packets: Vec<(OpId, Via, Stored)>,
     datagrams: usize,
     most_datagrams: usize,
     /// Datagrams are copied too.
@@ -79,46 +82,42 @@ impl Held {
         }
     }
 
-    /// Keeps a packet, by copying its `bytes` or as it is; returns what is to be given back to the
-    /// transport.
-    pub fn keep<'a>(
-        &mut self,
-        op: OpId,
-        via: Via,
-        parcel: Parcel,
-        bytes: impl FnOnce(&Buffer) -> &'a [u8],
-    ) -> Option<Parcel> {
-        self.most_kept = self.most_kept.max(self.packets.len() + 1);
-        if via == Via::Multicast {
-            if self.datagrams == self.most_datagrams {
+    /// Decides about a packet, and copies it if that is to be.
+    pub fn admit(&mut self, via: Via, packet: &Packet<'_>, is_copy: bool) -> Early {
+        let copies = match via {
+            Via::Multicast if self.datagrams == self.most_datagrams => {
                 self.refused += 1;
-                return Some(parcel);
+                return Early::Refused;
             }
-            self.datagrams += 1;
-            if let Parcel::Buffer(buffer) = &parcel
-                && self.copies_datagrams
-            {
-                let copy = self.copy(bytes(buffer));
-                self.packets.push((op, via, copy));
-                return Some(parcel);
+            Via::Multicast => {
+                self.datagrams += 1;
+                self.copies_datagrams
             }
-        } else if let Parcel::Buffer(buffer) = &parcel
-            && self.copies < self.most_copies
-        {
-            self.copies += 1;
-            let copy = self.copy(bytes(buffer));
-            self.packets.push((op, via, copy));
-            return Some(parcel);
+            Via::Reliable | Via::Fetched => {
+                let copies = is_copy || self.copies < self.most_copies;
+                self.copies += usize::from(copies);
+                copies
+            }
+        };
+        if is_copy || !copies {
+            return Early::Kept;
         }
-        self.packets.push((op, via, parcel));
-        None
+        let copy = self.copy(packet.payload());
+        self.keep(via, packet.header(), Stored::Copy(*packet.header(), copy));
+        Early::Copied
     }
 
-    fn copy(&mut self, bytes: &[u8]) -> Parcel {
+    /// Keeps a packet that was [admitted](Self::admit).
+    pub fn keep(&mut self, via: Via, header: &Header, stored: Stored) {
+        self.packets.push((header.op, via, stored));
+        self.most_kept = self.most_kept.max(self.packets.len());
+    }
+
+    fn copy(&mut self, bytes: &[u8]) -> Vec<u8> {
         let mut copy = self.spare.pop().unwrap_or_default();
         copy.clear();
         copy.extend_from_slice(bytes);
-        Parcel::Copy(copy)
+        copy
     }
 
     /// Takes the memory of a copy back.
@@ -139,49 +138,77 @@ impl Held {
     }
 
     /// The next kept packet of an operation before `next`.
-    pub fn take_begun(&mut self, next: OpId) -> Option<(Via, Parcel)> {
+    pub fn take_begun(&mut self, next: OpId) -> Option<(Via, Stored)> {
         let at = self.packets.iter().position(|(op, ..)| op.after(next) < 0)?;
-        let (_, via, parcel) = self.packets.remove(at);
+        let (_, via, stored) = self.packets.remove(at);
         self.datagrams -= usize::from(via == Via::Multicast);
-        let is_copy = via != Via::Multicast && matches!(parcel, Parcel::Copy(_));
+        let is_copy = via != Via::Multicast && matches!(stored, Stored::Copy(..));
         self.copies -= usize::from(is_copy);
-        Some((via, parcel))
+        Some((via, stored))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rank::{Fragment, Rank};
+    use crate::wire::Kind;
+
+    const PAYLOAD: &[u8] = b"copied";
+
+    fn header(op: u32) -> Header {
+        Header {
+            kind: Kind::Fragment,
+            source: Rank(0),
+            key: Key(7),
+            op: OpId(op),
+            fragment: Fragment(0),
+            message_len: PAYLOAD.len() as u64,
+            report: 0,
+            asks: false,
+        }
+    }
+
+    fn buffer(index: u32) -> Stored {
+        Stored::Buffer(Buffer { index })
+    }
+
+    fn copy(op: u32) -> Stored {
+        Stored::Copy(header(op), PAYLOAD.to_vec())
+    }
+
+    /// A packet in a buffer is early.
+    fn comes(held: &mut Held, op: u32, via: Via, index: u32) -> Early {
+        let header = header(op);
+        let early = held.admit(via, &Packet::checked(header, PAYLOAD), false);
+        if early == Early::Kept {
+            held.keep(via, &header, buffer(index));
+        }
+        early
+    }
 
     #[test]
     fn datagrams_are_limited_and_reliable_messages_are_not() {
         let mut held = Held::new(1, 1, false);
-        let bytes = |_: &Buffer| &b"copied"[..];
-        let buffer = |index| Parcel::Buffer(Buffer { index });
-        let keep = |held: &mut Held, op, via, index| held.keep(OpId(op), via, buffer(index), bytes);
-        assert_eq!(keep(&mut held, 5, Via::Multicast, 0), None);
-        assert_eq!(keep(&mut held, 6, Via::Multicast, 1), Some(buffer(1)));
-        assert_eq!(keep(&mut held, 6, Via::Reliable, 2), Some(buffer(2)));
-        assert_eq!(keep(&mut held, 6, Via::Reliable, 3), None);
+        assert_eq!(comes(&mut held, 5, Via::Multicast, 0), Early::Kept);
+        assert_eq!(comes(&mut held, 6, Via::Multicast, 1), Early::Refused);
+        assert_eq!(comes(&mut held, 6, Via::Reliable, 2), Early::Copied);
+        assert_eq!(comes(&mut held, 6, Via::Reliable, 3), Early::Kept);
         assert_eq!(held.take_begun(OpId(5)), None);
         assert_eq!(held.take_begun(OpId(6)), Some((Via::Multicast, buffer(0))));
-        assert_eq!(keep(&mut held, 7, Via::Multicast, 1), None);
-        let copy = Parcel::Copy(b"copied".to_vec());
-        assert_eq!(held.take_begun(OpId(7)), Some((Via::Reliable, copy)));
+        assert_eq!(comes(&mut held, 7, Via::Multicast, 1), Early::Kept);
+        assert_eq!(held.take_begun(OpId(7)), Some((Via::Reliable, copy(6))));
         assert_eq!(held.take_begun(OpId(7)), Some((Via::Reliable, buffer(3))));
+        assert_eq!((held.refused(), held.most_kept()), (1, 3));
     }
 
     #[test]
     fn datagrams_are_copied_where_others_need_their_buffers() {
         let mut held = Held::new(1, 0, true);
-        let bytes = |_: &Buffer| &b"copied"[..];
-        let buffer = |index| Parcel::Buffer(Buffer { index });
-        let keep =
-            |held: &mut Held, index| held.keep(OpId(5), Via::Multicast, buffer(index), bytes);
-        assert_eq!(keep(&mut held, 0), Some(buffer(0)));
-        let copy = Parcel::Copy(b"copied".to_vec());
-        assert_eq!((keep(&mut held, 1), held.refused()), (Some(buffer(1)), 1));
-        assert_eq!(held.take_begun(OpId(6)), Some((Via::Multicast, copy)));
-        assert_eq!((keep(&mut held, 1), held.refused()), (Some(buffer(1)), 1), "there is room");
+        assert_eq!(comes(&mut held, 5, Via::Multicast, 0), Early::Copied);
+        assert_eq!(comes(&mut held, 5, Via::Multicast, 1), Early::Refused);
+        assert_eq!(held.refused(), 1);
+        assert_eq!(held.take_begun(OpId(6)), Some((Via::Multicast, copy(5))));
+        assert_eq!(comes(&mut held, 5, Via::Multicast, 1), Early::Copied, "there is room");
     }
 }

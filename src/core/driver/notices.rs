@@ -5,7 +5,7 @@ use crate::protocol::{Core, Token};
 use crate::rank::{Fragment, Rank};
 use crate::time::Instant;
 use crate::transport::{Arrival, Payload, Transport, TransportError};
-use crate::wire::{HEADER_LEN, Header, Kind, Notice, Packet};
+use crate::wire::{HEADER_LEN, Header, Kind, Notice};
 use std::sync::Arc;
 
 /// A notice to one rank that is not delivered.
@@ -71,7 +71,7 @@ impl<C: Core, T: Transport> Driver<C, T> {
                 Arrival::Delivered { to, token } => self.paid(to, token.kind),
                 Arrival::Broken { peer, .. } => self.needs_no_notice(peer),
                 Arrival::Packet { buffer, .. } | Arrival::Fetched { buffer, .. } => {
-                    let packet = Packet::parse(self.transport.bytes(&buffer), self.identity.key);
+                    let packet = self.transport.packet(&buffer, self.identity.key);
                     let departed = packet.ok().map(|packet| *packet.header());
                     if let Some(header) = departed.filter(|header| header.kind == Kind::Bye) {
                         self.needs_no_notice(header.source);

@@ -1,12 +1,12 @@
 //! Takes what the transport reports, and hands it to the core.
 
-use super::held::Parcel;
+use super::held::{Early, Stored};
 use super::{Driver, Failure, Lent};
 use crate::protocol::{Core, Disposition, Incoming, Token, Via};
 use crate::rank::{OpId, Rank};
 use crate::time::Instant;
 use crate::transport::{Arrival, Buffer, Origin, Transfer, Transport, TransportError};
-use crate::wire::{Header, Kind, Malformed, Notice, Packet};
+use crate::wire::{Header, Kind, Malformed, Notice};
 use std::ops::Range;
 
 /// Reports taken from the transport in one turn, so that a flood cannot keep a turn from ending.
@@ -19,10 +19,10 @@ impl<C: Core, T: Transport> Driver<C, T> {
         lent: &mut Option<Lent<'_>>,
     ) -> Result<bool, TransportError> {
         let mut worked = false;
-        while let Some((via, parcel)) = self.held.take_begun(self.core.next_op()) {
+        while let Some((via, stored)) = self.held.take_begun(self.core.next_op()) {
             worked = true;
             self.progressed = true;
-            self.receive_packet(now, via, parcel, lent)?;
+            self.receive_packet(now, via, stored, lent)?;
         }
         for _ in 0..ARRIVALS_PER_TURN {
             let Some(arrival) = self.transport.poll(now)? else { break };
@@ -31,7 +31,7 @@ impl<C: Core, T: Transport> Driver<C, T> {
             self.progressed |= !asked;
             match arrival {
                 Arrival::Packet { via, buffer } => {
-                    self.receive_packet(now, via, Parcel::Buffer(buffer), lent)?;
+                    self.receive_packet(now, via, Stored::Buffer(buffer), lent)?;
                 }
                 Arrival::Delivered { to, token } => {
                     self.paid(to, token.kind);
@@ -59,28 +59,28 @@ impl<C: Core, T: Transport> Driver<C, T> {
         &mut self,
         now: Instant,
         via: Via,
-        parcel: Parcel,
+        stored: Stored,
         lent: &mut Option<Lent<'_>>,
     ) -> Result<(), TransportError> {
-        let packet = match parcel.packet(&self.transport, self.identity.key) {
+        let packet = match stored.packet(&self.transport, self.identity.key) {
             Ok(packet) => packet,
             Err(malformed) => {
                 match malformed {
                     Malformed::Foreign => self.statistics.foreign += 1,
                     Malformed::Damaged => self.statistics.damaged += 1,
                 }
-                return self.give_back(parcel);
+                return self.give_back(stored);
             }
         };
         let header = *packet.header();
         if header.source == self.identity.rank {
             // Multicast comes back to its sender.
-            return self.give_back(parcel);
+            return self.give_back(stored);
         }
         match header.kind {
             Kind::Abort => {
                 let notice = Notice::parse(packet.payload());
-                self.give_back(parcel)?;
+                self.give_back(stored)?;
                 if let Ok(Notice { rank, reason }) = notice {
                     self.fail(Failure { rank, reason });
                 }
@@ -91,27 +91,31 @@ impl<C: Core, T: Transport> Driver<C, T> {
                 self.needs_no_notice(header.source);
                 self.transport.disconnect(now, header.source);
                 self.core.handle_departed(now, header.source, header.op);
-                return self.give_back(parcel);
+                return self.give_back(stored);
             }
             _ => {}
         }
         let incoming = incoming(via, &header, packet.payload().len());
         let disposition = self.core.handle_packet(now, &incoming);
-        if let Disposition::Place(range) = &disposition {
-            match self.messages.get_mut(lent, header.op) {
+        match &disposition {
+            Disposition::Place(range) => match self.messages.get_mut(lent, header.op) {
                 Some(message) => message[range.clone()].copy_from_slice(packet.payload()),
-                None => self.place(header.op, range.clone(), parcel.origin(range.len()))?,
+                None => self.place(header.op, range.clone(), stored.origin())?,
+            },
+            Disposition::Hold => {
+                let is_copy = matches!(stored, Stored::Copy(..));
+                let early = self.held.admit(via, &packet, is_copy);
+                self.statistics.overflowed = self.held.refused();
+                if early == Early::Kept {
+                    self.held.keep(via, &header, stored);
+                    return Ok(());
+                }
+                return self.give_back(stored);
             }
-        }
-        if disposition == Disposition::Hold {
-            let transport = &self.transport;
-            let bytes = |buffer: &Buffer| transport.bytes(buffer);
-            let kept = self.held.keep(header.op, via, parcel, bytes);
-            self.statistics.overflowed = self.held.refused();
-            return kept.map_or(Ok(()), |parcel| self.give_back(parcel));
+            _ => {}
         }
         self.count(via, &disposition);
-        self.give_back(parcel)
+        self.give_back(stored)
     }
 
     /// A fetch has read a slot, which may hold anything: what is hoped for, what was there before or
@@ -124,7 +128,7 @@ impl<C: Core, T: Transport> Driver<C, T> {
         buffer: Buffer,
         lent: &mut Option<Lent<'_>>,
     ) -> Result<(), TransportError> {
-        let found = Packet::parse(self.transport.bytes(&buffer), self.identity.key).ok();
+        let found = self.transport.packet(&buffer, self.identity.key).ok();
         let wanted = found.filter(|packet| {
             let Header { kind, op, fragment, source, .. } = *packet.header();
             (Token { kind, op, fragment }) == token && source == from
@@ -162,10 +166,10 @@ impl<C: Core, T: Transport> Driver<C, T> {
         Ok(())
     }
 
-    fn give_back(&mut self, parcel: Parcel) -> Result<(), TransportError> {
-        match parcel {
-            Parcel::Buffer(buffer) => self.transport.recycle(buffer),
-            Parcel::Copy(copy) => {
+    fn give_back(&mut self, stored: Stored) -> Result<(), TransportError> {
+        match stored {
+            Stored::Buffer(buffer) => self.transport.recycle(buffer),
+            Stored::Copy(_, copy) => {
                 self.held.give_back(copy);
                 Ok(())
             }

@@ -5,7 +5,7 @@ use crate::protocol::window::{Config, Window};
 use crate::protocol::{Counter, Room, Token, Via};
 use crate::rank::Fragment;
 use crate::transport::{Arrival, Buffer, Liveness, Payload, Transfer};
-use crate::wire::{HEADER_LEN, Header};
+use crate::wire::{HEADER_LEN, Header, Malformed, Packet};
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -123,8 +123,8 @@ impl Transport for Notes {
         Ok(self.arrivals.pop_front())
     }
 
-    fn bytes(&self, buffer: &Buffer) -> &[u8] {
-        &self.packets[buffer.index as usize]
+    fn packet(&self, buffer: &Buffer, key: Key) -> Result<Packet<'_>, Malformed> {
+        Packet::parse(&self.packets[buffer.index as usize], key)
     }
 
     fn recycle(&mut self, _: Buffer) -> Done {

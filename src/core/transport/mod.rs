@@ -25,7 +25,7 @@ pub use payload::{Origin, Payload, Transfer};
 use crate::protocol::{Counter, Room, Token};
 use crate::rank::{OpId, Rank};
 use crate::time::Instant;
-use crate::wire::HEADER_LEN;
+use crate::wire::{HEADER_LEN, Key, Malformed, Packet};
 use std::ops::Range;
 use std::time::Duration;
 
@@ -139,14 +139,11 @@ pub trait Transport: Room + Liveness {
     /// If the device fails.
     fn poll(&mut self, now: Instant) -> Result<Option<Arrival>, TransportError>;
 
-    /// The bytes of a received buffer; where its payload [was received elsewhere](Self::payload_elsewhere),
-    /// only the header.
-    fn bytes(&self, buffer: &Buffer) -> &[u8];
-
-    /// The payload of a received buffer that the device put right into a lent message.
-    fn payload_elsewhere(&self, _buffer: &Buffer) -> Option<&[u8]> {
-        None
-    }
+    /// The packet in a received buffer, checked; its payload may have been received into a lent message.
+    ///
+    /// # Errors
+    /// If that is no whole packet of the communicator with this key.
+    fn packet(&self, buffer: &Buffer, key: Key) -> Result<Packet<'_>, Malformed>;
 
     /// Takes a received buffer back and makes it ready for the next packet.
     ///

@@ -151,6 +151,78 @@ impl Header {
     }
 }
 
+/// What a received header says before its CRC is checked: enough to find out whose packet it is and where its
+/// payload belongs, and nothing to be trusted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RawHeader {
+    header: Header,
+    payload_len: u32,
+    payload_crc: bool,
+    crc: u32,
+}
+
+impl RawHeader {
+    /// Reads the header that `bytes` start with; `None` where that is none of this version.
+    pub fn parse(bytes: &[u8]) -> Option<Self> {
+        bytes.first_chunk().filter(|head| is_header(head)).and_then(Self::read)
+    }
+
+    fn read(head: &[u8; HEADER_LEN]) -> Option<Self> {
+        let header = Header {
+            kind: Kind::from_wire(head[1])?,
+            source: Rank(u32_at(head, 4)),
+            key: Key(u64_at(head, 8)),
+            op: OpId(u32_at(head, 16)),
+            fragment: Fragment(u32_at(head, 20)),
+            message_len: u64_at(head, 24),
+            report: u64_at(head, 32),
+            asks: head[3] & FLAG_ASKS != 0,
+        };
+        Some(RawHeader {
+            header,
+            payload_len: u32_at(head, LENGTH_AT),
+            payload_crc: head[3] & FLAG_PAYLOAD_CRC != 0,
+            crc: u32_at(head, CRC_AT),
+        })
+    }
+
+    /// The fields, whatever they are worth.
+    pub fn unchecked(&self) -> &Header {
+        &self.header
+    }
+
+    /// Bytes that the payload should have.
+    pub fn payload_len(&self) -> usize {
+        self.payload_len as usize
+    }
+
+    /// The packet, if `bytes`, which start with this header, are whole.
+    ///
+    /// # Errors
+    /// [`Malformed::Damaged`] where the length or the CRC is wrong.
+    pub fn check<'a>(&self, bytes: &'a [u8]) -> Result<Packet<'a>, Malformed> {
+        let (head, rest) = bytes.split_first_chunk().ok_or(Malformed::Damaged)?;
+        self.check_parts(head, rest)
+    }
+
+    /// As [`check`](Self::check), of a packet whose payload is elsewhere: `rest` starts with it.
+    ///
+    /// # Errors
+    /// As [`check`](Self::check).
+    pub fn check_parts<'a>(
+        &self,
+        head: &[u8; HEADER_LEN],
+        rest: &'a [u8],
+    ) -> Result<Packet<'a>, Malformed> {
+        let payload = rest.get(..self.payload_len()).ok_or(Malformed::Damaged)?;
+        let covered = self.payload_crc.then_some(payload);
+        if self.crc != crc(&head[..CRC_AT], covered) {
+            return Err(Malformed::Damaged);
+        }
+        Ok(Packet { header: self.header, payload })
+    }
+}
+
 /// Received bytes that were found to be a whole packet of this communicator.
 #[derive(Clone, Copy, Debug)]
 pub struct Packet<'a> {
@@ -163,31 +235,18 @@ impl<'a> Packet<'a> {
     ///
     /// # Errors
     /// [`Malformed::Foreign`] where the bytes are not of this communicator, [`Malformed::Damaged`]
-    /// where they are but their length, kind or CRC is wrong.
+    /// where they are but their length or CRC is wrong.
     pub fn parse(bytes: &'a [u8], key: Key) -> Result<Self, Malformed> {
-        let Some((head, rest)) = bytes.split_first_chunk() else { return Err(Malformed::Foreign) };
-        Self::parse_parts(head, rest, key)
-    }
-
-    /// As [`parse`](Self::parse), of a packet whose payload lies elsewhere; `rest` may be longer.
-    ///
-    /// # Errors
-    /// As [`parse`](Self::parse).
-    pub fn parse_parts(
-        head: &[u8; HEADER_LEN],
-        rest: &'a [u8],
-        key: Key,
-    ) -> Result<Self, Malformed> {
+        let (head, rest) = bytes.split_first_chunk().ok_or(Malformed::Foreign)?;
         if !is_of(head, key) {
             return Err(Malformed::Foreign);
         }
-        let payload = rest.get(..u32_at(head, LENGTH_AT) as usize).ok_or(Malformed::Damaged)?;
-        let covered = (head[3] & FLAG_PAYLOAD_CRC != 0).then_some(payload);
-        if u32_at(head, CRC_AT) != crc(&head[..CRC_AT], covered) {
-            return Err(Malformed::Damaged);
-        }
-        let header = read(head, key).ok_or(Malformed::Damaged)?;
-        Ok(Packet { header, payload })
+        RawHeader::read(head).ok_or(Malformed::Foreign)?.check_parts(head, rest)
+    }
+
+    /// A packet that was checked before, and copied since.
+    pub(crate) fn checked(header: Header, payload: &'a [u8]) -> Self {
+        Packet { header, payload }
     }
 
     /// The header's fields.
@@ -201,19 +260,6 @@ impl<'a> Packet<'a> {
     }
 }
 
-/// What a header of this communicator seems to say, and the length of its payload in bytes, before
-/// anything is known of its CRC: a hint.
-pub fn peek(head: &[u8; HEADER_LEN], key: Key) -> Option<(Header, usize)> {
-    let header = is_of(head, key).then(|| read(head, key))??;
-    Some((header, u32_at(head, LENGTH_AT) as usize))
-}
-
-/// The key that bytes which start as a header seem to say, before anything is known of their CRC: a hint.
-pub fn key_of(head: &[u8; HEADER_LEN]) -> Option<Key> {
-    let key = u64::from(u32_at(head, 8)) << 32 | u64::from(u32_at(head, 12));
-    is_header(head).then_some(Key(key))
-}
-
 fn is_of(head: &[u8; HEADER_LEN], key: Key) -> bool {
     is_header(head) && head[8..16] == key.0.to_be_bytes()
 }
@@ -222,22 +268,12 @@ fn is_header(head: &[u8; HEADER_LEN]) -> bool {
     head[0] == TAG && head[2] == VERSION
 }
 
-fn read(head: &[u8; HEADER_LEN], key: Key) -> Option<Header> {
-    let u64_at = |at: usize| u64::from(u32_at(head, at)) << 32 | u64::from(u32_at(head, at + 4));
-    Some(Header {
-        kind: Kind::from_wire(head[1])?,
-        source: Rank(u32_at(head, 4)),
-        key,
-        op: OpId(u32_at(head, 16)),
-        fragment: Fragment(u32_at(head, 20)),
-        message_len: u64_at(24),
-        report: u64_at(32),
-        asks: head[3] & FLAG_ASKS != 0,
-    })
-}
-
 fn u32_at(head: &[u8; HEADER_LEN], at: usize) -> u32 {
     u32::from_be_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]])
+}
+
+fn u64_at(head: &[u8; HEADER_LEN], at: usize) -> u64 {
+    u64::from(u32_at(head, at)) << 32 | u64::from(u32_at(head, at + 4))
 }
 
 fn crc(header: &[u8], payload: Option<&[u8]>) -> u32 {

@@ -33,7 +33,7 @@ pub use format::Format;
 pub use frame::{FRAME_HEADER_LEN, FrameHeader, FrameKind};
 pub use gathered::Gathered;
 pub use group_address::GroupAddress;
-pub use header::{HEADER_LEN, Header, Key, Kind, Malformed, Packet, key_of, peek};
+pub use header::{HEADER_LEN, Header, Key, Kind, Malformed, Packet, RawHeader};
 pub use hello::{Hello, MAX_HELLO, MAX_TOKEN};
 pub use inquiry::Inquiry;
 pub use introduction::{DRAWS, Draw, GroupOffer, Introduction, MAX_OFFERED_GROUPS, Region};

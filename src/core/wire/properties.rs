@@ -191,9 +191,10 @@ proptest! {
         for len in 0..bytes.len() {
             prop_assert!(Packet::parse(&bytes[..len], header.key).is_err());
         }
+        let raw = RawHeader::parse(&bytes).unwrap();
+        prop_assert_eq!((raw.unchecked(), raw.payload_len()), (&header, payload.len()));
         let head = bytes.first_chunk().unwrap();
-        prop_assert_eq!(peek(head, header.key), Some((header, payload.len())));
-        prop_assert_eq!(key_of(head), Some(header.key));
+        prop_assert_eq!(raw.check_parts(head, &payload).unwrap().payload(), &payload[..]);
         let other = Key(!header.key.0);
         prop_assert_eq!(Packet::parse(&bytes, other).unwrap_err(), Malformed::Foreign);
         for at in [0, 2] {

@@ -10,7 +10,6 @@ use super::{Endpoint, failed};
 use crate::rdma::ids::ChannelId;
 use verbcast_core::protocol::Via;
 use verbcast_core::transport::TransportError;
-use verbcast_core::wire::{Key, Kind, Packet};
 
 impl Endpoint {
     /// Hands a channel what came for it, on behalf of another one or itself.
@@ -64,13 +63,13 @@ impl Endpoint {
     fn copied(&mut self, to: ChannelId, event: Event) -> Result<Option<Event>, TransportError> {
         let most = self.settings.depths.max_held() as usize;
         Ok(match event {
-            Event::Packet { via, body, place } if !matches!(body, Body::Copy(_)) => {
+            Event::Packet { via, header, body, place } if !matches!(body, Body::Copy(_)) => {
                 let channel = self.channels.get_mut(to);
                 let is_full = via == Via::Multicast
                     && channel.as_ref().is_none_or(|channel| channel.inbox.copies() >= most);
                 if !is_full {
                     let body = self.copy(body)?;
-                    return Ok(Some(Event::Packet { via, body, place }));
+                    return Ok(Some(Event::Packet { via, header, body, place }));
                 }
                 if let Some(channel) = channel {
                     channel.inbox.overflow();
@@ -108,25 +107,4 @@ impl Endpoint {
             Body::Copy(_) => Ok(()),
         }
     }
-
-    /// Takes note if a reliable message to a channel is the last of its sender.
-    pub(in crate::rdma) fn note_farewell(&mut self, id: ChannelId, bytes: &[u8]) {
-        let Some(channel) = self.channels.get(id) else { return };
-        if let Some(process) =
-            farewell(bytes, channel.key()).and_then(|rank| channel.processes().get(rank)).copied()
-        {
-            self.channels.set_done(id, process);
-        }
-    }
-}
-
-/// The rank that says its last in a packet.
-fn farewell(bytes: &[u8], key: Key) -> Option<usize> {
-    let packet = is_farewell(bytes).then(|| Packet::parse(bytes, key).ok())?;
-    Some(packet?.header().source.index())
-}
-
-/// Whether a packet seems to be the last of its sender.
-pub fn is_farewell(bytes: &[u8]) -> bool {
-    [Kind::Bye, Kind::Abort].iter().any(|kind| bytes.get(1) == Some(&(*kind as u8)))
 }

@@ -3,14 +3,14 @@
 use crate::rdma::settings::GRH_LEN;
 use verbcast_core::protocol::{Counter, Token, Via};
 use verbcast_core::rank::{Fragment, OpId, Rank};
-use verbcast_core::wire::HEADER_LEN;
+use verbcast_core::wire::{HEADER_LEN, Malformed, Packet, RawHeader};
 use verbcast_verbs::{Pool, Slot};
 
 /// Something that happened.
 #[derive(Debug)]
 pub enum Event {
     /// A packet came. Its payload may be at the place of a fragment in a lent message.
-    Packet { via: Via, body: Body, place: Option<(OpId, Fragment)> },
+    Packet { via: Via, header: RawHeader, body: Body, place: Option<(OpId, Fragment)> },
     /// A receive that was posted for the place of a fragment has ended otherwise; whether what it
     /// received was moved from there.
     Missed { op: OpId, fragment: Fragment, moved: bool },
@@ -57,6 +57,15 @@ impl Body {
             Body::Copy(bytes) => return bytes,
         };
         pool.bytes(slot).get(range).unwrap_or_default()
+    }
+
+    /// The packet whose header this is, checked; its payload is here too.
+    pub fn check<'a>(
+        &'a self,
+        header: &RawHeader,
+        pools: &'a Pools,
+    ) -> Result<Packet<'a>, Malformed> {
+        header.check(self.bytes(pools))
     }
 
     /// Puts a payload that was received elsewhere behind the header.

@@ -20,13 +20,14 @@ mod inquiry;
 mod lifetime;
 mod lifetimes;
 mod parting;
+mod receive;
 mod usage;
 
 pub(super) use access::{Access, lock};
 pub(super) use channel::Channel;
-pub(super) use deliver::is_farewell;
 pub(super) use device::{Device, failed};
 pub(super) use event::{Body, Event, Pools};
+pub(super) use receive::is_farewell;
 pub use usage::Usage;
 
 use crate::rdma::group::{Group, Groups, Joined, Joiner};

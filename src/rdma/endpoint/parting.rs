@@ -1,10 +1,11 @@
 //! Parting: a process leaves a communicator, or a communicator is closed here.
 
 use super::Endpoint;
-use super::event::{Body, Event};
+use super::event::Event;
 use super::failed;
 use crate::rdma::ids::{ChannelId, ProcessId};
 use std::collections::HashSet;
+use verbcast_core::protocol::Via;
 use verbcast_core::time::Instant;
 use verbcast_core::transport::TransportError;
 use verbcast_verbs::Span;
@@ -59,14 +60,13 @@ impl Endpoint {
         let others: Vec<_> =
             channel.processes().iter().copied().filter(|process| *process != own).collect();
         for event in events {
-            if let Event::Packet { body, .. } | Event::Fetched { body, .. } = event {
-                if matches!(body, Body::Message(..) | Body::Copy(_)) {
-                    let bytes = body.bytes(&self.pools()).to_vec();
-                    self.note_farewell(id, &bytes);
-                }
-                if let Err(error) = self.free(body) {
-                    tracing::warn!("while closing a communicator: {error}");
-                }
+            if let Event::Packet { via: Via::Reliable, header, body, .. } = &event {
+                self.note_farewell(id, header, body);
+            }
+            if let Event::Packet { body, .. } | Event::Fetched { body, .. } = event
+                && let Err(error) = self.free(body)
+            {
+                tracing::warn!("while closing a communicator: {error}");
             }
         }
         let may_reach = |process: &ProcessId| {

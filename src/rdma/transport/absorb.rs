@@ -6,7 +6,7 @@ use super::shelf::Parcel;
 use crate::rdma::endpoint::{Body, Event, is_farewell};
 use verbcast_core::protocol::Via;
 use verbcast_core::transport::{Arrival, TransportError};
-use verbcast_core::wire::{Kind, Packet};
+use verbcast_core::wire::{Kind, RawHeader};
 
 impl RdmaTransport {
     pub(super) fn next_event(&mut self) -> Option<Event> {
@@ -17,7 +17,7 @@ impl RdmaTransport {
     /// Takes note of an event; what is to be reported of it.
     pub(super) fn absorb(&mut self, event: Event) -> Result<Option<Arrival>, TransportError> {
         Ok(match event {
-            Event::Packet { via, mut body, place } => {
+            Event::Packet { via, header, mut body, place } => {
                 let in_place = match place.map(|(op, there)| self.land(&mut body, op, there)) {
                     None | Some(Landed::Moved) => None,
                     Some(Landed::There(op, range)) => Some((op, range)),
@@ -26,18 +26,20 @@ impl RdmaTransport {
                         return Ok(None);
                     }
                 };
-                if body.bytes(&self.pools).get(1) == Some(&(Kind::Probe as u8)) {
-                    self.hear(&body);
+                if header.unchecked().kind == Kind::Probe {
+                    if let Ok(packet) = body.check(&header, &self.pools) {
+                        self.heard.insert(packet.header().source);
+                    }
                     self.give_back(body)?;
                     return Ok(None);
                 }
-                if via == Via::Reliable {
-                    let bytes = body.bytes(&self.pools);
-                    if is_farewell(bytes) {
-                        self.endpoint.hold().note_farewell(self.channel, bytes);
-                    }
+                if via == Via::Reliable
+                    && is_farewell(&header)
+                    && let Ok(packet) = body.check(&header, &self.pools)
+                {
+                    self.endpoint.hold().farewell(self.channel, packet.header().source);
                 }
-                let buffer = self.shelf.put(Parcel { body, in_place });
+                let buffer = self.shelf.put(Parcel { header: Some(header), body, in_place });
                 Some(Arrival::Packet { via, buffer })
             }
             Event::Missed { op, fragment, moved } => {
@@ -55,18 +57,12 @@ impl RdmaTransport {
                 is_told.then_some(Arrival::Told { to, counter })
             }
             Event::Fetched { from, token, body } => {
-                let buffer = self.shelf.put(Parcel { body, in_place: None });
+                let header = RawHeader::parse(body.bytes(&self.pools));
+                let buffer = self.shelf.put(Parcel { header, body, in_place: None });
                 Some(Arrival::Fetched { from, token, buffer })
             }
             Event::Alive { peer } => Some(Arrival::Alive { peer }),
         })
-    }
-
-    /// Takes note of a probe of the group.
-    fn hear(&mut self, body: &Body) {
-        if let Ok(packet) = Packet::parse(body.bytes(&self.pools), self.seat.key) {
-            self.heard.insert(packet.header().source);
-        }
     }
 
     /// Gives the memory of something received back to the endpoint.

@@ -10,7 +10,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 use verbcast_core::rank::{Fragment, OpId};
-use verbcast_core::transport::{Buffer, Origin, Transfer, Transport, TransportError};
+use verbcast_core::transport::{Buffer, Origin, Transfer, TransportError};
 use verbcast_core::wire::HEADER_LEN;
 use verbcast_verbs::Slot;
 
@@ -73,10 +73,14 @@ impl RdmaTransport {
         }
     }
 
-    /// The payload of a packet that was received into a message.
-    pub(super) fn landed_payload(&self, buffer: &Buffer) -> Option<&[u8]> {
-        let (op, range) = self.shelf.get(buffer)?.in_place.as_ref()?;
-        self.loans.bytes(*op, range.clone())
+    /// What was received behind the header of a packet, there or in a message.
+    pub(super) fn payload(&self, buffer: &Buffer) -> &[u8] {
+        let Some(parcel) = self.shelf.get(buffer) else { return &[] };
+        let payload = match &parcel.in_place {
+            Some((op, range)) => self.loans.bytes(*op, range.clone()),
+            None => parcel.body.bytes(&self.pools).get(HEADER_LEN..),
+        };
+        payload.unwrap_or_default()
     }
 
     /// Moves what was received into a message and not taken from there yet behind its headers.
@@ -141,10 +145,7 @@ impl RdmaTransport {
         };
         let payload = match from {
             Origin::Bytes(bytes) => bytes,
-            Origin::Received(buffer) => match self.landed_payload(buffer) {
-                Some(payload) => payload,
-                None => &self.bytes(buffer)[HEADER_LEN..][..range.len()],
-            },
+            Origin::Received(buffer) => &self.payload(buffer)[..range.len()],
         };
         match destination {
             Destination::Place => {

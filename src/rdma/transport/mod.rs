@@ -38,7 +38,7 @@ use verbcast_core::time::Instant;
 use verbcast_core::transport::{
     Arrival, Buffer, Liveness, Origin, Park, Payload, Transfer, Transport, TransportError,
 };
-use verbcast_core::wire::{HEADER_LEN, Key};
+use verbcast_core::wire::{HEADER_LEN, Key, Malformed, Packet};
 use verbcast_verbs::{CompletionQueue, ProtectionDomain};
 
 /// Looks for completions in one poll that tells nothing in the end, so that a flood of strangers'
@@ -302,13 +302,11 @@ impl Transport for RdmaTransport {
         Ok(None)
     }
 
-    fn bytes(&self, buffer: &Buffer) -> &[u8] {
-        let Some(parcel) = self.shelf.get(buffer) else { return &[] };
-        let bytes = parcel.body.bytes(&self.pools);
-        match parcel.in_place {
-            Some(_) => bytes.get(..HEADER_LEN).unwrap_or_default(),
-            None => bytes,
-        }
+    fn packet(&self, buffer: &Buffer, key: Key) -> Result<Packet<'_>, Malformed> {
+        let parcel = self.shelf.get(buffer).ok_or(Malformed::Foreign)?;
+        let header = parcel.header.filter(|header| header.unchecked().key == key);
+        let head = parcel.body.bytes(&self.pools).first_chunk().ok_or(Malformed::Foreign)?;
+        header.ok_or(Malformed::Foreign)?.check_parts(head, self.payload(buffer))
     }
 
     fn recycle(&mut self, buffer: Buffer) -> Result<(), TransportError> {
@@ -316,10 +314,6 @@ impl Transport for RdmaTransport {
             Some(parcel) => self.give_back(parcel.body),
             None => Ok(()),
         }
-    }
-
-    fn payload_elsewhere(&self, buffer: &Buffer) -> Option<&[u8]> {
-        self.landed_payload(buffer)
     }
 
     fn lend(&mut self, op: OpId, message: Vec<u8>) -> Option<Vec<u8>> {

@@ -4,10 +4,13 @@ use crate::rdma::endpoint::Body;
 use std::ops::Range;
 use verbcast_core::rank::OpId;
 use verbcast_core::transport::Buffer;
+use verbcast_core::wire::RawHeader;
 
-/// A received packet. Where its payload is in a lent message, only the header is in its body.
+/// A received packet, and its header if it has one. Where its payload is in a lent message, only the header is in its
+/// body.
 #[derive(Debug)]
 pub struct Parcel {
+    pub header: Option<RawHeader>,
     pub body: Body,
     pub in_place: Option<(OpId, Range<usize>)>,
 }
@@ -57,7 +60,7 @@ mod tests {
     use super::*;
 
     fn parcel(byte: u8) -> Parcel {
-        Parcel { body: Body::Copy([byte].into()), in_place: None }
+        Parcel { header: None, body: Body::Copy([byte].into()), in_place: None }
     }
 
     #[test]

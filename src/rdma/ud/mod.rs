@@ -5,3 +5,4 @@ mod port;
 mod prediction;
 
 pub(super) use port::{Datagram, Place, UdPort};
+pub(super) use prediction::Stream;

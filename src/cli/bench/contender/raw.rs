@@ -17,7 +17,7 @@ use verbcast_core::protocol::{Bitmap, Fragments, Room};
 use verbcast_core::rank::{Fragment, OpId, Rank};
 use verbcast_core::time::Clock;
 use verbcast_core::transport::{Arrival, Buffer, Faulty, Park, Payload, Transport, TransportError};
-use verbcast_core::wire::{HEADER_LEN, Header, Key, Kind, Packet};
+use verbcast_core::wire::{HEADER_LEN, Header, Key, Kind};
 
 /// How long a message that has not begun or stands still is waited for.
 const PATIENCE: Duration = Duration::from_millis(250);
@@ -34,8 +34,8 @@ pub struct Raw {
     payload_crc: bool,
     clock: Clock,
     next: OpId,
-    /// Packets of later messages, in the order in which they came.
-    early: VecDeque<(Header, Buffer)>,
+    /// Packets of later messages and their roots, in the order in which they came.
+    early: VecDeque<(Rank, Buffer)>,
     counters: Statistics,
 }
 
@@ -109,8 +109,8 @@ impl Raw {
 
     /// Receives until the message is whole, or hope is lost.
     fn receive(&mut self, reception: &mut Reception<'_>) -> Result<(), TransportError> {
-        for (header, buffer) in std::mem::take(&mut self.early) {
-            self.sort(reception, header, buffer)?;
+        for (_, buffer) in std::mem::take(&mut self.early) {
+            self.take(reception, buffer)?;
         }
         let mut last = self.clock.now();
         while !reception.came.is_full() {
@@ -138,7 +138,7 @@ impl Raw {
         if self.early.is_empty() {
             PATIENCE
         } else if self.early.len() >= MOST_EARLY
-            || self.early.iter().any(|(header, _)| header.source == root)
+            || self.early.iter().any(|(source, _)| *source == root)
         {
             Duration::ZERO
         } else {
@@ -146,40 +146,32 @@ impl Raw {
         }
     }
 
-    /// Takes a packet as it came.
+    /// Takes a packet, and puts it where it belongs.
     fn take(
         &mut self,
         reception: &mut Reception<'_>,
         buffer: Buffer,
     ) -> Result<(), TransportError> {
-        let packet = Packet::parse(self.transport.bytes(&buffer), self.key);
-        match packet.map(|packet| *packet.header()) {
-            Ok(header) if header.source != self.me => self.sort(reception, header, buffer),
-            _ => self.transport.recycle(buffer),
+        let Ok(packet) = self.transport.packet(&buffer, self.key) else {
+            return self.transport.recycle(buffer);
+        };
+        let Header { source, op, fragment, .. } = *packet.header();
+        if source == self.me {
+            return self.transport.recycle(buffer);
         }
-    }
-
-    /// Puts a packet where it belongs.
-    fn sort(
-        &mut self,
-        reception: &mut Reception<'_>,
-        header: Header,
-        buffer: Buffer,
-    ) -> Result<(), TransportError> {
-        let age = header.op.after(reception.op);
+        let age = op.after(reception.op);
         if age > 0 {
-            self.early.push_back((header, buffer));
+            self.early.push_back((source, buffer));
             return Ok(());
         }
-        let range = reception.fragments.range(header.fragment);
+        let range = reception.fragments.range(fragment);
         if age == 0
             && let Some(range) = range
-            && let Some(payload) = self.transport.bytes(&buffer).get(HEADER_LEN..)
-            && let Some(payload) = payload.get(..range.len())
+            && range.len() == packet.payload().len()
         {
             self.counters.multicast_received += 1;
-            if reception.came.insert(header.fragment.0) {
-                reception.message[range].copy_from_slice(payload);
+            if reception.came.insert(fragment.0) {
+                reception.message[range].copy_from_slice(packet.payload());
             }
         } else {
             self.counters.late += 1;

@@ -12,7 +12,7 @@ use super::{
 use crate::protocol::{Counter, Room, Token, Via};
 use crate::rank::{OpId, Rank};
 use crate::time::Instant;
-use crate::wire::HEADER_LEN;
+use crate::wire::{HEADER_LEN, Key, Malformed, Packet};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use std::array;
@@ -229,8 +229,8 @@ impl<T: Transport> Transport for Faulty<T> {
         }
     }
 
-    fn bytes(&self, buffer: &Buffer) -> &[u8] {
-        self.inner.bytes(buffer)
+    fn packet(&self, buffer: &Buffer, key: Key) -> Result<Packet<'_>, Malformed> {
+        self.inner.packet(buffer, key)
     }
 
     fn recycle(&mut self, buffer: Buffer) -> Result<(), TransportError> {
@@ -242,10 +242,6 @@ impl<T: Transport> Transport for Faulty<T> {
             return Ok(());
         }
         self.inner.recycle(buffer)
-    }
-
-    fn payload_elsewhere(&self, buffer: &Buffer) -> Option<&[u8]> {
-        self.inner.payload_elsewhere(buffer)
     }
 
     fn lend(&mut self, op: OpId, message: Vec<u8>) -> Option<Vec<u8>> {

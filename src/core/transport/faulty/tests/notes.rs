@@ -121,19 +121,14 @@ impl Transport for Notes {
         Ok(self.arrivals.pop_front())
     }
 
-    fn bytes(&self, buffer: &Buffer) -> &[u8] {
-        self.note("bytes", buffer);
-        b"bytes"
+    fn packet(&self, buffer: &Buffer, key: Key) -> Result<Packet<'_>, Malformed> {
+        self.note("packet", (buffer, key));
+        Err(Malformed::Damaged)
     }
 
     fn recycle(&mut self, buffer: Buffer) -> Done {
         self.recycled.push(buffer.index);
         Ok(())
-    }
-
-    fn payload_elsewhere(&self, buffer: &Buffer) -> Option<&[u8]> {
-        self.note("payload_elsewhere", buffer);
-        Some(b"elsewhere")
     }
 
     fn lend(&mut self, op: OpId, message: Vec<u8>) -> Option<Vec<u8>> {
@@ -210,7 +205,6 @@ pub fn ask_everything(transport: &mut impl Transport) -> String {
         transport.notice_room(),
     ];
     let states = (transport.is_idle(slot), transport.is_connected(rank), transport.connected());
-    let bytes = transport.bytes(&buffer);
-    let others = (transport.payload_elsewhere(&buffer), transport.lent(op, 5..6));
-    format!("{sent:?} {done:?} {owned:?} {placed:?} {rooms:?} {states:?} {bytes:?} {others:?}")
+    let (packet, lent) = (transport.packet(&buffer, Key(12)), transport.lent(op, 5..6));
+    format!("{sent:?} {done:?} {owned:?} {placed:?} {rooms:?} {states:?} {packet:?} {lent:?}")
 }

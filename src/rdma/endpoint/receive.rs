@@ -1,0 +1,223 @@
+//! What is received, and the way of a datagram to the memory of its message. It stops eight times:
+//!
+//! 1. [`Endpoint::pull`] takes its completion from the completion queue.
+//! 2. [`Endpoint::receive_datagram`] reads its header, the only time, and finds its communicator by the key.
+//! 3. [`Endpoint::verify_place`] keeps its payload where it was received, if that is the place of this fragment in a
+//!    lent message; else it moves it behind the header.
+//! 4. [`Endpoint::deliver`] puts both into the inbox of the communicator: by a copy, if that does not poll now.
+//! 5. [`RdmaTransport::poll`](crate::rdma::RdmaTransport) takes them from there, enters them into its table of received
+//!    packets and reports their number there.
+//! 6. `Driver::receive_packet` checks the CRC and asks the protocol where the payload belongs.
+//! 7. `RdmaTransport::place` copies it there, unless it was received there; or the driver does, into a message that it
+//!    has itself.
+//! 8. `RdmaTransport::recycle` posts the slot again, for the place of the fragment that it will probably get.
+
+use super::event::{Body, Event};
+use super::{Endpoint, failed};
+use crate::rdma::ids::{ChannelId, ProcessId};
+use crate::rdma::rc::Fetcher;
+use crate::rdma::settings::GRH_LEN;
+use crate::rdma::ud::{Place, Stream};
+use verbcast_core::protocol::Via;
+use verbcast_core::rank::{Fragment, OpId, Rank};
+use verbcast_core::time::Instant;
+use verbcast_core::transport::TransportError;
+use verbcast_core::wire::handshake::Message;
+use verbcast_core::wire::{HEADER_LEN, Header, Key, Kind, ProcessMessage, RawHeader};
+use verbcast_verbs::{Outcome, Slot};
+
+impl Endpoint {
+    /// The receive of a slot has ended; it may have been for the place of a fragment. Handshakes are the endpoint's
+    /// own; the rest is handed on.
+    pub(super) fn receive_datagram(
+        &mut self,
+        by: ChannelId,
+        now: Instant,
+        (mut slot, place): (Slot, Option<Place>),
+        outcome: Outcome,
+    ) -> Result<(), TransportError> {
+        let len = if let Outcome::Done(len) = outcome { len } else { 0 };
+        let header = RawHeader::parse(self.datagrams.bytes(&slot, len));
+        let channel = header.and_then(|header| self.channels.of_key(header.unchecked().key));
+        let came = header.zip(channel);
+        let came = came.and_then(|(header, channel)| self.fragment(channel, &header));
+        self.datagrams.note_received(came);
+        let place = place.and_then(|place| {
+            let payload_len = header.map(|header| header.payload_len());
+            self.verify_place(&mut slot, place, len, came.zip(payload_len))
+        });
+        match outcome {
+            Outcome::Done(_) => {}
+            Outcome::Flushed if !self.datagrams.is_flushing() => return Ok(()),
+            Outcome::Failed(_) | Outcome::Flushed => return self.recycle_datagram(slot),
+        }
+        match (header, channel) {
+            (Some(header), Some(channel)) => {
+                let body = Body::Datagram(slot, len);
+                if self.channels.get(channel).is_none_or(|channel| !channel.is_open()) {
+                    return self.free(body);
+                }
+                let via = Via::Multicast;
+                self.deliver(by, channel, Event::Packet { via, header, body, place })
+            }
+            (Some(header), None) if self.is_own(&header) => {
+                let packet = header.check(self.datagrams.bytes(&slot, len)).ok();
+                let packet = packet.filter(|packet| packet.header().kind == Kind::Connect);
+                let message = packet.and_then(|packet| Message::parse(packet.payload()).ok());
+                self.recycle_datagram(slot)?;
+                message.map_or(Ok(()), |message| self.handle_handshake(now, &message))
+            }
+            _ => {
+                self.channels.count_foreign();
+                self.recycle_datagram(slot)
+            }
+        }
+    }
+
+    /// Whether a packet is for this process, rather than for a communicator.
+    fn is_own(&self, header: &RawHeader) -> bool {
+        header.unchecked().key == Key(self.site.address.incarnation)
+    }
+
+    /// The fragment of another rank of a channel that a datagram seems to be.
+    fn fragment(&self, channel: ChannelId, header: &RawHeader) -> Option<(Stream, Fragment)> {
+        let Header { kind, source, op, fragment, .. } = *header.unchecked();
+        let own = self.channels.get(channel)?.rank();
+        (kind == Kind::Fragment && source != own).then_some(((channel, op), fragment))
+    }
+
+    /// A receive for the place of a fragment has ended, with a datagram of `len` bytes or none; with it came a fragment,
+    /// whose payload has a length. The payload stays in its place if it is what was expected there, and then the place
+    /// is returned; otherwise the datagram is made whole in its slot.
+    fn verify_place(
+        &mut self,
+        slot: &mut Slot,
+        Place { stream, fragment, tail }: Place,
+        len: usize,
+        came: Option<((Stream, Fragment), usize)>,
+    ) -> Option<(OpId, Fragment)> {
+        let (channel, op) = stream;
+        let received = len.saturating_sub(GRH_LEN + HEADER_LEN).min(tail.range.len());
+        let is_whole = received == tail.range.len();
+        let is_it = is_whole && came == Some(((stream, fragment), received));
+        let is_there = received > 0 && tail.lease.is_open();
+        if !is_it && is_there {
+            let start = tail.range.start;
+            // SAFETY: the lease ends only by the channel that lent, which waits for this completion or
+            // ends it while nobody else has the endpoint; the receive that could write here has ended,
+            // and no other was posted for the same place.
+            let payload = unsafe { tail.lease.bytes(start..start + received) };
+            self.datagrams.move_in(slot, payload);
+        }
+        // SAFETY: the request's completion is at hand, and is told nowhere else.
+        unsafe { tail.lease.completed() };
+        if !is_it {
+            let missed = Event::Missed { op, fragment, moved: is_there };
+            self.channels.tell(channel, missed);
+        }
+        is_it.then_some((op, fragment))
+    }
+
+    fn recycle_datagram(&mut self, slot: Slot) -> Result<(), TransportError> {
+        self.datagrams.recycle(slot, None).map_err(failed)
+    }
+
+    /// A reliable message came.
+    pub(super) fn receive_message(
+        &mut self,
+        by: ChannelId,
+        slot: Slot,
+        len: usize,
+    ) -> Result<(), TransportError> {
+        let bytes = self.connections.bytes(&slot, len);
+        let header = RawHeader::parse(bytes);
+        let channel = header.and_then(|header| self.channels.of_key(header.unchecked().key));
+        let (header, channel) = match (header, channel) {
+            (Some(header), Some(channel)) => (header, channel),
+            (Some(header), None) if self.is_own(&header) => {
+                let packet = header.check(bytes).ok();
+                let message =
+                    packet.and_then(|packet| ProcessMessage::parse(packet.payload()).ok());
+                if let Some(message) = message {
+                    self.receive_process_message(&message)?;
+                }
+                return self.connections.recycle(slot).map_err(failed);
+            }
+            _ => {
+                self.channels.count_foreign();
+                return self.connections.recycle(slot).map_err(failed);
+            }
+        };
+        if self.connections.are_opening()
+            && let Ok(packet) = header.check(bytes)
+            && let Some(process) = self.process(channel, packet.header().source)
+        {
+            self.connections.heard(process).map_err(failed)?;
+        }
+        let body = Body::Message(slot, len);
+        if self.channels.get(channel).is_none_or(|channel| !channel.is_open()) {
+            self.note_farewell(channel, &header, &body);
+            return self.free(body);
+        }
+        self.deliver(by, channel, Event::Packet { via: Via::Reliable, header, body, place: None })
+    }
+
+    /// A message of a process came, which concerns no communicator or one that is closed.
+    fn receive_process_message(&mut self, message: &ProcessMessage) -> Result<(), TransportError> {
+        let process = self.connections.of_incarnation(message.from());
+        let Some(process) = process else { return Ok(()) };
+        self.connections.heard(process).map_err(failed)?;
+        if let ProcessMessage::Inquiry(inquiry) = message {
+            self.handle_inquiry(process, inquiry);
+        }
+        Ok(())
+    }
+
+    /// The process of a rank of a channel.
+    fn process(&self, channel: ChannelId, rank: Rank) -> Option<ProcessId> {
+        self.channels.get(channel)?.processes().get(rank.index()).copied()
+    }
+
+    /// Takes note if a reliable message to a channel is the last of its sender.
+    pub(super) fn note_farewell(&mut self, id: ChannelId, header: &RawHeader, body: &Body) {
+        if is_farewell(header)
+            && let Ok(packet) = body.check(header, &self.pools())
+        {
+            self.farewell(id, packet.header().source);
+        }
+    }
+
+    /// A rank has said its last to a channel.
+    pub fn farewell(&mut self, id: ChannelId, from: Rank) {
+        if let Some(process) = self.process(id, from) {
+            self.channels.set_done(id, process);
+        }
+    }
+
+    /// A read has ended, well where there is a fetcher.
+    pub(super) fn fetched(
+        &mut self,
+        by: ChannelId,
+        slot: Slot,
+        fetcher: Option<Fetcher>,
+    ) -> Result<(), TransportError> {
+        let is_there =
+            |one: &Fetcher| self.channels.get(one.channel).is_some_and(|one| one.is_open());
+        match fetcher.filter(is_there) {
+            Some(Fetcher { channel, from, token, len, span }) => {
+                tracing::trace!(parent: &span, len, "has been read");
+                let body = Body::Read(slot, len);
+                self.deliver(by, channel, Event::Fetched { from, token, body })
+            }
+            None => {
+                self.connections.recycle_fetched(slot);
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Whether a packet seems to be the last of its sender.
+pub fn is_farewell(header: &RawHeader) -> bool {
+    matches!(header.unchecked().kind, Kind::Bye | Kind::Abort)
+}
