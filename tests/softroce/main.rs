@@ -2,9 +2,9 @@
 
 mod away;
 mod broadcast;
+mod direct_placement;
 mod examples;
 mod fast_path;
-mod landing;
 #[path = "../support/long.rs"]
 mod long;
 mod many;

@@ -5,8 +5,8 @@
 //! 3. [`Endpoint::verify_place`] keeps its payload where it was received, if that is the place of this fragment in a
 //!    lent message; else it moves it behind the header.
 //! 4. [`Endpoint::deliver`] puts both into the inbox of the communicator: by a copy, if that does not poll now.
-//! 5. [`RdmaTransport::poll`](crate::rdma::RdmaTransport) takes them from there, enters them into its table of received
-//!    packets and reports their number there.
+//! 5. `RdmaTransport::poll` takes them from there, settles the place, enters them into its table of received packets and
+//!    reports their number there.
 //! 6. `Driver::receive_packet` checks the CRC and asks the protocol where the payload belongs.
 //! 7. `RdmaTransport::place` copies it there, unless it was received there; or the driver does, into a message that it
 //!    has itself.

@@ -1,8 +1,8 @@
 //! What a communicator makes of what its endpoint tells it.
 
 use super::RdmaTransport;
-use super::landing::Landed;
-use super::shelf::Parcel;
+use super::direct_placement::Placement;
+use super::rx_table::RxPacket;
 use crate::rdma::endpoint::{Body, Event, is_farewell};
 use verbcast_core::protocol::Via;
 use verbcast_core::transport::{Arrival, TransportError};
@@ -18,10 +18,10 @@ impl RdmaTransport {
     pub(super) fn absorb(&mut self, event: Event) -> Result<Option<Arrival>, TransportError> {
         Ok(match event {
             Event::Packet { via, header, mut body, place } => {
-                let in_place = match place.map(|(op, there)| self.land(&mut body, op, there)) {
-                    None | Some(Landed::Moved) => None,
-                    Some(Landed::There(op, range)) => Some((op, range)),
-                    Some(Landed::Lost) => {
+                let in_place = match place.map(|(op, there)| self.settle(&mut body, op, there)) {
+                    None | Some(Placement::Moved) => None,
+                    Some(Placement::InPlace(op, range)) => Some((op, range)),
+                    Some(Placement::Lost) => {
                         self.give_back(body)?;
                         return Ok(None);
                     }
@@ -39,7 +39,7 @@ impl RdmaTransport {
                 {
                     self.endpoint.hold().farewell(self.channel, packet.header().source);
                 }
-                let buffer = self.shelf.put(Parcel { header: Some(header), body, in_place });
+                let buffer = self.rx_table.put(RxPacket { header: Some(header), body, in_place });
                 Some(Arrival::Packet { via, buffer })
             }
             Event::Missed { op, fragment, moved } => {
@@ -58,7 +58,7 @@ impl RdmaTransport {
             }
             Event::Fetched { from, token, body } => {
                 let header = RawHeader::parse(body.bytes(&self.pools));
-                let buffer = self.shelf.put(Parcel { header, body, in_place: None });
+                let buffer = self.rx_table.put(RxPacket { header, body, in_place: None });
                 Some(Arrival::Fetched { from, token, buffer })
             }
             Event::Alive { peer } => Some(Arrival::Alive { peer }),

@@ -1,21 +1,21 @@
 //! One communicator's transport over its endpoint.
 
 mod absorb;
-mod landing;
-mod lend;
+mod direct_placement;
 mod loans;
 mod member;
 mod one_sided;
 mod owned;
 mod peers;
 mod places;
-mod shelf;
+mod rx_table;
 mod wait;
+mod zero_copy;
 
-pub use lend::{Claims, lend};
 pub use loans::Counters;
 pub use owned::Owned;
 pub(super) use peers::Peer;
+pub use zero_copy::{Claims, lend};
 
 use crate::rdma::endpoint::{Access, Endpoint, Pools, failed};
 use crate::rdma::group::{Group, Heard, Member};
@@ -25,7 +25,7 @@ use crate::rdma::rc::Sender;
 use crate::rdma::settings::Settings;
 use loans::Loans;
 use peers::Peers;
-use shelf::Shelf;
+use rx_table::RxTable;
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::os::fd::BorrowedFd;
@@ -70,7 +70,7 @@ pub struct RdmaTransport {
     pub(super) seat: Seat,
     pub(super) peers: Peers,
     pub(super) settings: Settings,
-    pub(super) shelf: Shelf,
+    pub(super) rx_table: RxTable,
     /// Reports that were read in this rank's memory.
     pub(super) reported: VecDeque<Arrival>,
     pub(super) heard: Heard,
@@ -108,7 +108,7 @@ impl RdmaTransport {
             heard: Heard::new(peers.len()),
             peers: Peers::new(peers),
             settings,
-            shelf: Shelf::default(),
+            rx_table: RxTable::default(),
             reported: VecDeque::new(),
             is_reached: false,
             foreign_before,
@@ -303,15 +303,15 @@ impl Transport for RdmaTransport {
     }
 
     fn packet(&self, buffer: &Buffer, key: Key) -> Result<Packet<'_>, Malformed> {
-        let parcel = self.shelf.get(buffer).ok_or(Malformed::Foreign)?;
-        let header = parcel.header.filter(|header| header.unchecked().key == key);
-        let head = parcel.body.bytes(&self.pools).first_chunk().ok_or(Malformed::Foreign)?;
+        let packet = self.rx_table.get(buffer).ok_or(Malformed::Foreign)?;
+        let header = packet.header.filter(|header| header.unchecked().key == key);
+        let head = packet.body.bytes(&self.pools).first_chunk().ok_or(Malformed::Foreign)?;
         header.ok_or(Malformed::Foreign)?.check_parts(head, self.payload(buffer))
     }
 
     fn recycle(&mut self, buffer: Buffer) -> Result<(), TransportError> {
-        match self.shelf.take(buffer) {
-            Some(parcel) => self.give_back(parcel.body),
+        match self.rx_table.take(buffer) {
+            Some(packet) => self.give_back(packet.body),
             None => Ok(()),
         }
     }
@@ -402,8 +402,8 @@ impl Drop for RdmaTransport {
         self.leave();
         let memory = self.memory.keep();
         let mut endpoint = self.endpoint.hold();
-        for parcel in self.shelf.drain() {
-            if let Err(error) = endpoint.free(parcel.body) {
+        for packet in self.rx_table.drain() {
+            if let Err(error) = endpoint.free(packet.body) {
                 tracing::warn!("while closing a communicator: {error}");
             }
         }

@@ -1,5 +1,5 @@
-//! Receives into place: posting them for the fragments that they will probably get, and putting
-//! right what came otherwise.
+//! Direct placement: receives posted for the fragments that they will probably get, and putting right what came
+//! otherwise.
 
 use super::RdmaTransport;
 use super::places::Destination;
@@ -21,9 +21,9 @@ const FLUSH_PAUSE: Duration = Duration::from_micros(20);
 
 /// What became of a payload that was received at the place of its fragment.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Landed {
+pub enum Placement {
     /// It stays there.
-    There(OpId, Range<usize>),
+    InPlace(OpId, Range<usize>),
     /// It was moved behind its header.
     Moved,
     /// Its memory was given back before.
@@ -45,13 +45,13 @@ impl RdmaTransport {
     }
 
     /// A payload was received at the place of its fragment. It stays there unless the fragment came
-    /// before.
-    pub(super) fn land(&mut self, body: &mut Body, op: OpId, fragment: Fragment) -> Landed {
-        let Some(loan) = self.loans.by_op.get_mut(&op) else { return Landed::Lost };
+    /// otherwise before.
+    pub(super) fn settle(&mut self, body: &mut Body, op: OpId, fragment: Fragment) -> Placement {
+        let Some(loan) = self.loans.by_op.get_mut(&op) else { return Placement::Lost };
         let range = loan.places.range(fragment);
         if !loan.places.is_stashed(fragment) {
             loan.places.disarm(fragment, true);
-            return Landed::There(op, range);
+            return Placement::InPlace(op, range);
         }
         // SAFETY: the lease ends only when its loan is removed; the receive that could write here
         // has ended, and no other was posted for the same place.
@@ -59,7 +59,7 @@ impl RdmaTransport {
         body.move_in(&mut self.pools, payload);
         self.loans.counters.moved += 1;
         self.miss(op, fragment);
-        Landed::Moved
+        Placement::Moved
     }
 
     /// The receive for the place of a fragment has ended otherwise.
@@ -75,30 +75,30 @@ impl RdmaTransport {
 
     /// What was received behind the header of a packet, there or in a message.
     pub(super) fn payload(&self, buffer: &Buffer) -> &[u8] {
-        let Some(parcel) = self.shelf.get(buffer) else { return &[] };
-        let payload = match &parcel.in_place {
+        let Some(packet) = self.rx_table.get(buffer) else { return &[] };
+        let payload = match &packet.in_place {
             Some((op, range)) => self.loans.bytes(*op, range.clone()),
-            None => parcel.body.bytes(&self.pools).get(HEADER_LEN..),
+            None => packet.body.bytes(&self.pools).get(HEADER_LEN..),
         };
         payload.unwrap_or_default()
     }
 
     /// Moves what was received into a message and not taken from there yet behind its headers.
     pub(super) fn move_out(&mut self, op: OpId) {
-        self.land_waiting(op);
-        let RdmaTransport { shelf, loans, pools, .. } = self;
-        for parcel in shelf.iter_mut() {
-            if let Some((_, range)) = parcel.in_place.take_if(|(known, _)| *known == op)
+        self.settle_waiting(op);
+        let RdmaTransport { rx_table, loans, pools, .. } = self;
+        for packet in rx_table.iter_mut() {
+            if let Some((_, range)) = packet.in_place.take_if(|(known, _)| *known == op)
                 && let Some(payload) = loans.bytes(op, range)
             {
-                parcel.body.move_in(pools, payload);
+                packet.body.move_in(pools, payload);
             }
         }
     }
 
     /// Does for an operation what events ask for that were not taken yet, and moves what was received into
     /// its message behind its headers.
-    fn land_waiting(&mut self, op: OpId) {
+    fn settle_waiting(&mut self, op: OpId) {
         let mut endpoint = self.endpoint.hold();
         let Some(channel) = endpoint.channels.get_mut(self.channel) else { return };
         let mut events = channel.inbox.take();
@@ -106,7 +106,7 @@ impl RdmaTransport {
         events.retain_mut(|event| match event {
             Event::Packet { body, place, .. } => {
                 if let Some((_, fragment)) = place.take_if(|(known, _)| *known == op)
-                    && let Landed::There(_, range) = self.land(body, op, fragment)
+                    && let Placement::InPlace(_, range) = self.settle(body, op, fragment)
                     && let Some(payload) = self.loans.bytes(op, range)
                 {
                     body.move_in(&mut self.pools, payload);
@@ -133,8 +133,8 @@ impl RdmaTransport {
         from: Origin<'_>,
     ) -> Result<Option<Transfer>, TransportError> {
         if let Origin::Received(buffer) = from
-            && let Some(parcel) = self.shelf.get(buffer)
-            && let Some((there, part)) = &parcel.in_place
+            && let Some(packet) = self.rx_table.get(buffer)
+            && let Some((there, part)) = &packet.in_place
             && (*there, part) == (op, &range)
         {
             return Ok(Some(Transfer::InPlace));

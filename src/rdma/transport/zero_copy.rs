@@ -1,4 +1,4 @@
-//! Lending a message's memory to the transport, and having it back.
+//! Messages without a copy: lending a message's memory to the transport, and having it back.
 
 use super::RdmaTransport;
 use super::loans::{Counters, Loan};

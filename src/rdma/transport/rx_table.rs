@@ -1,0 +1,81 @@
+//! Received packets that the driver has and will give back.
+
+use crate::rdma::endpoint::Body;
+use std::ops::Range;
+use verbcast_core::rank::OpId;
+use verbcast_core::transport::Buffer;
+use verbcast_core::wire::RawHeader;
+
+/// A received packet, and its header if it has one. Where its payload is in a lent message, only the header is in its
+/// body.
+#[derive(Debug)]
+pub struct RxPacket {
+    pub header: Option<RawHeader>,
+    pub body: Body,
+    pub in_place: Option<(OpId, Range<usize>)>,
+}
+
+/// The packets, by number.
+#[derive(Debug, Default)]
+pub struct RxTable {
+    packets: Vec<Option<RxPacket>>,
+    free: Vec<u32>,
+}
+
+impl RxTable {
+    /// Keeps a packet.
+    pub fn put(&mut self, packet: RxPacket) -> Buffer {
+        let index = self.free.pop().unwrap_or_else(|| {
+            self.packets.push(None);
+            self.packets.len() as u32 - 1
+        });
+        self.packets[index as usize] = Some(packet);
+        Buffer { index }
+    }
+
+    pub fn get(&self, buffer: &Buffer) -> Option<&RxPacket> {
+        self.packets.get(buffer.index as usize)?.as_ref()
+    }
+
+    /// Gives a packet up.
+    pub fn take(&mut self, buffer: Buffer) -> Option<RxPacket> {
+        let packet = self.packets.get_mut(buffer.index as usize)?.take()?;
+        self.free.push(buffer.index);
+        Some(packet)
+    }
+
+    /// Gives all packets up.
+    pub fn drain(&mut self) -> impl Iterator<Item = RxPacket> {
+        self.free.clear();
+        self.packets.drain(..).flatten()
+    }
+
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut RxPacket> {
+        self.packets.iter_mut().flatten()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn packet(byte: u8) -> RxPacket {
+        RxPacket { header: None, body: Body::Copy([byte].into()), in_place: None }
+    }
+
+    #[test]
+    fn numbers_are_used_again() {
+        let mut rx_table = RxTable::default();
+        assert!(rx_table.get(&Buffer { index: 0 }).is_none());
+        let (first, second) = (rx_table.put(packet(1)), rx_table.put(packet(2)));
+        let index = first.index;
+        assert!(matches!(&rx_table.take(first).unwrap().body, Body::Copy(bytes) if **bytes == [1]));
+        assert!(rx_table.take(Buffer { index }).is_none());
+        assert_eq!(rx_table.put(packet(3)).index, index);
+        assert!(
+            matches!(&rx_table.get(&second).unwrap().body, Body::Copy(bytes) if **bytes == [2])
+        );
+        assert_eq!(rx_table.drain().count(), 2);
+        assert!(rx_table.get(&second).is_none());
+    }
+}
