@@ -2,14 +2,14 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use verbcast_core::wire::{Key, Notice, Packet, key_of, peek};
+use verbcast_core::wire::{Key, Notice, Packet, RawHeader};
 
 fuzz_target!(|bytes: &[u8]| {
-    let head = bytes.first_chunk();
-    let key = head.and_then(key_of);
-    if let Ok(packet) = Packet::parse(bytes, key.unwrap_or(Key(0))) {
-        let (header, len) = peek(head.unwrap(), packet.header().key).unwrap();
-        assert_eq!((&header, len), (packet.header(), packet.payload().len()));
+    let raw = RawHeader::parse(bytes);
+    let key = raw.map_or(Key(0), |raw| raw.unchecked().key);
+    if let Ok(packet) = Packet::parse(bytes, key) {
+        let raw = raw.unwrap();
+        assert_eq!((raw.unchecked(), raw.payload_len()), (packet.header(), packet.payload().len()));
         let is_covered = bytes[3] & 1 != 0;
         // Flags that nobody knows are not written again.
         if bytes[3] <= 1 {
