@@ -28,6 +28,8 @@ pub(super) struct Pull {
     arrivals: Arrivals,
     /// Since when a fragment is waited for.
     since: Instant,
+    /// One was read since then, so that the pause until the next one comes says nothing of the way.
+    was_repaired: bool,
     pause: Duration,
     bounds: Bounds,
 }
@@ -41,6 +43,7 @@ impl Pull {
             due_at: None,
             arrivals: Arrivals::new(bounds),
             since: Instant::ZERO,
+            was_repaired: false,
             pause: Duration::ZERO,
             bounds,
         }
@@ -55,14 +58,18 @@ impl Pull {
     pub fn begin(&mut self, now: Instant) {
         if self.due_at.is_none() && !self.is_active {
             self.since = now;
+            self.was_repaired = false;
             self.wait_for_more(now);
         }
     }
 
     /// A fragment came by itself that was missing.
     pub fn arrived(&mut self, now: Instant) {
-        self.arrivals.paused(now, now - self.since);
+        if !self.was_repaired {
+            self.arrivals.paused(now, now - self.since);
+        }
         self.since = now;
+        self.was_repaired = false;
     }
 
     /// Others are missing after a fragment came by itself. One that came in order ends what was read into silence; behind
@@ -132,6 +139,7 @@ impl Pull {
     /// A read found its fragment, so what follows it may be there too.
     pub fn found(&mut self, wanted: Wanted) {
         self.ended(wanted);
+        self.was_repaired = true;
         if self.is_active {
             self.reach = AT_ONCE as u32;
         }
