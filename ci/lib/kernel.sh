@@ -22,7 +22,7 @@ kernel_version() {
     echo "${image##*/vmlinuz-}"
 }
 
-# Prints the package with the kernel itself that a metapackage leads to, or the package if it is no metapackage.
+# Prints the package with the kernel itself that a metapackage leads to, or the package if it is not a metapackage.
 # Usage: kernel_behind PACKAGE
 kernel_behind() {
     local real
@@ -52,7 +52,7 @@ kernel_package() {
 
 need_kernel() {
     local to package
-    [[ ${VERBCAST_KERNEL:-none} =~ ^[a-z0-9][a-z0-9.+-]*$ ]] || die "VERBCAST_KERNEL=$VERBCAST_KERNEL is no name of a package"
+    [[ ${VERBCAST_KERNEL:-none} =~ ^[a-z0-9][a-z0-9.+-]*$ ]] || die "VERBCAST_KERNEL=$VERBCAST_KERNEL is not a name of a package"
     to=$(kernel_folder)
     [[ -z ${VERBCAST_KERNEL:-} ]] ||
         step "VERBCAST_KERNEL: taking the kernel of $VERBCAST_KERNEL, not $KERNEL_SERIES, with which all is tested"

@@ -78,7 +78,7 @@ mpi_run_plain() {
             mpi_run_one "$name" $run || return
         done
     done
-    # Its ranks yield, so that more of them than cores are no burden.
+    # Its ranks yield, so that more of them than cores do no harm.
     mpi_run_one openmpi types 16 || return
     mpi_run_one openmpi communicators 16 || return
     mpi_run_one mpich persistent08 4 || return

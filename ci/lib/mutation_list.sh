@@ -23,7 +23,7 @@ read_mutations() {
             -*) OLD[$name]+=${line#-}$'\n' ;;
             +*) NEW[$name]+=${line#+}$'\n' ;;
             '' | '#'*) ;;
-            *) die "$path:$number: this is no part of a mutation: $line" ;;
+            *) die "$path:$number: this is not a part of a mutation: $line" ;;
             esac
         done <"$path"
     done

@@ -81,7 +81,7 @@ suite_run_one() {
     suite_result "$status" "$how/$number.tap"
 }
 
-# Kills what the test that ran last has left: Hydra's ranks are no children of their launcher.
+# Kills what the test that ran last has left: Hydra's ranks are not children of their launcher.
 suite_kill_marked() {
     local tries entry
     [[ -n ${SUITE_MARK-} ]] || return 0

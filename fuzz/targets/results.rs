@@ -3,7 +3,7 @@
 
 use libfuzzer_sys::fuzz_target;
 
-// The command is no library, so its module is compiled here.
+// The command is not a library, so its module is compiled here.
 #[allow(dead_code, unused_imports)]
 #[path = "../../src/cli/results/mod.rs"]
 mod results;

@@ -28,7 +28,7 @@ pub struct Environment {
     /// Where rank 0 listens, if that is known. A single rank needs none.
     pub rendezvous: Option<Address>,
     /// The same text, of at most 256 bytes, at every rank of a job. It keeps jobs apart that
-    /// happen to use the same address; it travels in the clear and is no protection from an
+    /// happen to use the same address; it travels in the clear and does not protect from an
     /// eavesdropper. May be empty.
     pub token: String,
 }

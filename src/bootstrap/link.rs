@@ -13,7 +13,7 @@ pub(super) struct Frame {
     pub(super) payload: Vec<u8>,
 }
 
-/// Why a link is of no more use.
+/// Why a link is unusable.
 #[derive(Debug)]
 pub(super) enum LinkError {
     /// The other side closed it, or died.

@@ -41,7 +41,7 @@ const TURNS: usize = 16;
 /// Broadcasts among the ranks of a communicator.
 ///
 /// Every rank makes it, and calls its broadcasts in the same order with the same root and length.
-/// After an error the communicator is of no more use, at any rank.
+/// After an error the communicator is unusable, at any rank.
 #[derive(Debug)]
 pub struct Broadcaster {
     id: BroadcasterId,
@@ -193,7 +193,7 @@ impl Broadcaster {
 
     /// A buffer of `len` bytes whose broadcasts need not register it: for messages that are long
     /// enough to be sent and received [without a copy](crate::Settings::zero_copy). Its first
-    /// contents are of no meaning. When it is dropped, its memory may be given out again.
+    /// contents are undefined. When it is dropped, its memory may be given out again.
     ///
     /// Where it does not fit into the [bound](crate::Settings::registration_cache) or the device
     /// refuses it, it is memory as any other.
@@ -213,8 +213,8 @@ impl Broadcaster {
     /// be, it waits for one of them first.
     ///
     /// # Errors
-    /// If the root is no rank; or, at every rank, if a rank failed, left, or called with another
-    /// root or length. What is in the buffer then is of no meaning.
+    /// If the root is not a rank; or, at every rank, if a rank failed, left, or called with another
+    /// root or length. What is in the buffer then is undefined.
     pub fn broadcast_into<T: Pod>(&mut self, root: Rank, buffer: &mut [T]) -> Result<(), Error> {
         let bytes: &mut [u8] = bytemuck::cast_slice_mut(buffer);
         let op = self.start_when_possible(root, bytes.len())?;

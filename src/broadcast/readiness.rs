@@ -1,6 +1,6 @@
 //! Waiting by other means than verbcast's own: an event loop, or an asynchronous runtime.
 
-use super::wait::LONGEST_PARK;
+use super::wait::MAX_PARK;
 use super::{Broadcaster, Error};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::time::Duration;
@@ -55,7 +55,7 @@ impl Broadcaster {
         let now = self.clock.now();
         let Some(idle) = self.idle.time(now) else { return Ok(Duration::ZERO) };
         let timer = self.driver.next_timeout().map(|at| at.since(now));
-        let at_most = timer.unwrap_or(LONGEST_PARK).min(LONGEST_PARK);
+        let at_most = timer.unwrap_or(MAX_PARK).min(MAX_PARK);
         let armed = self.driver.transport_mut().arm(idle, at_most);
         armed.map_err(|error| self.give_up(&error))
     }

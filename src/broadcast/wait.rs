@@ -11,7 +11,7 @@ use verbcast_core::time::Instant;
 use verbcast_core::transport::{Park, TransportError};
 
 /// Longest sleep between two turns, whatever the timers say.
-pub(super) const LONGEST_PARK: Duration = Duration::from_millis(500);
+pub(super) const MAX_PARK: Duration = Duration::from_millis(500);
 /// Longest sleep where something else must go on meanwhile.
 const MEANWHILE: Duration = Duration::from_millis(1);
 /// How long datagrams that are still expected in a message's memory may take when it is complete.
@@ -31,7 +31,7 @@ impl Broadcaster {
             if until.is_some_and(|until| self.clock.now() >= until) {
                 return Err(Error::Timeout { rank: self.rank, after: self.timeout });
             }
-            self.rest(worked, &mut idle, LONGEST_PARK)?;
+            self.rest(worked, &mut idle, MAX_PARK)?;
         }
     }
 
@@ -42,7 +42,7 @@ impl Broadcaster {
             match self.driver.start(self.clock.now(), root, len) {
                 Err(StartError::TooManyInFlight(_)) => {
                     let worked = self.turn(None)?;
-                    self.rest(worked, &mut idle, LONGEST_PARK)?;
+                    self.rest(worked, &mut idle, MAX_PARK)?;
                 }
                 started => return started.map_err(Error::from),
             }
@@ -77,11 +77,11 @@ impl Broadcaster {
     ) -> Result<Option<Duration>, Error> {
         ending.is_complete |= self.driver.take_complete(op);
         if !ending.is_complete {
-            return Ok(Some(LONGEST_PARK));
+            return Ok(Some(MAX_PARK));
         }
         match self.driver.transport().inner().claims(op) {
             Claims::None => Ok(None),
-            Claims::Sends => Ok(Some(LONGEST_PARK)),
+            Claims::Sends => Ok(Some(MAX_PARK)),
             Claims::Receives => {
                 let now = self.clock.now();
                 if now - *ending.left_over.get_or_insert(now) < LEFT_OVER {
@@ -161,7 +161,7 @@ impl Meanwhile {
                 call();
                 MEANWHILE
             }
-            None => LONGEST_PARK,
+            None => MAX_PARK,
         }
     }
 }

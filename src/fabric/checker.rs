@@ -39,7 +39,7 @@ pub enum Violation {
     },
     /// A member gets nothing.
     Missing(u32),
-    /// An endpoint that is no member gets a copy.
+    /// An endpoint that is not a member gets a copy.
     Foreign(u32),
     /// An entry names a port without a link.
     Unlinked(Port),
@@ -59,7 +59,7 @@ impl Violation {
                 format!("two copies come to {}, made at {}{way}", node(at), node(parted))
             }
             Violation::Missing(at) => format!("member {} gets nothing", endpoint(at)),
-            Violation::Foreign(at) => format!("{} is no member and gets a copy", endpoint(at)),
+            Violation::Foreign(at) => format!("{} is not a member and gets a copy", endpoint(at)),
             Violation::Unlinked(Port { node: at, port }) => {
                 format!("port {port} of {} is in the table and has no link", node(at))
             }
@@ -150,7 +150,7 @@ impl<'a> Checker<'a> {
             if *member != source && self.got[*member as usize] == NONE {
                 return Err(Violation::Missing(*member));
             }
-            // Whoever is left with a copy in the end is no member.
+            // Whoever is left with a copy in the end is not a member.
             self.got[*member as usize] = NONE;
         }
         match self.got.iter().position(|got| *got != NONE) {

@@ -73,7 +73,7 @@ impl Lids {
     /// LIDs that somebody else gave: the base LIDs of the endpoints and of the switches.
     ///
     /// # Errors
-    /// If there are not as many as endpoints and switches, one is no unicast LID, or two have the same.
+    /// If there are not as many as endpoints and switches, one is not a unicast LID, or two have the same.
     pub fn given(
         topology: &Topology,
         endpoints: &[u16],

@@ -204,7 +204,7 @@ fn record(line: usize, content: &str, guid: Option<u64>) -> Result<Record, Strin
     let ports = ports.trim();
     let ports = match ports.parse() {
         Ok(ports @ 1..=254) => ports,
-        _ => return Err(format!("{ports} is no number of ports from 1 to 254")),
+        _ => return Err(format!("{ports} is not a number of ports from 1 to 254")),
     };
     let description = rest.split('"').nth(1).unwrap_or_default().to_owned();
     let in_id = || {
@@ -227,7 +227,7 @@ fn end(line: usize, record: usize, content: &str) -> Result<End, String> {
     let at = bracketed(local)?;
     let guid = local.split_once('(').and_then(|(_, rest)| rest.split_once(')'));
     let guid = guid.map(|(digits, _)| {
-        u64::from_str_radix(digits, 16).map_err(|_| format!("({digits}) is no port GUID"))
+        u64::from_str_radix(digits, 16).map_err(|_| format!("({digits}) is not a port GUID"))
     });
     let remote = bracketed(rest)?;
     let speed = rest.split_once('#').and_then(|(_, rest)| speed(rest.split_whitespace().last()?));
@@ -241,7 +241,7 @@ fn bracketed(text: &str) -> Result<u8, String> {
     let (digits, _) = inner.ok_or("expected a port number in brackets")?;
     match digits.parse() {
         Ok(port @ 1..=254) => Ok(port),
-        _ => Err(format!("[{digits}] is no port from 1 to 254")),
+        _ => Err(format!("[{digits}] is not a port from 1 to 254")),
     }
 }
 

@@ -7,9 +7,9 @@ use std::ptr;
 use verbcast_core::rank::Rank;
 
 /// Bytes that one call packs or unpacks at most: MPI counts them with an `int`.
-const MOST_PACKED: usize = 1 << 30;
+const MAX_PACKED: usize = 1 << 30;
 /// Types within types that are looked through for gaps.
-const MOST_NESTED: u32 = 8;
+const MAX_NESTED: u32 = 8;
 
 /// Where the bytes of `count` elements of an MPI datatype are.
 ///
@@ -46,7 +46,7 @@ impl Layout {
                 reason = "the libraries name this integer differently"
             )]
             let extent = extent as isize;
-            let is_contiguous = is_contiguous(datatype, MOST_NESTED)?;
+            let is_contiguous = is_contiguous(datatype, MAX_NESTED)?;
             Ok(Layout { datatype, count, size, extent, is_contiguous })
         }
     }
@@ -145,7 +145,7 @@ impl Layout {
     fn parts(&self, len: usize) -> impl Iterator<Item = (isize, c_int, std::ops::Range<usize>)> {
         debug_assert_eq!(Some(len), self.message_len());
         let Layout { size, extent, count, .. } = *self;
-        let at_a_time = (MOST_PACKED / size.max(1)).clamp(1, MOST_PACKED);
+        let at_a_time = (MAX_PACKED / size.max(1)).clamp(1, MAX_PACKED);
         (0..count).step_by(at_a_time).map(move |first| {
             let elements = at_a_time.min(count - first);
             let start = first as isize * extent;

@@ -41,7 +41,7 @@ impl<'a> Process<'a> {
     ///
     /// # Errors
     /// At every rank, if a rank failed, left, or called with another root or length; what is in the
-    /// buffer then is of no meaning. Or if MPI fails.
+    /// buffer then is undefined. Or if MPI fails.
     pub fn broadcast_into<B: BufferMut + ?Sized>(&self, buffer: &mut B) -> Result<(), Error> {
         let datatype = buffer.as_datatype();
         // SAFETY: rsmpi's buffers have committed types, and are writable where those say; this one is

@@ -207,7 +207,7 @@ impl Call {
 /// Why MPI would refuse a broadcast's arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// The root is no rank.
+    /// The root is not a rank.
     Root(c_int),
     /// MPI's error code.
     Arguments(c_int),

@@ -7,7 +7,7 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::OnceLock;
 
 /// More than the longest name of any library's version.
-const LONGEST_VERSION: usize = 16 << 10;
+const MAX_VERSION: usize = 16 << 10;
 
 /// An argument as it comes in a register: the handles of some libraries are numbers, of others addresses,
 /// and both are passed on untouched in this.
@@ -79,12 +79,12 @@ pub fn is_ours() -> bool {
 }
 
 fn version() -> String {
-    let mut text = vec![0 as c_char; LONGEST_VERSION];
+    let mut text = vec![0 as c_char; MAX_VERSION];
     let mut len = 0;
     // SAFETY: may be called at any time; the buffer is longer than any library's text.
     let text = unsafe {
         ffi::PMPI_Get_library_version(text.as_mut_ptr(), &mut len);
-        text[LONGEST_VERSION - 1] = 0;
+        text[MAX_VERSION - 1] = 0;
         CStr::from_ptr(text.as_ptr())
     };
     text.to_string_lossy().into_owned()

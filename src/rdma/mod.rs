@@ -14,10 +14,10 @@
 //! nothing, with an adapter.
 //!
 //! Work requests wait in their queue until the driver's turn ends, or until there are
-//! [eight](verbcast_verbs::MOST_TOGETHER), and are posted together: sends of datagrams and of reliable messages, and
+//! [eight](verbcast_verbs::MAX_TOGETHER), and are posted together: sends of datagrams and of reliable messages, and
 //! the receives that take the place of those that were used. Of sends posted together only the last is
 //! signalled; its completion tells of all before it. Last words and probes do not wait. Packets
-//! of up to [192 bytes](verbcast_verbs::MOST_INLINE) go inline: from a slot, into which a multicast of a retained
+//! of up to [192 bytes](verbcast_verbs::MAX_INLINE) go inline: from a slot, into which a multicast of a retained
 //! packet copies it first. Completions are taken sixteen at a time.
 //!
 //! # Messages without a copy

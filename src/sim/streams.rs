@@ -11,7 +11,7 @@ use verbcast_core::rank::Rank;
 use verbcast_fabric::links::Packet;
 
 /// How often a packet is sent again before its connection breaks: the most that InfiniBand counts.
-const MOST_RETRIES: u8 = 7;
+const MAX_RETRIES: u8 = 7;
 
 /// Packets that one rank of a job sends to another; those that answer the other's are apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -39,10 +39,10 @@ impl Single {
 
     /// Counts that it was thrown away once more.
     pub fn dropped(&mut self) -> Result<(), Violation> {
-        if self.retries == MOST_RETRIES {
+        if self.retries == MAX_RETRIES {
             let Stream { job, from, to, .. } = self.stream;
             let what =
-                format!("a packet from {from} to {to}, and each of its {MOST_RETRIES} retries");
+                format!("a packet from {from} to {to}, and each of its {MAX_RETRIES} retries");
             return Err(Violation(format!("job {job}: links dropped {what}")));
         }
         self.retries += 1;
@@ -116,7 +116,7 @@ mod tests {
         let stream = Stream { job: 3, from: Rank(1), to: Rank(2), is_answer: false };
         let packet = Packet { to: To::Lid(1), bytes: 10, level: 0, tag: 0 };
         let mut single = Streams::default().next(stream, packet, Event::Turn(Rank(0)));
-        for _ in 0..MOST_RETRIES {
+        for _ in 0..MAX_RETRIES {
             single.dropped().unwrap();
         }
         let error = single.dropped().unwrap_err().0;

@@ -155,7 +155,7 @@ impl Port {
     }
 }
 
-/// Rounded up, so that the rest of a millisecond is no busy loop.
+/// Rounded up, so that the rest of a millisecond is not a busy loop.
 fn milliseconds(time: Duration) -> c_int {
     c_int::try_from(time.as_micros().div_ceil(1000)).unwrap_or(c_int::MAX)
 }

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use verbcast_sys as sys;
 
 /// Most work requests that are handed over at once.
-pub const MOST_TOGETHER: usize = 8;
+pub const MAX_TOGETHER: usize = 8;
 /// Parts of a request: a slot, and leased memory.
-pub(super) const MOST_PARTS: usize = 2;
+pub(super) const MAX_PARTS: usize = 2;
 
 /// A work request as the verbs have it: part of a chain.
 pub(super) trait Request: Copy {
@@ -45,11 +45,11 @@ impl Request for sys::ibv_recv_wr {
 
 /// Requests that wait to be handed over.
 pub(super) struct Batch<R> {
-    requests: [R; MOST_TOGETHER],
+    requests: [R; MAX_TOGETHER],
     /// Their scatter-gather entries, and how many each has.
-    parts: [([sys::ibv_sge; MOST_PARTS], usize); MOST_TOGETHER],
+    parts: [([sys::ibv_sge; MAX_PARTS], usize); MAX_TOGETHER],
     /// What the provider reads while it takes the requests.
-    handles: [Option<Arc<address_handle::Inner>>; MOST_TOGETHER],
+    handles: [Option<Arc<address_handle::Inner>>; MAX_TOGETHER],
     count: usize,
 }
 
@@ -66,13 +66,13 @@ impl<R> fmt::Debug for Batch<R> {
 
 impl<R: Request> Batch<R> {
     pub fn new() -> Box<Self> {
-        let (requests, parts) = ([R::new(0); MOST_TOGETHER], Default::default());
+        let (requests, parts) = ([R::new(0); MAX_TOGETHER], Default::default());
         Box::new(Batch { requests, parts, handles: Default::default(), count: 0 })
     }
 
     /// Whether one more would have no room.
     pub fn is_full(&self) -> bool {
-        self.count == MOST_TOGETHER
+        self.count == MAX_TOGETHER
     }
 
     pub fn is_empty(&self) -> bool {
@@ -154,7 +154,7 @@ mod tests {
     #[test]
     fn receives_lead_to_each_other() {
         let mut receives: Box<Batch<sys::ibv_recv_wr>> = Batch::new();
-        for id in 0..MOST_TOGETHER as u64 {
+        for id in 0..MAX_TOGETHER as u64 {
             receives.push(Request::new(id), &[part(id)], None);
         }
         assert!(receives.is_full());
@@ -166,6 +166,6 @@ mod tests {
             ids.push(request.wr_id);
             at = request.next;
         }
-        assert_eq!(ids, (0..MOST_TOGETHER as u64).collect::<Vec<_>>());
+        assert_eq!(ids, (0..MAX_TOGETHER as u64).collect::<Vec<_>>());
     }
 }

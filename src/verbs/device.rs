@@ -34,7 +34,7 @@ pub struct Device {
 // SAFETY: libibverbs' functions on a device are thread-safe, and the list keeps it valid.
 unsafe impl Send for Device {}
 
-/// All RDMA devices of this host, sorted by name; none is no error.
+/// All RDMA devices of this host, sorted by name; none is not an error.
 ///
 /// # Errors
 /// If the kernel's list cannot be read.

@@ -29,7 +29,7 @@ mod shared;
 mod srq;
 
 pub use address_handle::{AddressHandle, PathTo};
-pub use batch::MOST_TOGETHER;
+pub use batch::MAX_TOGETHER;
 pub use block::{Anchor, Block};
 pub use cm::{GroupPath, Membership, MulticastGroup, Source};
 pub use completion::{Completion, CompletionQueue, Outcome};
@@ -40,7 +40,7 @@ pub use lease::Lease;
 pub use multicast::Attachment;
 pub use pd::ProtectionDomain;
 pub use pool::{Pool, Slot};
-pub use qp::{End, MOST_INLINE, Patience, QueuePair};
+pub use qp::{End, MAX_INLINE, Patience, QueuePair};
 pub use shared::{Access, Remote, Shared, Span};
 pub use srq::SharedReceiveQueue;
 

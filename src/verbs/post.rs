@@ -125,7 +125,7 @@ impl QueuePair {
     /// Queues an RDMA read into the first `len` bytes of a slot.
     ///
     /// # Errors
-    /// As [`submit`](Self::submit), or if the QP is no connection.
+    /// As [`submit`](Self::submit), or if the QP is not a connection.
     pub fn read(&mut self, slot: Slot, len: usize, from: Remote, id: u64) -> Result<()> {
         let Some(reads) = &self.inner.reads else { return Err(self.refused()) };
         let part = reads.sge(&slot, len);
@@ -178,7 +178,7 @@ impl QueuePair {
     /// Hands the receives that wait to the device.
     ///
     /// # Errors
-    /// If the receive queue is full; the QP is of no more use.
+    /// If the receive queue is full; the QP is unusable.
     pub fn submit_receives(&mut self) -> Result<()> {
         if self.receives.is_empty() {
             return Ok(());
@@ -233,7 +233,7 @@ impl QueuePair {
     /// Hands the sends that wait to the device.
     ///
     /// # Errors
-    /// If the send queue is full; the QP is of no more use.
+    /// If the send queue is full; the QP is unusable.
     pub fn submit(&mut self) -> Result<()> {
         if self.sends.is_empty() {
             return Ok(());

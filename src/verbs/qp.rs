@@ -1,7 +1,7 @@
 //! Queue pairs: unreliable datagrams (UD) and reliable connections (RC).
 
 use super::address_handle::PathTo;
-use super::batch::{Batch, MOST_PARTS};
+use super::batch::{Batch, MAX_PARTS};
 use super::completion::{self, CompletionQueue};
 use super::error::{Error, Result, check};
 use super::pd::{self, ProtectionDomain};
@@ -18,10 +18,10 @@ const MIN_RNR_TIMER: u8 = 14;
 /// Seven means for ever: a busy peer is not a dead one.
 const RNR_RETRY: u8 = 7;
 /// The most that the field holds. SoftRoCE (`rdma_rxe`) takes it for ever.
-const MOST_RETRIES: u8 = 7;
+const MAX_RETRIES: u8 = 7;
 /// Bytes that are sent inline at most, where the device can: taken with the request, so that the device need not
 /// fetch them.
-pub const MOST_INLINE: usize = 192;
+pub const MAX_INLINE: usize = 192;
 /// The most that ends everywhere.
 const LIMITED_RETRIES: u8 = 6;
 
@@ -88,14 +88,14 @@ impl Patience {
 
     /// The same pause between attempts, and as many of them as the device knows.
     pub fn with_most_retries(self) -> Self {
-        Patience { retries: MOST_RETRIES, ..self }
+        Patience { retries: MAX_RETRIES, ..self }
     }
 }
 
 /// A queue pair.
 ///
 /// Work requests wait in it until they are handed to the device together, by [`submit`](Self::submit) or
-/// when there are [`MOST_TOGETHER`](super::MOST_TOGETHER). Of sends that are handed over together only the last
+/// when there are [`MAX_TOGETHER`](super::MAX_TOGETHER). Of sends that are handed over together only the last
 /// one completes by itself, or one that fails: requests of one send queue end in their order, so that
 /// a completion tells of all before it.
 #[derive(Debug)]
@@ -122,7 +122,7 @@ impl QueuePair {
         init.qp_type = sys::IBV_QPT_UD;
         init.cap.max_send_wr = send_depth;
         init.cap.max_recv_wr = receive_depth;
-        init.cap.max_recv_sge = MOST_PARTS as u32;
+        init.cap.max_recv_sge = MAX_PARTS as u32;
         Self::new(domain, cq, (sends, Some(receives), None), None, init)
     }
 
@@ -156,14 +156,14 @@ impl QueuePair {
         let pd = Arc::clone(&domain.inner);
         init.send_cq = cq.inner.ptr.as_ptr();
         init.recv_cq = cq.inner.ptr.as_ptr();
-        init.cap.max_send_sge = MOST_PARTS as u32;
+        init.cap.max_send_sge = MAX_PARTS as u32;
         let mut create = |inline| {
             init.cap.max_inline_data = inline;
             // SAFETY: the domain and all queues named in `init` are live.
             NonNull::new(unsafe { sys::ibv_create_qp(pd.ptr.as_ptr(), &mut init) })
         };
         // A device that cannot send so much inline may refuse.
-        let ptr = create(MOST_INLINE as u32).or_else(|| create(0));
+        let ptr = create(MAX_INLINE as u32).or_else(|| create(0));
         let ptr = ptr.ok_or_else(|| Error::last("ibv_create_qp", &*pd.context.name))?;
         let inner = Arc::new(Inner {
             ptr,
@@ -171,7 +171,7 @@ impl QueuePair {
             sends: Arc::clone(&sends.inner),
             receives: receives.map(|pool| Arc::clone(&pool.inner)),
             reads: reads.map(|pool| Arc::clone(&pool.inner)),
-            inline: MOST_INLINE.min(init.cap.max_inline_data as usize),
+            inline: MAX_INLINE.min(init.cap.max_inline_data as usize),
             _cq: Arc::clone(&cq.inner),
             _srq: srq.map(|srq| Arc::clone(&srq.inner)),
         });

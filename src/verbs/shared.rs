@@ -93,7 +93,7 @@ impl Shared {
     pub fn write(&mut self, offset: usize, bytes: &[u8]) {
         let to = self.memory.at(offset, bytes.len());
         // SAFETY: the range was checked, no reference to this memory exists, and with `&mut self`
-        // no other thread reads or writes it; devices are no part of the program.
+        // no other thread reads or writes it; devices are not part of the program.
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len()) };
     }
 
@@ -113,7 +113,7 @@ impl Shared {
     /// # Panics
     /// If that is beyond the end, or no multiple of eight.
     pub fn read(&self, offset: usize) -> [u8; 8] {
-        assert!(offset.is_multiple_of(8), "{offset} is no multiple of eight");
+        assert!(offset.is_multiple_of(8), "{offset} is not a multiple of eight");
         let word: *const u64 = self.memory.at(offset, 8).cast();
         // SAFETY: it is inside the allocation and aligned, since the allocation is to a page; no
         // other thread writes it meanwhile. A device may, hence volatile.

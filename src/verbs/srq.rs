@@ -57,7 +57,7 @@ impl SharedReceiveQueue {
     }
 
     /// Gives a slot to receive into, which the device gets by [`submit`](Self::submit), at the latest
-    /// with [`MOST_TOGETHER`](super::MOST_TOGETHER).
+    /// with [`MAX_TOGETHER`](super::MAX_TOGETHER).
     ///
     /// # Errors
     /// As [`submit`](Self::submit).
@@ -70,7 +70,7 @@ impl SharedReceiveQueue {
     /// Hands the receives that wait to the device.
     ///
     /// # Errors
-    /// If the queue is full; it is of no more use.
+    /// If the queue is full; it is unusable.
     pub fn submit(&mut self) -> Result<()> {
         if self.waiting.is_empty() {
             return Ok(());

@@ -288,7 +288,7 @@ fn a_rank_that_panics_is_named_in_all_its_communicators_and_no_other() {
     });
 }
 
-/// The next arrival that is no packet.
+/// The next arrival that is not a packet.
 fn next(transport: &mut RdmaTransport, clock: &Clock) -> Arrival {
     let begun = clock.now();
     loop {

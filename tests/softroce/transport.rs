@@ -142,7 +142,7 @@ fn retained_packets_arrive_unchanged_by_both_ways() {
                     let is_idle = (0..SLOTS).all(|slot| transport.is_idle(slot));
                     is_idle && next.values().all(|next| *next == SLOTS)
                 };
-                // That a multicast has left is no arrival.
+                // That a multicast has left is not an arrival.
                 while let Some(arrival) =
                     member.next_unless("deliveries", |transport| is_over(&next, transport))
                 {

@@ -86,7 +86,7 @@ fn end(child: &mut Child) -> io::Result<()> {
     while asked.elapsed() < GRACE && child.try_wait()?.is_none() {
         sleep(PAUSE);
     }
-    // What has ended already is no error.
+    // What has ended already is not an error.
     let _ = kill_process_group(group, Signal::KILL);
     child.wait()?;
     Ok(())

@@ -34,7 +34,7 @@ pub struct Section<'a> {
     pub limit: Duration,
     /// Whether all is there that its tests need, so that none may be skipped for want of it.
     pub is_promised: bool,
-    /// Where its output goes, if that is no message.
+    /// Where its output goes, if that is not a message.
     pub output: Option<&'a Path>,
 }
 
@@ -133,7 +133,7 @@ impl Run {
         Ok(wrong.is_empty())
     }
 
-    /// A failure of something that is no command.
+    /// A failure of something that is not a command.
     pub fn fail(&mut self, name: &str, what: &str) {
         self.note(name, Duration::ZERO, &[what.to_owned()]);
     }

@@ -21,7 +21,7 @@ use verbcast_core::transport::{Arrival, Liveness, Park, Payload, Transport};
 use verbcast_core::wire::{HEADER_LEN, Header, Key, Kind};
 
 /// Longest sleep while the contender's timers may fall due.
-const LONGEST_PARK: Duration = Duration::from_millis(1);
+const MAX_PARK: Duration = Duration::from_millis(1);
 /// Between two questions to an adapter.
 const PROBE_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -238,6 +238,6 @@ impl Control {
     }
 
     fn park(&mut self, idle: Duration) -> Result<(), String> {
-        self.transport.park(idle, LONGEST_PARK).map_err(|error| blame(self.me, error))
+        self.transport.park(idle, MAX_PARK).map_err(|error| blame(self.me, error))
     }
 }

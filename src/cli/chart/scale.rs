@@ -22,7 +22,7 @@ pub enum Scale {
 /// Values beyond this ratio are told apart by a logarithmic axis only.
 const WIDE: f64 = 50.0;
 /// Labels at an axis at most.
-const MOST_LABELS: usize = 11;
+const MAX_LABELS: usize = 11;
 
 impl Scale {
     /// For heights: from zero, or in decades where that would hide the small ones.
@@ -75,7 +75,7 @@ impl Scale {
                 let all: Vec<f64> = std::iter::successors(Some(least), |value| Some(value * 2.0))
                     .take_while(|value| *value <= most)
                     .collect();
-                let every = all.len().div_ceil(MOST_LABELS).max(1);
+                let every = all.len().div_ceil(MAX_LABELS).max(1);
                 all.into_iter().step_by(every).collect()
             }
             Scale::Decades { least, most } => {

@@ -11,7 +11,7 @@ use verbcast_core::rank::Rank;
 
 const PLACEHOLDER: &str = "{rank}";
 /// File names have at most 255 bytes; the temporary one adds about 40.
-const LONGEST_STEM: usize = 200;
+const MAX_STEM: usize = 200;
 
 /// DST as it was given.
 #[derive(Debug, PartialEq, Eq)]
@@ -43,7 +43,7 @@ impl Destination {
     pub fn temporary(&self, rank: Rank, job: &str) -> PathBuf {
         let path = self.path(rank);
         let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
-        let end = (0..=LONGEST_STEM.min(name.len())).rev().find(|&end| name.is_char_boundary(end));
+        let end = (0..=MAX_STEM.min(name.len())).rev().find(|&end| name.is_char_boundary(end));
         let stem = &name[..end.unwrap_or(0)];
         path.with_file_name(OsString::from(format!(".{stem}.verbcast-{job}-{}.part", rank.0)))
     }

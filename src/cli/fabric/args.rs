@@ -86,7 +86,7 @@ impl FromStr for Spec {
 }
 
 fn number<T: FromStr>(text: &str) -> Result<T, String> {
-    text.trim().parse().map_err(|_| format!("{text} is no number that fits"))
+    text.trim().parse().map_err(|_| format!("{text} is not a number that fits"))
 }
 
 #[derive(Args)]

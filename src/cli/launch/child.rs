@@ -9,7 +9,7 @@ use std::time::Duration;
 use verbcast_core::rank::Rank;
 
 /// Most bytes of a rank's output that are kept; what comes after is read and dropped.
-const MOST_OUTPUT: u64 = 256 << 20;
+const MAX_OUTPUT: u64 = 256 << 20;
 
 pub struct Child {
     rank: Rank,
@@ -108,7 +108,7 @@ fn collect<R: Read + Send + 'static>(stream: Option<R>) -> JoinHandle<Vec<u8>> {
         let mut kept = Vec::new();
         if let Some(mut stream) = stream {
             // What was read before an error is kept.
-            let _ = (&mut stream).take(MOST_OUTPUT).read_to_end(&mut kept);
+            let _ = (&mut stream).take(MAX_OUTPUT).read_to_end(&mut kept);
             let _ = io::copy(&mut stream, &mut io::sink());
         }
         kept

@@ -35,7 +35,7 @@ const GRACE: Duration = Duration::from_secs(10);
 /// How long the ranks may take to end when the launcher is asked to end.
 const FAREWELL: Duration = Duration::from_secs(3);
 /// A Unix socket's path has at most 107 bytes.
-const LONGEST_FOLDER: usize = 90;
+const MAX_FOLDER: usize = 90;
 
 /// Whether a launcher has started this process.
 pub fn is_child() -> bool {
@@ -175,7 +175,7 @@ struct Folder(PathBuf);
 impl Folder {
     fn create(job: &str) -> Result<Folder, Failure> {
         let mut parent = std::env::temp_dir();
-        if parent.as_os_str().as_bytes().len() > LONGEST_FOLDER - 26 || parent.to_str().is_none() {
+        if parent.as_os_str().as_bytes().len() > MAX_FOLDER - 26 || parent.to_str().is_none() {
             parent = "/tmp".into();
         }
         let path = parent.join(format!("verbcast-{job}"));

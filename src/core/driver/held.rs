@@ -6,7 +6,7 @@ use crate::transport::{Buffer, Origin, Transport};
 use crate::wire::{Header, Key, Malformed, Packet};
 
 /// Copies whose memory is kept at most.
-const MOST_SPARE: usize = 64;
+const MAX_SPARE: usize = 64;
 
 /// Where a received packet is: in the transport's buffer; or its payload copied out of it, after it was checked.
 #[derive(Debug, PartialEq, Eq)]
@@ -122,7 +122,7 @@ impl Held {
 
     /// Takes the memory of a copy back.
     pub fn give_back(&mut self, copy: Vec<u8>) {
-        if self.spare.len() < MOST_SPARE {
+        if self.spare.len() < MAX_SPARE {
             self.spare.push(copy);
         }
     }

@@ -26,7 +26,7 @@ impl<C: Core, T: Transport> Driver<C, T> {
         }
         for _ in 0..ARRIVALS_PER_TURN {
             let Some(arrival) = self.transport.poll(now)? else { break };
-            // An answer is no progress, and nor is a fetch that may find nothing.
+            // An answer is not progress, and nor is a fetch that may find nothing.
             let asked = matches!(arrival, Arrival::Alive { .. } | Arrival::Fetched { .. });
             self.progressed |= !asked;
             match arrival {

@@ -189,7 +189,7 @@ fn answers_are_no_progress() {
 
 #[test]
 fn whoever_is_waited_for_is_asked() {
-    // With four ranks the root, rank 0, is no neighbour of rank 2.
+    // With four ranks the root, rank 0, is not a neighbour of rank 2.
     let core = Window::new(Rank(2), 4, OpId(0), Config::new(10, 4)).unwrap();
     let mut driver = Driver::new(core, Notes::default(), identity(2));
     driver.start_owned(Instant::ZERO, Rank(0), vec![0; 10]).unwrap();

@@ -259,7 +259,7 @@ impl Suite {
     fn check(&self, root: Rank, len: u64) -> Result<(), StartError> {
         let begun = self.entries.len() - self.over;
         let Parts { in_flight, fragment_len, .. } = self.parts;
-        let fragments = window::MOST_FRAGMENTS;
+        let fragments = window::MAX_FRAGMENTS;
         let limits = Limits { size: self.size, in_flight, fragment_len, fragments };
         limits.admit(root, len, begun + self.waiting.len()).map(drop)
     }

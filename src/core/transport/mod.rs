@@ -142,7 +142,7 @@ pub trait Transport: Room + Liveness {
     /// The packet in a received buffer, checked; its payload may have been received into a lent message.
     ///
     /// # Errors
-    /// If that is no whole packet of the communicator with this key.
+    /// If that is not a whole packet of the communicator with this key.
     fn packet(&self, buffer: &Buffer, key: Key) -> Result<Packet<'_>, Malformed>;
 
     /// Takes a received buffer back and makes it ready for the next packet.
@@ -170,7 +170,7 @@ pub trait Transport: Room + Liveness {
     /// Puts a payload into a lent message; `None` if the message was not lent.
     ///
     /// # Errors
-    /// If the part is no fragment of the message.
+    /// If the part is not a fragment of the message.
     fn place(
         &mut self,
         _op: OpId,

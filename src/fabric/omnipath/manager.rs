@@ -252,7 +252,7 @@ impl Manager {
     }
 
     /// Lets a port leave a group. A group without full members is no more, unless it was pre-created.
-    /// None if the port was no member.
+    /// None if the port was not a member.
     pub fn leave(&mut self, endpoint: u32, mgid: Mgid) -> Option<Change> {
         let mlid = self.groups.get(&mgid)?.mlid;
         let before = self.entries(mlid);

@@ -40,7 +40,7 @@ struct Tree<'a> {
     hops: Vec<u32>,
 }
 
-/// The LFTs of the engine; none if the fabric is no tree of the kind that it takes, where OpenSM
+/// The LFTs of the engine; none if the fabric is not a tree of the kind that it takes, where OpenSM
 /// falls back to min-hop: all hosts at the lowest level, links between neighbouring levels only, and the
 /// switches of a level alike.
 ///

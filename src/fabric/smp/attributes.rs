@@ -94,7 +94,7 @@ pub fn description(data: &Data) -> String {
 /// What a node is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NodeInfo {
-    /// A router counts as a host, as all that is no switch.
+    /// A router counts as a host, as all that is not a switch.
     pub kind: Kind,
     /// Number of external ports.
     pub ports: u8,

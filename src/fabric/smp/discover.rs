@@ -72,7 +72,7 @@ struct Walk {
 /// Finds all nodes and links that can be reached, breadth first.
 ///
 /// # Errors
-/// If what is at the other end of a link does not answer, or what is found is no topology.
+/// If what is at the other end of a link does not answer, or what is found is not a topology.
 pub fn discover(agent: &mut impl Agent) -> Result<Discovered, Unanswered> {
     let mut walk = Walk::default();
     let own = walk.visit(agent, &Path::here())?;
@@ -151,7 +151,7 @@ impl Walk {
         let guids = self.port_guids.iter().map(|(end, guid)| (at(*end), *guid));
         let topology = Topology::new(nodes.collect(), links.collect(), &guids.collect());
         let topology = topology.map_err(|error| Unanswered {
-            asked: "what was found is no fabric".to_owned(),
+            asked: "what was found is not a fabric".to_owned(),
             why: error.to_string(),
         })?;
         let paths = order.iter().map(|found| found.path.clone()).collect();

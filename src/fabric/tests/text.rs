@@ -56,8 +56,8 @@ fn errors_say_the_line_and_what_is_wrong() {
             "Swatch 2",
             "line 2: expected Switch, Ca or Rt, a number of ports and a name in quotes, not Swatch",
         ),
-        ("Switch 2", "Switch two", "line 2: two is no number of ports from 1 to 254"),
-        ("Switch 2", "Switch 0", "line 2: 0 is no number of ports from 1 to 254"),
+        ("Switch 2", "Switch two", "line 2: two is not a number of ports from 1 to 254"),
+        ("Switch 2", "Switch 0", "line 2: 0 is not a number of ports from 1 to 254"),
         (
             "\"s\"\n[1] \"h\"",
             "\"s\n[1] \"h\"",
@@ -70,7 +70,7 @@ fn errors_say_the_line_and_what_is_wrong() {
             "line 1: no GUID for \"s\": no line switchguid= or caguid= before, and none in the name",
         ),
         ("[1] \"h\"[1]", "[3] \"h\"[1]", "line 3: port 3 of a node of 2 ports"),
-        ("[1] \"h\"[1]", "[300] \"h\"[1]", "line 3: [300] is no port from 1 to 254"),
+        ("[1] \"h\"[1]", "[300] \"h\"[1]", "line 3: [300] is not a port from 1 to 254"),
         (
             "[1] \"h\"[1]",
             "[1] h[1]",

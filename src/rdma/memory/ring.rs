@@ -5,7 +5,7 @@
 //! mixture that its CRC gives away.
 
 use verbcast_core::wire::HEADER_LEN;
-use verbcast_verbs::{Access, MOST_INLINE, ProtectionDomain, Remote, Result, Shared, Span};
+use verbcast_verbs::{Access, MAX_INLINE, ProtectionDomain, Remote, Result, Shared, Span};
 
 /// The ring of this rank.
 #[derive(Debug)]
@@ -65,7 +65,7 @@ impl Ring {
     pub fn copy_short<'a>(
         &self,
         slot: u32,
-        buffer: &'a mut [u8; MOST_INLINE],
+        buffer: &'a mut [u8; MAX_INLINE],
     ) -> Option<(&'a [u8; HEADER_LEN], &'a [u8])> {
         let len = self.slots[slot as usize].len;
         assert!(len > 0, "nothing was retained in slot {slot}");

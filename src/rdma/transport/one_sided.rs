@@ -7,7 +7,7 @@ use crate::rdma::rc::{Fetcher, Pending, Sender};
 use verbcast_core::protocol::{Counter, Token};
 use verbcast_core::rank::Rank;
 use verbcast_core::transport::{Arrival, TransportError};
-use verbcast_verbs::MOST_INLINE;
+use verbcast_verbs::MAX_INLINE;
 
 impl RdmaTransport {
     /// Sends the packet in a slot of the ring to the group.
@@ -15,7 +15,7 @@ impl RdmaTransport {
         let mut endpoint = self.endpoint.hold();
         let Some(group) = &self.group else { return Err(no_room("a multicast from the ring")) };
         let (datagrams, ring) = (&mut endpoint.datagrams, &mut self.memory.ring);
-        let mut short = [0; MOST_INLINE];
+        let mut short = [0; MAX_INLINE];
         let is_sent = match ring.copy_short(slot, &mut short) {
             Some((header, payload)) => datagrams.multicast(group, header, Source::Bytes(payload)),
             None if datagrams.has_ring_room() => {

@@ -34,7 +34,7 @@ impl<'a> Words<'a> {
 
     pub fn optional(&self, name: &str) -> Option<u64> {
         let text = self.optional_text(name)?;
-        Some(text.parse().unwrap_or_else(|_| self.fail(&format!("{name}={text} is no number"))))
+        Some(text.parse().unwrap_or_else(|_| self.fail(&format!("{name}={text} is not a number"))))
     }
 
     pub fn number(&self, name: &str) -> u64 {

@@ -24,7 +24,7 @@ const PATIENCE: Duration = Duration::from_millis(250);
 /// The same where a later message, of another root, has begun already.
 const PATIENCE_OVERTAKEN: Duration = Duration::from_millis(5);
 /// Packets of later messages that are kept at most.
-const MOST_EARLY: usize = 16;
+const MAX_EARLY: usize = 16;
 
 pub struct Raw {
     transport: Faulty<RdmaTransport>,
@@ -137,7 +137,7 @@ impl Raw {
     fn patience(&self, root: Rank) -> Duration {
         if self.early.is_empty() {
             PATIENCE
-        } else if self.early.len() >= MOST_EARLY
+        } else if self.early.len() >= MAX_EARLY
             || self.early.iter().any(|(source, _)| *source == root)
         {
             Duration::ZERO

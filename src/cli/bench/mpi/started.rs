@@ -12,7 +12,7 @@ use verbcast::mpi::{Library, OwnBroadcast};
 use verbcast_core::rank::Rank;
 
 /// Bytes of the longest text that says where to meet.
-const LONGEST_PLACE: usize = 1024;
+const MAX_PLACE: usize = 1024;
 
 /// MPI, started if its broadcast is one of those that are measured.
 ///
@@ -86,9 +86,9 @@ fn meet(library: &Library, environment: &Environment) -> Result<Environment, Str
         (_, None) => Ok(String::new()),
     };
     let place = place.and_then(|place| match place.len() {
-        ..=LONGEST_PLACE => Ok(place),
+        ..=MAX_PLACE => Ok(place),
         len => Err(format!(
-            "VERBCAST_RENDEZVOUS and VERBCAST_TOKEN have {len} bytes, of {LONGEST_PLACE} at most"
+            "VERBCAST_RENDEZVOUS and VERBCAST_TOKEN have {len} bytes, of {MAX_PLACE} at most"
         )),
     });
     // Nobody shall wait for a rank 0 that has failed.
@@ -103,9 +103,9 @@ fn meet(library: &Library, environment: &Environment) -> Result<Environment, Str
     Ok(Environment { rendezvous, token, ..environment.clone() })
 }
 
-/// Rank 0's text, of at most [`LONGEST_PLACE`] bytes. Collective.
+/// Rank 0's text, of at most [`MAX_PLACE`] bytes. Collective.
 fn tell(own: &mut OwnBroadcast<'_>, text: &str) -> Result<String, String> {
-    let mut bytes = [0; LONGEST_PLACE];
+    let mut bytes = [0; MAX_PLACE];
     bytes[..text.len()].copy_from_slice(text.as_bytes());
     own.broadcast(Rank(0), &mut bytes).map_err(|error| error.to_string())?;
     let text = String::from_utf8_lossy(&bytes);

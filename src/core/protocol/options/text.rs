@@ -8,7 +8,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 /// The longest delay of an adaptive root, unless it is given.
-const MOST_DELAY: Duration = Duration::from_millis(10);
+const MAX_DELAY: Duration = Duration::from_millis(10);
 
 /// A parameter of the protocols under the name that users give it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,7 +33,7 @@ impl Options {
         Parameter { name: "in-flight", takes: "a number of broadcasts", default: Some("64") },
         Parameter {
             name: "sync",
-            takes: "none, random, delay:MICROSECONDS, adaptive or adaptive:MOST_MICROSECONDS",
+            takes: "none, random, delay:MICROSECONDS, adaptive or adaptive:MAX_MICROSECONDS",
             default: Some("none"),
         },
         Parameter { name: "run-ahead", takes: "a number of fragments", default: None },
@@ -81,7 +81,7 @@ impl Options {
                 self.synchronisation = match value.split_once(':') {
                     None if value == "none" => Synchronisation::None,
                     None if value == "random" => Synchronisation::RandomRank,
-                    None if value == "adaptive" => Synchronisation::Adaptive(MOST_DELAY),
+                    None if value == "adaptive" => Synchronisation::Adaptive(MAX_DELAY),
                     Some(("adaptive", micros)) => Synchronisation::Adaptive(micros_of(micros)?),
                     Some(("delay", micros)) => Synchronisation::Delay(micros_of(micros)?),
                     _ => return None,

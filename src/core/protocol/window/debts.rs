@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Reports under way to a rank at once: to one that does not listen more would only pile up. A second one
 /// lets a rank say that it has all of a message, and leave, while what it said within it still goes.
-const MOST_UNDER_WAY: usize = 2;
+const MAX_UNDER_WAY: usize = 2;
 
 /// A report that is owed.
 #[derive(Clone, Copy, Debug)]
@@ -154,7 +154,7 @@ impl Debts {
     /// A rank that is to be told now, for whom there is room, and of which broadcast.
     pub fn next_due(&self, room: impl Fn(Rank) -> usize) -> Option<(Rank, (Rank, Groups))> {
         let mut due = self.owed.iter().filter(|(_, debt)| debt.is_due);
-        due.find(|(to, _)| self.under_way_to(*to) < MOST_UNDER_WAY && room(*to) > 0)
+        due.find(|(to, _)| self.under_way_to(*to) < MAX_UNDER_WAY && room(*to) > 0)
             .map(|(to, debt)| (to, debt.context))
     }
 

@@ -1,7 +1,7 @@
 //! How a broadcast begins, when it is complete here, and when nothing more is owed for it.
 
 use super::operation::Operation;
-use super::{Config, Groups, MOST_FRAGMENTS, Repair, Repairers, Window};
+use super::{Config, Groups, MAX_FRAGMENTS, Repair, Repairers, Window};
 use crate::protocol::{Core, Event, Limits, StartError};
 use crate::rank::{OpId, Rank};
 use crate::time::Instant;
@@ -20,7 +20,7 @@ impl Window {
     ) -> Result<OpId, StartError> {
         self.now = now;
         let Config { in_flight, fragment_len, .. } = self.config;
-        let limits = Limits { size: self.size, in_flight, fragment_len, fragments: MOST_FRAGMENTS };
+        let limits = Limits { size: self.size, in_flight, fragment_len, fragments: MAX_FRAGMENTS };
         let cut = limits.admit(root, len, self.operations.len())?;
         let op = self.next_op();
         let groups = Groups::new(repairers, self.size);

@@ -72,11 +72,11 @@ use ring::Ring;
 use std::collections::{BTreeSet, VecDeque};
 
 /// Fragments of a message at most, so that their numbers keep an order where they wrap.
-pub(super) const MOST_FRAGMENTS: u32 = 1 << 30;
+pub(super) const MAX_FRAGMENTS: u32 = 1 << 30;
 /// By how much longer a repairer waits where receivers repair themselves.
 const FORBEARANCE: u32 = 8;
 /// Ranks that are asked at once whether they are there, of those whose acknowledgement is awaited.
-const MOST_ASKED: usize = 16;
+const MAX_ASKED: usize = 16;
 
 /// The window family at one rank.
 #[derive(Clone, Debug)]
@@ -291,11 +291,11 @@ impl Core for Window {
             ranks.extend(groups.source(self.me, root).into_iter().chain([root]));
         }
         let blocked = self.wanted.into_iter().flat_map(|slot| self.ring.silent(slot));
-        ranks.extend(blocked.take(MOST_ASKED));
+        ranks.extend(blocked.take(MAX_ASKED));
         ranks.extend(self.credits.laggard());
         // A basic broadcast waits for all, and a flush for what is kept.
         let kept = (0..self.config.window).flat_map(|slot| self.ring.silent(slot));
-        ranks.extend(kept.take(MOST_ASKED));
+        ranks.extend(kept.take(MAX_ASKED));
         ranks.sort_unstable();
         ranks.dedup();
         ranks

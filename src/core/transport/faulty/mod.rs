@@ -21,7 +21,7 @@ use std::ops::Range;
 use std::time::Duration;
 
 /// How long a datagram is set aside at most, where no later one overtakes it.
-const LONGEST_DETOUR: Duration = Duration::from_millis(1);
+const MAX_DETOUR: Duration = Duration::from_millis(1);
 
 /// A datagram that waits to be overtaken.
 #[derive(Debug)]
@@ -91,7 +91,7 @@ impl<T: Transport> Faulty<T> {
         }
         if happens(self.faults.reorder, reorder) {
             let overtakers_left = 1 + overtakers % 4;
-            self.detours.push(Detour { buffer, overtakers_left, until: now + LONGEST_DETOUR });
+            self.detours.push(Detour { buffer, overtakers_left, until: now + MAX_DETOUR });
             return Ok(None);
         }
         Ok(Some(buffer))
@@ -271,7 +271,7 @@ impl<T> Faulty<T> {
     fn longest_wait(&self, at_most: Duration) -> Duration {
         match self.detours.is_empty() && self.due.is_empty() {
             true => at_most,
-            false => at_most.min(LONGEST_DETOUR),
+            false => at_most.min(MAX_DETOUR),
         }
     }
 }
