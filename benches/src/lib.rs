@@ -45,7 +45,7 @@ enum Input {
     Packet(Incoming),
     Delivered(Rank, Token),
     Report(Rank, Counter, u64),
-    Told(Rank, Counter),
+    WriteAcked(Rank, Counter),
 }
 
 /// A rank: its core, and what the slots of its ring hold.
@@ -114,7 +114,7 @@ impl Ranks {
             Input::Report(from, counter, value) => {
                 core.handle_report(self.now, from, counter, value);
             }
-            Input::Told(to, counter) => core.handle_told(self.now, to, counter),
+            Input::WriteAcked(to, counter) => core.handle_write_acked(self.now, to, counter),
         }
     }
 
@@ -135,7 +135,7 @@ impl Ranks {
                 }
                 Transmit::Report { to, counter, value } => {
                     self.inputs.push_back((to, Input::Report(me, counter, value)));
-                    self.inputs.push_back((me, Input::Told(to, counter)));
+                    self.inputs.push_back((me, Input::WriteAcked(to, counter)));
                 }
                 Transmit::Fetch { .. } => panic!("nothing is lost"),
             }

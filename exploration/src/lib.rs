@@ -326,7 +326,7 @@ impl<C: Core + Clone + Debug> Setup<C> {
                 state.ranks[to as usize].core.handle_report(now, Rank(from), counter, value);
                 state.drain(self, to as usize);
                 let now = state.ranks[from as usize].now;
-                state.ranks[from as usize].core.handle_told(now, Rank(to), counter);
+                state.ranks[from as usize].core.handle_write_acked(now, Rank(to), counter);
                 state.drain(self, from as usize);
             }
             Action::Read(index) => self.read(state, index),

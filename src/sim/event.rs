@@ -49,7 +49,7 @@ pub(super) enum Completion {
     Packet(Via, Bytes),
     /// A reliable send was acknowledged; it may have been from a slot.
     Sent(Rank, Token, Option<u32>),
-    Told(Rank, Counter),
+    WriteAcked(Rank, Counter),
     Fetched(Rank, Token, Bytes),
     Alive(Rank),
     Broken(Rank),
@@ -61,7 +61,7 @@ impl From<Completion> for Option<Arrival> {
         match completion {
             Completion::Packet(..) | Completion::Fetched(..) => None,
             Completion::Sent(to, token, _) => Some(Arrival::Delivered { to, token }),
-            Completion::Told(to, counter) => Some(Arrival::Told { to, counter }),
+            Completion::WriteAcked(to, counter) => Some(Arrival::WriteAcked { to, counter }),
             Completion::Alive(peer) => Some(Arrival::Alive { peer }),
             Completion::Broken(peer) => {
                 Some(Arrival::Broken { peer, reason: "its adapter is gone".to_owned() })

@@ -201,7 +201,7 @@ impl Network {
                 }
                 self.port(to).reports.insert((from, counter as u8), value);
                 self.wake(to);
-                self.answer(now, [to, from], 0, Completion::Told(to, counter));
+                self.answer(now, [to, from], 0, Completion::WriteAcked(to, counter));
             }
             Event::Read { from, owner, slot, token } => {
                 self.in_transit -= 1;
@@ -221,7 +221,7 @@ impl Network {
                 if let Completion::Sent(.., slot) = completion {
                     self.port(rank).ended(slot);
                 }
-                if let Completion::Told(to, counter) = completion {
+                if let Completion::WriteAcked(to, counter) = completion {
                     self.port(rank).telling.remove(&(to, counter as u8));
                 }
                 self.port(rank).completions.push_back(completion);

@@ -201,7 +201,7 @@ fn the_latest_report_arrives_at_the_right_cell() {
                 }
             }
             match member.next(&format!("{owed} reports of its own and others'")) {
-                Arrival::Told { .. } => {
+                Arrival::WriteAcked { .. } => {
                     told += 1;
                     owed -= 1;
                 }
@@ -311,7 +311,7 @@ fn a_slot_that_is_replaced_while_it_is_read_gives_no_wrong_packet() {
         println!("{}: {whole} whole packets, {mixed} mixtures", member.me());
         assert!(whole > 0);
         member.transport.report(Rank(0), Counter::Consumed, 1).unwrap();
-        while !matches!(member.next("the report"), Arrival::Told { .. }) {}
+        while !matches!(member.next("the report"), Arrival::WriteAcked { .. }) {}
     });
 }
 
@@ -336,7 +336,7 @@ fn everything_waits_for_a_connection_that_is_being_made() {
         while counts != all {
             match member.next(&format!("{counts:?} of {all:?}")) {
                 Arrival::Delivered { .. } => counts[0] += 1,
-                Arrival::Told { counter: Counter::Acknowledged, .. } => counts[1] += 1,
+                Arrival::WriteAcked { counter: Counter::Acknowledged, .. } => counts[1] += 1,
                 Arrival::Reported { from, counter: Counter::Acknowledged, value } => {
                     assert_eq!(value, 10 + u64::from(from.0));
                     counts[2] += 1;

@@ -80,7 +80,7 @@ impl<C: Core, T: Transport> Driver<C, T> {
                         break;
                     }
                 }
-                Arrival::Alive { .. } | Arrival::Reported { .. } | Arrival::Told { .. } => {}
+                Arrival::Alive { .. } | Arrival::Reported { .. } | Arrival::WriteAcked { .. } => {}
             }
         }
         // As above.

@@ -40,7 +40,9 @@ impl<C: Core, T: Transport> Driver<C, T> {
                 Arrival::Reported { from, counter, value } => {
                     self.core.handle_report(now, from, counter, value);
                 }
-                Arrival::Told { to, counter } => self.core.handle_told(now, to, counter),
+                Arrival::WriteAcked { to, counter } => {
+                    self.core.handle_write_acked(now, to, counter)
+                }
                 Arrival::Fetched { from, token, buffer } => {
                     self.receive_fetched(now, from, token, buffer, lent)?;
                 }

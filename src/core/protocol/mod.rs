@@ -146,7 +146,7 @@ pub trait Core {
     }
 
     /// Learns that the adapter of `to` has acknowledged the last report.
-    fn handle_told(&mut self, now: Instant, to: Rank, counter: Counter) {
+    fn handle_write_acked(&mut self, now: Instant, to: Rank, counter: Counter) {
         let _ = (now, to, counter);
     }
 

@@ -326,10 +326,10 @@ impl Core for Suite {
         self.settle();
     }
 
-    fn handle_told(&mut self, now: Instant, to: Rank, counter: Counter) {
+    fn handle_write_acked(&mut self, now: Instant, to: Rank, counter: Counter) {
         self.now = now;
         for lane in LANES {
-            self.lane(lane).handle_told(now, to, counter);
+            self.lane(lane).handle_write_acked(now, to, counter);
         }
         self.settle();
     }

@@ -38,7 +38,7 @@ pub enum Arrival {
         value: u64,
     },
     /// The adapter of `to` has acknowledged a [report](super::Transport::report).
-    Told {
+    WriteAcked {
         /// The rank that was told.
         to: Rank,
         /// Which number.

@@ -54,7 +54,7 @@ impl RdmaTransport {
             }
             Event::Reported { to, counter, is_told } => {
                 self.memory.reports.end(to);
-                is_told.then_some(Arrival::Told { to, counter })
+                is_told.then_some(Arrival::WriteAcked { to, counter })
             }
             Event::Fetched { from, token, body } => {
                 let header = RawHeader::parse(body.bytes(&self.pools));

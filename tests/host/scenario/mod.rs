@@ -141,7 +141,7 @@ impl Player {
                 let (counter, value) = reported(words);
                 self.core.handle_report(now, rank("from"), counter, value);
             }
-            "told" => self.core.handle_told(now, rank("to"), counter(words)),
+            "told" => self.core.handle_write_acked(now, rank("to"), counter(words)),
             "missed" => self.core.handle_missed(now, rank("from"), token(words)),
             "flush" => self.core.handle_flush(now),
             "broken" => self.core.handle_broken(now, rank("rank")),

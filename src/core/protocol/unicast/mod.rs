@@ -263,7 +263,7 @@ impl Core for Unicast {
         }
     }
 
-    fn handle_told(&mut self, _now: Instant, to: Rank, counter: Counter) {
+    fn handle_write_acked(&mut self, _now: Instant, to: Rank, counter: Counter) {
         if counter == Counter::Consumed {
             self.credits.told(to);
         }

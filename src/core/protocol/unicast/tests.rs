@@ -149,7 +149,7 @@ impl Cluster {
             }
             Step::Report { from, to, value } => {
                 self.nodes[to.index()].core.handle_report(NOW, from, Counter::Consumed, value);
-                self.nodes[from.index()].core.handle_told(NOW, to, Counter::Consumed);
+                self.nodes[from.index()].core.handle_write_acked(NOW, to, Counter::Consumed);
             }
         }
     }

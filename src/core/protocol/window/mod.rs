@@ -205,7 +205,7 @@ impl Core for Window {
         }
     }
 
-    fn handle_told(&mut self, now: Instant, to: Rank, counter: Counter) {
+    fn handle_write_acked(&mut self, now: Instant, to: Rank, counter: Counter) {
         self.now = now;
         if counter == Counter::Acknowledged {
             self.debts.arrived(to);

@@ -133,7 +133,7 @@ fn only_datagrams_of_the_group_suffer() {
             Arrival::Packet { via: Via::Reliable, buffer: Buffer { index: 7 } },
             Arrival::Delivered { to: peer, token },
             Arrival::Reported { from: peer, counter: Counter::Acknowledged, value: 1 },
-            Arrival::Told { to: peer, counter: Counter::Acknowledged },
+            Arrival::WriteAcked { to: peer, counter: Counter::Acknowledged },
             Arrival::Fetched { from: peer, token, buffer: Buffer { index: 8 } },
             Arrival::Alive { peer },
             Arrival::Broken { peer, reason },
