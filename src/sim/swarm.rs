@@ -16,6 +16,13 @@ use verbcast_core::wire::HEADER_LEN;
 /// Bytes of a message in a fragment.
 const FRAGMENT: u32 = 64;
 
+/// Tables by which short messages take another protocol than long ones.
+const MIXED: [&str; 3] = [
+    "ranks any bytes <= 100 window\nranks any bytes any two-stage-on-demand\n",
+    "ranks any bytes <= 100 window\nranks any bytes <= 600 two-stage\nranks any bytes any two-stage-on-demand\n",
+    "ranks any bytes <= 100 binomial\nranks any bytes any window\n",
+];
+
 /// A simulation that a seed has drawn.
 #[derive(Clone, Debug)]
 pub struct Drawn {
@@ -78,10 +85,16 @@ impl Draw {
 pub fn draw(seed: u64) -> Drawn {
     let mut draw = Draw(ChaCha8Rng::seed_from_u64(seed));
     let size = 1 + draw.below(12);
-    let settings = draw_settings(&mut draw, size);
+    let mut settings = draw_settings(&mut draw, size);
     let mut options = Options::default();
     for (name, value) in &settings {
         options.set(name, value).expect("a drawn option can be set");
+    }
+    if draw.one_in(4) {
+        // Protocols that share one core take turns.
+        let text = draw.pick(&MIXED);
+        options.table = text.parse().expect("a table of the swarm can be read");
+        settings.push(("table", text.replace('\n', "; ")));
     }
     let mut plan = Plan::new(size, draw_steps(&mut draw, size));
     plan.seed = seed;

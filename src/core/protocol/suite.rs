@@ -17,7 +17,7 @@ use super::unicast::{self, Unicast};
 use super::window::{self, Repairers, Window};
 use super::{
     Core, Counter, Departure, Disposition, Event, Incoming, Limits, Room, StartError, Timer, Token,
-    Transmit, ring_peers,
+    Transmit, Via, ring_peers,
 };
 use crate::rank::{OpId, Rank};
 use crate::time::Instant;
@@ -302,7 +302,12 @@ impl Core for Suite {
                 self.lane(lane).handle_packet(now, &packet)
             }
             (_, None) if packet.op.after(self.first) < 0 => Disposition::Late,
-            (_, None) => Disposition::Hold,
+            (_, None) => {
+                if packet.via == Via::Multicast {
+                    self.parts.window.note_later(now);
+                }
+                Disposition::Hold
+            }
         };
         self.settle();
         disposition

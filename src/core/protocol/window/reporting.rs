@@ -91,13 +91,28 @@ impl Window {
             let context = self.operations[index].context();
             let Some(to) = self.reports_to(context) else { continue };
             let report = self.report(context);
-            if report.lead(self.debts.told(to)) < chunk {
+            let told = self.debts.told(to);
+            if report.lead(told) < chunk {
+                self.owe_gathered(to, context, report.credit.after(told.credit));
                 continue;
             }
             let was_said = report.lead(self.debts.said()) < chunk;
             let by = if was_said { self.put_off() } else { self.now };
             self.debts.owe(to, context, self.now, by);
         }
+    }
+
+    /// Credits that were gathered pass through any number of ranks. So that what each holds back never adds up to all that
+    /// there are, they go on as soon as a question is answered with them, and others after a while.
+    fn owe_gathered(&mut self, to: Rank, context: (Rank, Groups), lag: i32) {
+        let (root, groups) = context;
+        let gathers = groups.leaves(self.me, root).next().is_some();
+        if self.config.credits.is_none() || !gathers || lag <= 0 {
+            return;
+        }
+        let is_answer = self.config.asks() && lag >= self.config.share() as i32;
+        let by = if is_answer { self.now } else { self.now + self.config.acknowledge_after };
+        self.debts.owe(to, context, self.now, by);
     }
 
     /// Until when a report is put off that went along with a multicast.

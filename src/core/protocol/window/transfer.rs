@@ -3,9 +3,10 @@
 
 use super::{Repair, Window};
 use crate::protocol::{
-    Disposition, Event, Incoming, Piece, Room, Target, Token, Transmit, Via, disagreement,
+    Core, Disposition, Event, Incoming, Piece, Room, Target, Token, Transmit, Via, disagreement,
 };
 use crate::rank::{Fragment, OpId, Rank};
+use crate::time::Instant;
 use crate::wire::Kind;
 
 impl Window {
@@ -93,6 +94,10 @@ impl Window {
             return Disposition::Late;
         }
         let me = self.me;
+        if packet.op.after(self.next_op()) >= 0 {
+            self.note_later(self.now);
+            return Disposition::Hold;
+        }
         let Some(operation) = self.operation(packet.op) else { return Disposition::Hold };
         let (cut, root) = (operation.cut, operation.root);
         let length = disagreement::in_length(packet, &cut);
@@ -132,6 +137,14 @@ impl Window {
             Via::Multicast | Via::Reliable => Disposition::Duplicate,
             Via::Fetched => Disposition::Redundant,
         }
+    }
+
+    /// Something of a broadcast that has not begun here was multicast: whoever did so was done with those before it, so
+    /// what is missing of them was sent.
+    pub fn note_later(&mut self, now: Instant) {
+        self.now = now;
+        self.seen = self.next_seq;
+        self.read_on();
     }
 
     /// Takes note of what shows now whether something is missing.
