@@ -34,7 +34,7 @@ pub const TWO_STAGE: &[Variant] = &[
 pub const WINDOW: &[Variant] = &[
     &[("algorithm", "basic")],
     &[("algorithm", "window")],
-    &[("algorithm", "window"), ("acknowledge", "each")],
+    &[("algorithm", "window"), ("acknowledge", "needed")],
     &[("algorithm", "window"), ("repair", "push")],
     &[("algorithm", "window"), ("repair", "push"), ("repair-after", "200"), ("window", "4")],
     &[("algorithm", "window"), ("window", "1")],
