@@ -9,7 +9,7 @@
 //! 3. `Driver::transmit` makes the header, and names the payload: bytes, or a part of the lent message.
 //! 4. `Faulty` passes it on.
 //! 5. `RdmaTransport::multicast` finds the [memory](Loans::source) of the payload.
-//! 6. `Datagrams::multicast` writes the header into a slot, and has the device read the payload where it is.
+//! 6. `UdPort::multicast` writes the header into a slot, and has the device read the payload where it is.
 //! 7. `QueuePair::send_datagram_with` keeps the request, until there are more or the turn ends.
 //! 8. `QueuePair::submit` posts them all: `ibv_post_send`.
 

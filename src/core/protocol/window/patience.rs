@@ -29,22 +29,23 @@ impl Default for Bounds {
     }
 }
 
-/// An estimate of round trips.
+/// An estimate of round trips, in nanoseconds: one is measured for every fragment.
 #[derive(Clone, Debug)]
 pub struct Patience {
     bounds: Bounds,
-    mean: Option<Duration>,
-    deviation: Duration,
+    mean: Option<u64>,
+    deviation: u64,
     doublings: u32,
 }
 
 impl Patience {
     pub fn new(bounds: Bounds) -> Self {
-        Patience { bounds, mean: None, deviation: Duration::ZERO, doublings: 0 }
+        Patience { bounds, mean: None, deviation: 0, doublings: 0 }
     }
 
     /// Takes a measured round trip.
     pub fn measured(&mut self, trip: Duration) {
+        let trip = trip.as_nanos().min(u128::from(u64::MAX / 8)) as u64;
         match self.mean {
             None => {
                 self.mean = Some(trip);
@@ -65,13 +66,13 @@ impl Patience {
 
     /// One round trip, as far as known.
     pub fn trip(&self) -> Duration {
-        self.bound(self.mean.unwrap_or(self.bounds.initial))
+        self.bound(self.mean.map_or(self.bounds.initial, Duration::from_nanos))
     }
 
     /// How long to wait before something counts as lost.
     pub fn timeout(&self) -> Duration {
         let base = match self.mean {
-            Some(mean) => mean + 4 * self.deviation,
+            Some(mean) => Duration::from_nanos(mean + 4 * self.deviation),
             None => self.bounds.initial,
         };
         self.bound(self.bound(base).saturating_mul(1 << self.doublings))
