@@ -172,8 +172,15 @@ impl Suite {
         }
     }
 
-    fn collect_events(&mut self, lane: Lane) {
-        while let Some(event) = self.lane(lane).poll_event() {
+    fn next_event(&mut self) -> Option<(Lane, Event)> {
+        let Parts { two_stage, window, unicast, .. } = &mut self.parts;
+        let event = two_stage.poll_event().map(|event| (Lane::TwoStage, event));
+        let event = event.or_else(|| Some((Lane::Window, window.poll_event()?)));
+        event.or_else(|| Some((Lane::Unicast, unicast.poll_event()?)))
+    }
+
+    fn collect_events(&mut self) {
+        while let Some((lane, event)) = self.next_event() {
             let event = match event {
                 Event::Complete { op: inner, lost } => {
                     let op = self.outer(lane, inner);
@@ -223,7 +230,7 @@ impl Suite {
                 // Its caller was told of all that can be wrong with it.
                 unreachable!("{op}: {error}");
             }
-            LANES.into_iter().for_each(|lane| self.collect_events(lane));
+            self.collect_events();
         }
     }
 
@@ -265,9 +272,7 @@ impl Suite {
     }
 
     fn settle(&mut self) {
-        for lane in LANES {
-            self.collect_events(lane);
-        }
+        self.collect_events();
         self.begin_waiting();
         while self.entries.get(self.over).is_some_and(Entry::is_over) {
             self.over += 1;

@@ -25,7 +25,7 @@ impl Window {
         let op = self.next_op();
         let groups = Groups::new(repairers, self.size);
         let operation = Operation::new(self.me, root, groups, cut, self.next_seq);
-        let is_repaired = operation.repairer(self.me).is_some();
+        let is_repaired = operation.repairer.is_some();
         if !is_repaired && root != self.me {
             self.expected.insert(op.0, cut.count());
         }

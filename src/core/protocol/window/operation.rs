@@ -11,6 +11,8 @@ pub(super) struct Operation {
     pub root: Rank,
     /// Who repairs whom in it.
     pub groups: Groups,
+    /// The rank that repairs this one, if one does: every fragment asks for it.
+    pub repairer: Option<Rank>,
     pub cut: Fragments,
     /// Where its first fragment is among all.
     pub first: Seq,
@@ -38,6 +40,7 @@ impl Operation {
         Operation {
             root,
             groups,
+            repairer: groups.repairer(me, root),
             cut,
             first,
             keeps,
@@ -54,11 +57,6 @@ impl Operation {
     /// Its root, and who repairs whom.
     pub fn context(&self) -> (Rank, Groups) {
         (self.root, self.groups)
-    }
-
-    /// The rank that repairs `me`, if one does.
-    pub fn repairer(&self, me: Rank) -> Option<Rank> {
-        self.groups.repairer(me, self.root)
     }
 
     /// Where the fragment after its last is.

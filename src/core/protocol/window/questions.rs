@@ -86,7 +86,7 @@ impl Window {
         let Some(operation) = self.operation(packet.op) else { return };
         operation.ask(packet.fragment);
         let (until, context) = (operation.seq(packet.fragment).plus(1), operation.context());
-        let repairer = operation.repairer(me);
+        let repairer = operation.repairer;
         if let Some(to) = repairer {
             self.debts.ask(to, until, context);
         }

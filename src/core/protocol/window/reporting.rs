@@ -1,5 +1,6 @@
 //! What a rank reports, to whom and when (Liu 2004, section 4.4), and what others report to it.
 
+use super::operation::Operation;
 use super::{By, Groups, Report, Window};
 use crate::protocol::{Core, Counter, Piece, Room, Target, Transmit};
 use crate::rank::{Fragment, Rank};
@@ -20,7 +21,7 @@ impl Window {
             let op = self.first.plus(self.whole as u32);
             let now = self.now;
             let context = operation.context();
-            if let Some(repairer) = operation.repairer(self.me) {
+            if let Some(repairer) = operation.repairer {
                 let is_due = self.config.acknowledges(op, self.me) && !self.config.piggyback;
                 let by = if is_due { now } else { now + self.config.acknowledge_after };
                 self.debts.owe(repairer, context, now, by);
@@ -67,10 +68,10 @@ impl Window {
         })
     }
 
-    /// Whom this rank reports to in a broadcast of `root`.
-    fn reports_to(&self, (root, groups): (Rank, Groups)) -> Option<Rank> {
-        let co_root_reports = self.config.credits.is_some() && root != self.me;
-        groups.repairer(self.me, root).or(co_root_reports.then_some(root))
+    /// Whom this rank reports to in a broadcast.
+    fn reports_to(&self, operation: &Operation) -> Option<Rank> {
+        let co_root_reports = self.config.credits.is_some() && operation.root != self.me;
+        operation.repairer.or(co_root_reports.then_some(operation.root))
     }
 
     /// What this rank reports in a broadcast of `root`.
@@ -88,8 +89,9 @@ impl Window {
     fn owe_what_lags(&mut self) {
         let chunk = self.config.chunk() as i32;
         for index in 0..self.operations.len() {
-            let context = self.operations[index].context();
-            let Some(to) = self.reports_to(context) else { continue };
+            let operation = &self.operations[index];
+            let Some(to) = self.reports_to(operation) else { continue };
+            let context = operation.context();
             let report = self.report(context);
             let told = self.debts.told(to);
             if report.lead(told) < chunk {

@@ -176,7 +176,7 @@ impl Window {
         for index in self.whole..self.operations.len() {
             let op = self.first.plus(index as u32);
             let operation = &self.operations[index];
-            let Some(from) = operation.repairer(self.me) else { continue };
+            let Some(from) = operation.repairer else { continue };
             let wanted = operation
                 .missing(self.config.window)
                 .take_while(|fragment| operation.seq(*fragment).after(limit) < 0)
@@ -198,7 +198,6 @@ impl Window {
     /// Whether this rank misses something that it may read.
     pub(super) fn reads(&self) -> bool {
         let mut missing = self.operations.range(self.whole..);
-        self.config.repair == Repair::Pull
-            && missing.any(|operation| operation.repairer(self.me).is_some())
+        self.config.repair == Repair::Pull && missing.any(|operation| operation.repairer.is_some())
     }
 }
