@@ -22,6 +22,8 @@ pub struct Cli {
 pub enum Command {
     /// Show this host's RDMA devices, and which one would be used
     Info(InfoArgs),
+    /// Print what is assumed of adapters, and where each assumption was seen to hold, as a page in Markdown
+    Conformance,
     /// Copy a file to every rank, sending each packet once
     #[command(after_long_help = COPY_HELP)]
     Copy(CopyArgs),

@@ -5,6 +5,7 @@
 mod bench;
 mod chart;
 mod cli;
+mod conformance;
 mod copy;
 mod fabric;
 mod failure;
@@ -42,6 +43,7 @@ fn run(command: &cli::Command) -> Result<(), failure::Failure> {
     verbcast::trace::to_stderr("warn").map_err(failure::Failure::usage)?;
     match command {
         cli::Command::Info(args) => info::run(args),
+        cli::Command::Conformance => conformance::run(),
         cli::Command::Copy(args) => copy::run(args),
         cli::Command::Bench(args) => bench::run(args),
         cli::Command::Tune(args) => tune::run(args),

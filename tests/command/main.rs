@@ -1,6 +1,7 @@
 //! The command as its users run it. What needs a device is in `softroce`.
 
 mod book;
+mod conformance;
 mod fabric;
 mod fabric_program;
 mod launch;
