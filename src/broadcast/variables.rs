@@ -32,7 +32,7 @@ pub(super) struct Field {
 }
 
 /// All variables of fields, but those of the protocols' parameters.
-pub(super) const FIELDS: [Field; 18] = [
+pub(super) const FIELDS: [Field; 21] = [
     Field {
         name: "VERBCAST_DEVICE",
         takes: "device names, separated by commas",
@@ -54,6 +54,27 @@ pub(super) const FIELDS: [Field; 18] = [
         takes: "an index",
         default: None,
         set: |config, text| optional(text, &mut config.device.gid_index),
+    },
+    Field {
+        name: "VERBCAST_PKEY",
+        takes: "a P_Key, as 0x8001",
+        default: None,
+        set: |config, text| {
+            config.device.pkey = Some(hexadecimal(text)?);
+            Some(())
+        },
+    },
+    Field {
+        name: "VERBCAST_SL",
+        takes: "a number from 0 to 15",
+        default: None,
+        set: |config, text| optional(text, &mut config.device.service_level),
+    },
+    Field {
+        name: "VERBCAST_TRAFFIC_CLASS",
+        takes: "a number from 0 to 255",
+        default: None,
+        set: |config, text| optional(text, &mut config.device.traffic_class),
     },
     Field {
         name: "VERBCAST_MULTICAST",
@@ -212,6 +233,14 @@ fn optional<T: FromStr>(text: &str, to: &mut Option<T>) -> Option<()> {
     Some(())
 }
 
+/// A number that is hexadecimal behind 0x, and else decimal.
+fn hexadecimal(text: &str) -> Option<u16> {
+    match text.strip_prefix("0x") {
+        Some(digits) => u16::from_str_radix(digits, 16).ok(),
+        None => text.parse().ok(),
+    }
+}
+
 fn seconds(text: &str, to: &mut Duration) -> Option<()> {
     let seconds = text.parse().ok().filter(|seconds| *seconds > 0.0)?;
     *to = Duration::try_from_secs_f64(seconds).ok()?;
@@ -227,6 +256,18 @@ fn choice<T: Copy>(text: &str, choices: &[(&str, T)], to: &mut T) -> Option<()> 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_pkey_is_read_as_it_is_written() {
+        for (text, pkey) in [("0x8001", 0x8001), ("0xffff", 0xffff), ("32769", 0x8001)] {
+            let lookup = |name: &str| (name == "VERBCAST_PKEY").then(|| text.to_owned());
+            assert_eq!(Config::from_lookup(lookup).unwrap().device.pkey, Some(pkey), "{text}");
+        }
+        for text in ["8001x", "0x10000", "-1"] {
+            let lookup = |name: &str| (name == "VERBCAST_PKEY").then(|| text.to_owned());
+            Config::from_lookup(lookup).unwrap_err();
+        }
+    }
 
     #[test]
     fn defaults_are_what_they_are_said_to_be() {

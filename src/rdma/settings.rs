@@ -51,6 +51,14 @@ pub struct Settings {
     pub port: Option<u8>,
     /// Entry of the port's GID table; none: the first that suits.
     pub gid_index: Option<u8>,
+    /// P_Key of the partition to use on InfiniBand; its low 15 bits count. None: that of the port's IPoIB
+    /// interface, else the default partition.
+    pub pkey: Option<u16>,
+    /// Service level of all that is sent, from 0 to 15; none: as the subnet administrator gives it for the group.
+    pub service_level: Option<u8>,
+    /// Traffic class of all that is sent, on RoCE v2 with the DSCP in its upper six bits; none: as the subnet
+    /// administrator or the kernel gives it for the group.
+    pub traffic_class: Option<u8>,
     /// How many requests its queues hold.
     pub depths: Depths,
     /// Bytes from which on a message is sent from and received into its own memory, without a copy;
@@ -81,6 +89,9 @@ impl Default for Settings {
             devices: Vec::new(),
             port: None,
             gid_index: None,
+            pkey: None,
+            service_level: None,
+            traffic_class: None,
             depths: Depths::default(),
             zero_copy: Some(64 << 10),
             registration_cache: 64 << 20,
@@ -107,11 +118,19 @@ pub enum SettingsError {
     /// Communicators may have no group.
     #[error("communicators need at least one group")]
     Groups,
+    /// InfiniBand has no such service level.
+    #[error("the service level is {0}, but the largest is {MAX_SERVICE_LEVEL}")]
+    ServiceLevel(u8),
+    /// A P_Key of no partition.
+    #[error("the P_Key {0:#06x} is of no partition: its low 15 bits are 0")]
+    PKey(u16),
     /// A timeout is zero.
     #[error("timeouts must be greater than zero")]
     Timeout,
 }
 
+/// Service levels have four bits.
+const MAX_SERVICE_LEVEL: u8 = 15;
 /// Length of a cell of the table that other ranks write numbers into.
 pub(super) const CELL_LEN: usize = 16;
 /// Reports to a rank under way at once: a second one need not wait for the first to be answered.
@@ -133,6 +152,12 @@ impl Settings {
         match self {
             Settings { zero_copy: Some(0), .. } => Err(SettingsError::ZeroCopy),
             Settings { groups: 0, .. } => Err(SettingsError::Groups),
+            Settings { service_level: Some(sl), .. } if *sl > MAX_SERVICE_LEVEL => {
+                Err(SettingsError::ServiceLevel(*sl))
+            }
+            Settings { pkey: Some(pkey), .. } if *pkey & 0x7fff == 0 => {
+                Err(SettingsError::PKey(*pkey))
+            }
             _ if self.timeout.is_zero() || self.ack_timeout.is_zero() => {
                 Err(SettingsError::Timeout)
             }
@@ -218,6 +243,16 @@ mod tests {
         let settings = Settings::default();
         settings.validate().unwrap();
         assert!(settings.registered_memory(4096, 1000) < 1 << 20);
+    }
+
+    #[test]
+    fn what_infiniband_does_not_have_is_refused() {
+        let level = Settings { service_level: Some(16), ..Settings::default() };
+        assert_eq!(level.validate(), Err(SettingsError::ServiceLevel(16)));
+        let pkey = Settings { pkey: Some(0x8000), ..Settings::default() };
+        assert_eq!(pkey.validate(), Err(SettingsError::PKey(0x8000)));
+        let largest = Settings { service_level: Some(15), pkey: Some(1), ..Settings::default() };
+        largest.validate().unwrap();
     }
 
     #[test]

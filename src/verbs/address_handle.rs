@@ -6,6 +6,15 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use verbcast_sys as sys;
 
+/// How switches and routers are to treat packets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Service {
+    /// The service level on InfiniBand, from 0 to 15; on RoCE some adapters take it for the priority.
+    pub sl: u8,
+    /// The traffic class of the GRH; on RoCE v2 the IP header's, whose upper six bits are the DSCP.
+    pub traffic_class: u8,
+}
+
 /// A destination within reach of a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PathTo {
@@ -17,6 +26,8 @@ pub struct PathTo {
     pub port: u8,
     /// The own entry of the port's GID table.
     pub source_index: u8,
+    /// The service level and traffic class of what is sent there.
+    pub service: Service,
 }
 
 impl PathTo {
@@ -26,6 +37,8 @@ impl PathTo {
         attr.grh.dgid = sys::ibv_gid { raw: self.gid };
         attr.grh.sgid_index = self.source_index;
         attr.grh.hop_limit = 64;
+        attr.grh.traffic_class = self.service.traffic_class;
+        attr.sl = self.service.sl;
         attr.dlid = self.lid;
         attr.is_global = 1;
         attr.port_num = self.port;

@@ -4,6 +4,7 @@ use super::address_handle::PathTo;
 use super::batch::{Batch, MAX_PARTS};
 use super::completion::{self, CompletionQueue};
 use super::error::{Error, Result, check};
+use super::partition::PortPartition;
 use super::pd::{self, ProtectionDomain};
 use super::pool::{self, Pool};
 use super::srq::{self, SharedReceiveQueue};
@@ -184,14 +185,15 @@ impl QueuePair {
         unsafe { (*self.inner.ptr.as_ptr()).qp_num }
     }
 
-    /// Makes a UD QP send and receive, under `qkey`.
+    /// Makes a UD QP send and receive in a partition, under `qkey`.
     ///
     /// # Errors
     /// If the device refuses.
-    pub fn ready_datagrams(&mut self, port: u8, qkey: u32) -> Result<()> {
+    pub fn ready_datagrams(&mut self, at: PortPartition, qkey: u32) -> Result<()> {
         let mut attr = attributes();
         attr.qp_state = sys::IBV_QPS_INIT;
-        attr.port_num = port;
+        attr.port_num = at.port;
+        attr.pkey_index = at.pkey_index;
         attr.qkey = qkey;
         let init = sys::IBV_QP_STATE | sys::IBV_QP_PKEY_INDEX | sys::IBV_QP_PORT | sys::IBV_QP_QKEY;
         self.modify(&mut attr, init)?;
@@ -211,14 +213,15 @@ impl QueuePair {
         self.modify(&mut attr, sys::IBV_QP_QKEY)
     }
 
-    /// Binds an RC QP to a port, so that it can be [connected](Self::connect).
+    /// Binds an RC QP to a port and a partition, so that it can be [connected](Self::connect).
     ///
     /// # Errors
     /// If the device refuses.
-    pub fn bind(&mut self, port: u8) -> Result<()> {
+    pub fn bind(&mut self, at: PortPartition) -> Result<()> {
         let mut attr = attributes();
         attr.qp_state = sys::IBV_QPS_INIT;
-        attr.port_num = port;
+        attr.port_num = at.port;
+        attr.pkey_index = at.pkey_index;
         let mask = sys::IBV_QP_STATE
             | sys::IBV_QP_PKEY_INDEX
             | sys::IBV_QP_PORT

@@ -20,12 +20,12 @@ pub fn flood(group: &str, count: usize) -> usize {
     let ports = survey.devices[choice.device].ports.as_ref().unwrap();
     let gids = &ports.iter().find(|report| report.port.number == choice.port).unwrap().gids;
     let own = gids.iter().find(|gid| gid.index == choice.gid_index).unwrap().ipv4().unwrap();
-    let source = verbcast_verbs::Source::Ip((own, 0).into());
-    let address =
-        verbcast_verbs::MulticastGroup::Ip((group.parse::<std::net::IpAddr>().unwrap(), 0).into());
+    let address = verbcast_verbs::MulticastGroup::Ip(group.parse().unwrap());
     let (_membership, path) =
-        verbcast_verbs::Membership::join(source, address, Duration::from_secs(10)).unwrap();
-    qp.ready_datagrams(choice.port, path.qkey).unwrap();
+        verbcast_verbs::Membership::join((own, 0).into(), address, Duration::from_secs(10))
+            .unwrap();
+    let at = verbcast_verbs::PortPartition { port: choice.port, pkey_index: 0 };
+    qp.ready_datagrams(at, path.qkey).unwrap();
     let handle = path.handle(&domain).unwrap();
     let mut noise = 0x9e37_79b9_7f4a_7c15_u64;
     let mut sent = 0;

@@ -121,6 +121,7 @@ impl Endpoint {
     /// Attaches the UD QP to a group that the port has joined.
     pub fn attach(&mut self, joined: Joined) -> Result<Arc<Group>, String> {
         self.set_qkey(joined.qkey())?;
+        self.connections.set_service(joined.service());
         let group = Arc::new(self.datagrams.attach(joined)?);
         self.groups.add(&group);
         Ok(group)

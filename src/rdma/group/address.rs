@@ -20,6 +20,10 @@ pub enum AddressKind {
     Mgid,
 }
 
+/// Third and fourth byte of MGIDs that subnet managers refuse from others: IPoIB's for IPv4 and IPv6 (RFC 4391,
+/// section 4), and those that the manager assigns itself (IBA 1.4, section 15.2.5.17).
+const RESERVED_SIGNATURES: [[u8; 2]; 3] = [[0x40, 0x1b], [0x60, 0x1b], [0xa0, 0x1b]];
+
 /// Draws an address.
 pub fn draw(generator: &mut impl Rng, kind: AddressKind) -> GroupAddress {
     let mut bytes = [0; 16];
@@ -36,6 +40,9 @@ pub fn draw(generator: &mut impl Rng, kind: AddressKind) -> GroupAddress {
         }
         AddressKind::Mgid => {
             bytes[..2].copy_from_slice(&[0xff, 0x12]);
+            while RESERVED_SIGNATURES.contains(&[bytes[2], bytes[3]]) {
+                generator.fill_bytes(&mut bytes[2..4]);
+            }
             GroupAddress::Mgid(bytes)
         }
     }
@@ -77,6 +84,40 @@ mod tests {
                     GroupAddress::Mgid(mgid) => assert_eq!(mgid[..2], [0xff, 0x12]),
                 }
             }
+        }
+    }
+
+    /// Gives out these bytes first, and then others.
+    struct Prepared(Vec<u8>);
+
+    impl rand_chacha::rand_core::TryRng for Prepared {
+        type Error = std::convert::Infallible;
+
+        fn try_next_u32(&mut self) -> Result<u32, Self::Error> {
+            unreachable!("addresses are drawn as bytes")
+        }
+
+        fn try_next_u64(&mut self) -> Result<u64, Self::Error> {
+            unreachable!("addresses are drawn as bytes")
+        }
+
+        fn try_fill_bytes(&mut self, to: &mut [u8]) -> Result<(), Self::Error> {
+            to.fill_with(|| if self.0.is_empty() { 0x33 } else { self.0.remove(0) });
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn mgids_that_subnet_managers_refuse_are_not_drawn() {
+        for [third, fourth] in RESERVED_SIGNATURES {
+            let mut first = [0x77; 16];
+            first[2..4].copy_from_slice(&[third, fourth]);
+            // The second try is refused too.
+            let bytes = [&first[..], &RESERVED_SIGNATURES[0]].concat();
+            let GroupAddress::Mgid(mgid) = draw(&mut Prepared(bytes), AddressKind::Mgid) else {
+                panic!("another kind was asked for")
+            };
+            assert_eq!(mgid[..5], [0xff, 0x12, 0x33, 0x33, 0x77]);
         }
     }
 

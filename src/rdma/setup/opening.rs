@@ -2,14 +2,16 @@
 
 use super::survey::{Candidate, DeviceReport, PortReport, Survey, survey};
 use crate::rdma::endpoint::{Device, Endpoint, Site};
-use crate::rdma::group::{Joiner, generator};
+use crate::rdma::group::{Joiner, choose_partition, generator};
 use crate::rdma::rc::{ConnectionPool, Local};
 use crate::rdma::settings::Settings;
 use crate::rdma::ud::UdPort;
 use rand_chacha::rand_core::Rng;
 use verbcast_core::rank::Rank;
 use verbcast_core::wire::ProcessAddress;
-use verbcast_verbs::{CompletionQueue, Context, GidKind, ProtectionDomain};
+use verbcast_verbs::{
+    CompletionQueue, Context, GidKind, PortPartition, ProtectionDomain, Service, ipoib_interfaces,
+};
 
 /// RDMA reads that a connection serves at a time where the devices can: enough to hide the way there
 /// and back, few enough for the scarce resources that adapters keep for them.
@@ -30,27 +32,29 @@ pub fn open(
     let Survey { devices, choice } = survey(&settings, rank).map_err(|error| error.to_string())?;
     let candidate = choice?;
     let report = &devices[candidate.device];
-    open_candidate(report, &candidate, context, (rank, size), settings)
+    let context = match context {
+        Some(context) => context,
+        None => open_device(&report.name).map_err(|error| error.to_string())?,
+    };
+    let joiner = joiner(report, &candidate, &context, &settings)?;
+    open_candidate(report, &candidate, context, joiner, (rank, size), settings)
         .map_err(|error| error.to_string())
 }
 
 fn open_candidate(
     report: &DeviceReport,
     candidate: &Candidate,
-    context: Option<Context>,
+    context: Context,
+    joiner: Joiner,
     (rank, size): (Rank, u32),
     settings: Settings,
 ) -> verbcast_verbs::Result<Endpoint> {
-    let context = match context {
-        Some(context) => context,
-        None => open_device(&report.name)?,
-    };
     context.unblock_async_events()?;
     let port = context.port(candidate.port)?;
     let domain = ProtectionDomain::new(&context)?;
     let cq = completion_queue(&context, report, size, &settings)?;
-    let datagrams = UdPort::new(&domain, &cq, port.number, port.mtu, &settings)?;
-    let joiner = joiner(report, candidate);
+    let at = PortPartition { port: port.number, pkey_index: joiner.partition.index };
+    let datagrams = UdPort::new(&domain, &cq, at, port.mtu, &settings)?;
     let limits = context.limits()?;
     let reads = READS.min(limits.max_qp_rd_atom).min(limits.max_qp_init_rd_atom).max(0) as u8;
     let address = ProcessAddress {
@@ -62,8 +66,9 @@ fn open_candidate(
         reads,
     };
     let (port, gid_index) = (port.number, candidate.gid_index);
-    let local = Local { domain: domain.clone(), cq: cq.clone(), port, gid_index, address };
-    let connections = ConnectionPool::new(local, size, &settings)?;
+    let local = Local { domain: domain.clone(), cq: cq.clone(), at, gid_index, address };
+    let mut connections = ConnectionPool::new(local, size, &settings)?;
+    connections.set_service(joiner.service(Service::default()));
     let device = Device::new(cq, domain, context, port);
     let site = Site { device: report.name.clone(), port, gid_index, address, joiner };
     let most_groups = settings.groups.min(report.max_multicast_groups) as usize;
@@ -89,7 +94,13 @@ fn completion_queue(
     CompletionQueue::new(context, depth)
 }
 
-fn joiner(report: &DeviceReport, candidate: &Candidate) -> Joiner {
+/// The chosen port, with its partition, as joining needs it.
+fn joiner(
+    report: &DeviceReport,
+    candidate: &Candidate,
+    context: &Context,
+    settings: &Settings,
+) -> Result<Joiner, String> {
     let ports = report.ports.as_deref().unwrap_or_default();
     let chosen = ports.iter().find(|report| report.port.number == candidate.port);
     let Some(PortReport { port, gids, .. }) = chosen else {
@@ -103,11 +114,29 @@ fn joiner(report: &DeviceReport, candidate: &Candidate) -> Joiner {
         .collect();
     // Link-local addresses last.
     ipv6.sort_by_key(|(_, gid)| gid[0] == 0xfe);
-    Joiner {
+    let gid = own.map(|gid| gid.gid).unwrap_or_default();
+    let named = |what: String| format!("{} port {}: {what}", report.name, port.number);
+    let pkeys = context.pkeys(port.number).map_err(|error| error.to_string())?;
+    // Only InfiniBand has such interfaces; where they cannot be listed, the join says so.
+    let interfaces = ipoib_interfaces(gid).unwrap_or_default();
+    let partition = choose_partition(&pkeys, settings.pkey, &interfaces).map_err(named)?;
+    if partition.is_limited() {
+        tracing::warn!(
+            "{} port {}: it is a limited member of its partition (P_Key {:#06x}), and such members do \
+             not reach one another",
+            report.name,
+            port.number,
+            partition.pkey
+        );
+    }
+    Ok(Joiner {
         link_layer: port.link_layer,
         port: port.number,
-        gid: own.map(|gid| gid.gid).unwrap_or_default(),
+        gid,
+        partition,
         ipv6,
         interface: own.map(|gid| gid.interface).unwrap_or_default(),
-    }
+        service_level: settings.service_level,
+        traffic_class: settings.traffic_class,
+    })
 }

@@ -20,7 +20,8 @@ impl Member for RdmaTransport {
             return Ok(());
         }
         // Others may use the endpoint while the fabric is asked.
-        let joined = joiner.join(address, patience)?;
+        let joined = joiner.join(address, patience);
+        let joined = joined.map_err(|error| format!("group {address}: {error}"))?;
         self.group = Some(self.endpoint.hold().attach(joined)?);
         Ok(())
     }

@@ -15,8 +15,8 @@ use std::sync::Arc;
 use verbcast_core::rank::Fragment;
 use verbcast_core::wire::HEADER_LEN;
 use verbcast_verbs::{
-    AddressHandle, CompletionQueue, Lease, PathTo, Pool, ProtectionDomain, QueuePair, Result, Slot,
-    Span,
+    AddressHandle, CompletionQueue, Lease, PathTo, Pool, PortPartition, ProtectionDomain,
+    QueuePair, Result, Slot, Span,
 };
 
 /// The UD QP and its memory.
@@ -40,7 +40,7 @@ pub struct UdPort {
     prediction: Prediction,
     /// Receives to be posted when the flush under way has ended.
     idle: Option<Vec<Slot>>,
-    port: u8,
+    at: PortPartition,
     send_depth: usize,
     ring_depth: usize,
 }
@@ -67,7 +67,7 @@ impl UdPort {
     pub fn new(
         domain: &ProtectionDomain,
         cq: &CompletionQueue,
-        port: u8,
+        at: PortPartition,
         packet_len: usize,
         settings: &Settings,
     ) -> Result<Self> {
@@ -79,7 +79,7 @@ impl UdPort {
             (&sends, settings.datagram_requests()),
             (&receives, settings.depths.receive),
         )?;
-        qp.ready_datagrams(port, DEFAULT_QKEY)?;
+        qp.ready_datagrams(at, DEFAULT_QKEY)?;
         let mut datagrams = UdPort {
             domain: domain.clone(),
             qp,
@@ -95,7 +95,7 @@ impl UdPort {
             deferred_drop: DeferredDrop::default(),
             prediction: Prediction::new(settings.depths.receive),
             idle: None,
-            port,
+            at,
             send_depth: settings.depths.send as usize,
             ring_depth: settings.depths.ring as usize,
         };
@@ -328,7 +328,7 @@ impl UdPort {
     /// Makes the QP work again, and posts its receives.
     pub fn restart(&mut self) -> Result<()> {
         self.qp.reset()?;
-        self.qp.ready_datagrams(self.port, self.qkey)?;
+        self.qp.ready_datagrams(self.at, self.qkey)?;
         let idle = self.idle.take().unwrap_or_default();
         idle.into_iter().try_for_each(|slot| self.post(slot, None))?;
         self.submit()

@@ -15,8 +15,8 @@ use verbcast_core::protocol::Token;
 use verbcast_core::rank::Rank;
 use verbcast_core::wire::{HEADER_LEN, ProcessAddress};
 use verbcast_verbs::{
-    CompletionQueue, Lease, Patience, Pool, ProtectionDomain, Remote, Result, SharedReceiveQueue,
-    Slot, Span,
+    CompletionQueue, Lease, Patience, Pool, PortPartition, ProtectionDomain, Remote, Result,
+    Service, SharedReceiveQueue, Slot, Span,
 };
 
 /// This process's side of all connections.
@@ -24,7 +24,7 @@ use verbcast_verbs::{
 pub struct Local {
     pub domain: ProtectionDomain,
     pub cq: CompletionQueue,
-    pub port: u8,
+    pub at: PortPartition,
     pub gid_index: u8,
     pub address: ProcessAddress,
 }
@@ -57,6 +57,7 @@ pub struct ConnectionPool {
     ring_sends: usize,
     requests: u32,
     patience: Patience,
+    service: Service,
     /// Processes with requests that wait to be handed to the device.
     waiting: Vec<ProcessId>,
 }
@@ -90,6 +91,7 @@ impl ConnectionPool {
             ring_sends: settings.ring_sends(size) as usize,
             requests: settings.connection_requests(size),
             patience: Patience::at_least(settings.ack_timeout),
+            service: Service::default(),
             waiting: Vec::new(),
         })
     }

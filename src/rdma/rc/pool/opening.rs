@@ -8,7 +8,7 @@ use crate::rdma::settings::REPORTS_AT_ONCE;
 use verbcast_core::time::Instant;
 use verbcast_core::wire::ProcessAddress;
 use verbcast_core::wire::handshake::{End, Ends, Message, Step};
-use verbcast_verbs::{PathTo, QueuePair, Result};
+use verbcast_verbs::{PathTo, QueuePair, Result, Service};
 
 impl ConnectionPool {
     /// Begins a connection, unless there is one.
@@ -18,10 +18,10 @@ impl ConnectionPool {
         }
         self.make_room()?;
         let make = |depth| {
-            let Local { domain, cq, port, .. } = &self.local;
+            let Local { domain, cq, at, .. } = &self.local;
             let pools = (self.sends.pool(), self.fetches.pool());
             let mut qp = QueuePair::connection(domain, cq, pools, depth, &self.srq)?;
-            qp.bind(*port)?;
+            qp.bind(*at)?;
             let end = End { qpn: qp.number(), psn: random_psn() };
             Ok((qp, end))
         };
@@ -120,11 +120,16 @@ impl ConnectionPool {
         self.start(process)
     }
 
+    /// Uses this service level and traffic class for connections to come.
+    pub fn set_service(&mut self, service: Service) {
+        self.service = service;
+    }
+
     /// The way to the port of a process.
     pub fn path(&self, process: ProcessId) -> PathTo {
         let ProcessAddress { gid, lid, .. } = self.address(process);
-        let Local { port, gid_index: source_index, .. } = self.local;
-        PathTo { gid, lid, port, source_index }
+        let Local { at, gid_index: source_index, .. } = self.local;
+        PathTo { gid, lid, port: at.port, source_index, service: self.service }
     }
 }
 
