@@ -21,9 +21,23 @@ job_script() {
     printf 'export HOME=%q PATH=%q\n' "$HOME" "$PATH:/usr/local/sbin:/usr/sbin:/sbin"
     printf 'export VERBCAST_SOFTROCE_PROMISED=1\n'
     printf 'cd %q || exit 125\n' "$PWD"
-    printf 'exec'
+    if [[ -n ${ADAPTER:-} ]]; then adapter_prefix; else printf 'exec'; fi
     printf ' %q' "$@"
     printf '\n'
+}
+
+# Prints what makes the command that follows see imitated adapters. Needs adapter_build.
+adapter_prefix() {
+    # shellcheck disable=SC2016 # expanded where the script runs
+    printf 'state=$(mktemp -d); trap '\''rm -rf "$state"'\'' EXIT\n'
+    # shellcheck disable=SC2016
+    printf 'VERBCAST_ADAPTER_STATE=$state VERBCAST_ADAPTER=%q LD_PRELOAD=%q' "$ADAPTER" "$ADAPTER_LIBRARY"
+}
+
+# Builds what is preloaded under a command that shall see imitated adapters.
+adapter_build() {
+    (cd "$REPO" && cargo build --quiet --package verbcast-adapters) || die "the imitated adapters could not be built"
+    ADAPTER_LIBRARY=$(realpath "${CARGO_TARGET_DIR:-$REPO/target}")/debug/libverbcast_adapters.so
 }
 
 # Usage: job_run SPEC LIMIT COMMAND…. Returns the command's status; 124 if it took longer than LIMIT seconds.

@@ -5,6 +5,7 @@
 NICS=1
 NETEM=
 LOSS_LOOPED=
+ADAPTER=
 TIMEOUT=1500
 declare -A NETEM_NIC=()
 COMMAND=()
@@ -14,6 +15,7 @@ parse_options() {
     while (($#)); do
         case $1 in
         --nics) NICS=$(number 1 32 "$@") ;;
+        --adapter) ADAPTER=${2?--adapter needs a profile} ;;
         --timeout) TIMEOUT=$(number 1 1000000 "$@") ;;
         --netem) NETEM=${2?--netem needs netem options} ;;
         --netem-nic) parse_netem_nic "${2-}" ;;

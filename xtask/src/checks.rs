@@ -149,8 +149,12 @@ fn test_devices(
 ) -> Result<(), Box<dyn Error>> {
     let known = Known::under(run.folder());
     let build = Section::new("build-tests", scale.section_limit()).with_output(&known.binaries);
+    let adapters = Section::new("build-adapters", scale.section_limit());
+    let mut build_adapters = cargo();
+    build_adapters.args(["build", "--package", "verbcast-adapters"]);
     let describe = Section::new("metadata", MINUTE).with_output(&known.metadata);
     if !run.section(&build, &mut Known::list_binaries())?
+        || !run.section(&adapters, &mut build_adapters)?
         || !run.section(&describe, &mut Known::describe_workspace())?
     {
         return Ok(());

@@ -1,0 +1,92 @@
+//! Queue pairs in groups: how many an adapter attaches, and by which address.
+
+use crate::adapter::adapter;
+use crate::context::device_of;
+use crate::real;
+use crate::route::{group_gid, is_multicast, mlid, refused};
+use crate::shared::Place;
+use libc::c_int;
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use verbcast_sys::{ibv_gid, ibv_qp};
+
+/// A QP, and the group that it is attached to.
+type Attachment = (usize, [u8; 16]);
+
+/// The place that each attachment has among those of its group.
+static ATTACHED: Mutex<Option<HashMap<Attachment, Option<Place>>>> = Mutex::new(None);
+
+fn attached() -> MutexGuard<'static, Option<HashMap<Attachment, Option<Place>>>> {
+    ATTACHED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The QP is gone, and its places with it.
+pub fn forget(qp: *mut ibv_qp) {
+    attached().get_or_insert_default().retain(|(other, _), _| *other != qp.addr());
+}
+
+/// SoftRoCE's address of a group, and the LID to go with it.
+fn real_address(is_infiniband: bool, gid: ibv_gid, lid: u16) -> Result<(ibv_gid, u16), String> {
+    // SAFETY: every bit pattern of the union is a valid array of bytes.
+    let raw = unsafe { gid.raw };
+    if !is_infiniband {
+        return Ok((gid, lid));
+    }
+    if raw[0] != 0xff || !is_multicast(lid) {
+        return Err(format!("{raw:02x?} with LID {lid:#x} is not a group's MGID and MLID"));
+    }
+    if lid != mlid(&raw) {
+        return Err(format!("MLID {lid:#x} is not the group's {:#x}", mlid(&raw)));
+    }
+    Ok((group_gid(&raw), 0))
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn ibv_attach_mcast(qp: *mut ibv_qp, gid: *const ibv_gid, lid: u16) -> c_int {
+    let Some(adapter) = adapter() else {
+        // SAFETY: the caller's promise.
+        return unsafe { real::ibv_attach_mcast(qp, gid, lid) };
+    };
+    // SAFETY: the caller's promise.
+    let (gid, device) = unsafe { (*gid, device_of(adapter, (*qp).context)) };
+    // SAFETY: every bit pattern of the union is a valid array of bytes.
+    let raw = unsafe { gid.raw };
+    let (real_gid, real_lid) = match real_address(adapter.profile.is_infiniband, gid, lid) {
+        Ok(address) => address,
+        Err(why) => return refused("ibv_attach_mcast", &why),
+    };
+    let mut place = None;
+    if let Some(limit) = adapter.profile.max_mcast_qp_attach {
+        let device = device.map(|device| device.name.as_str()).unwrap_or_default();
+        place = Place::take(&format!("{device}-{:032x}", u128::from_be_bytes(raw)), limit);
+        if place.is_none() {
+            return libc::ENOMEM;
+        }
+    }
+    // SAFETY: the QP is live.
+    let answer = unsafe { real::ibv_attach_mcast(qp, &raw const real_gid, real_lid) };
+    if answer == 0 {
+        attached().get_or_insert_default().insert((qp.addr(), raw), place);
+    }
+    answer
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn ibv_detach_mcast(qp: *mut ibv_qp, gid: *const ibv_gid, lid: u16) -> c_int {
+    let Some(adapter) = adapter() else {
+        // SAFETY: the caller's promise.
+        return unsafe { real::ibv_detach_mcast(qp, gid, lid) };
+    };
+    // SAFETY: the caller's promise.
+    let gid = unsafe { *gid };
+    // SAFETY: every bit pattern of the union is a valid array of bytes.
+    let raw = unsafe { gid.raw };
+    if attached().get_or_insert_default().remove(&(qp.addr(), raw)).is_none() {
+        return libc::EINVAL;
+    }
+    match real_address(adapter.profile.is_infiniband, gid, lid) {
+        // SAFETY: the QP is live.
+        Ok((gid, lid)) => unsafe { real::ibv_detach_mcast(qp, &raw const gid, lid) },
+        Err(why) => refused("ibv_detach_mcast", &why),
+    }
+}
