@@ -33,7 +33,7 @@ pub struct ConfigBuilder {
 }
 
 impl ConfigBuilder {
-    /// Devices to use, by name: rank r takes the (r mod n)-th.
+    /// Devices to use, by name: local rank r takes the (r mod n)-th.
     pub fn devices<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
         self.config.device.devices = names.into_iter().map(Into::into).collect();
         self

@@ -45,7 +45,7 @@ pub enum Command {
 
 #[derive(Args)]
 pub struct InfoArgs {
-    /// Consider only these devices, separated by commas; rank R uses the R-th of them, in turn
+    /// Consider only these devices, separated by commas; local rank R uses the R-th of them, in turn
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     pub device: Vec<String>,
     /// Print JSON

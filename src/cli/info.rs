@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 use std::fmt::Write;
 use std::net::Ipv6Addr;
 use verbcast::broadcast::Config;
-use verbcast::rdma::{DeviceReport, GidReport, PortReport, Survey, survey};
+use verbcast::rdma::{DeviceReport, GidReport, Home, PortReport, Survey, survey};
 use verbcast_core::rank::Rank;
-use verbcast_verbs::{GidKind, LinkLayer};
+use verbcast_verbs::{GidKind, LinkLayer, Protocol};
 
 const HINT: &str = "\
 Is there an adapter, and is its driver loaded? `ls /sys/class/infiniband` lists what the kernel has.
@@ -25,6 +25,8 @@ pub fn run(args: &InfoArgs) -> Result<(), Failure> {
     // A kernel without RDMA has no list of devices, which is the same to the user as an empty one.
     let survey = survey(&settings, Rank(0)).unwrap_or_else(|error| Survey {
         devices: Vec::new(),
+        reasons: Vec::new(),
+        local_rank: 0,
         choice: Err(format!("the kernel's list of RDMA devices cannot be read: {error}")),
     });
     if args.json {
@@ -41,6 +43,11 @@ fn to_text(survey: &Survey) -> String {
     for device in &survey.devices {
         let _ = describe_device(&mut text, device);
     }
+    if !survey.reasons.is_empty() {
+        let _ = writeln!(text, "choice, the best first");
+        survey.reasons.iter().for_each(|line| _ = writeln!(text, "  {line}"));
+        text.push('\n');
+    }
     let _ = match &survey.choice {
         _ if survey.devices.is_empty() => {
             let why = survey.choice.as_ref().err().filter(|why| why.contains("cannot be read"));
@@ -49,8 +56,12 @@ fn to_text(survey: &Survey) -> String {
         }
         Ok(choice) => writeln!(
             text,
-            "rank 0 would use {} port {}, GID {}: {}",
-            survey.devices[choice.device].name, choice.port, choice.gid_index, choice.why
+            "local rank {} would use {} port {}, GID {}: {}",
+            survey.local_rank,
+            survey.devices[choice.device].name,
+            choice.port,
+            choice.gid_index,
+            choice.why
         ),
         Err(why) => writeln!(text, "no device would be used: {why}"),
     };
@@ -60,22 +71,41 @@ fn to_text(survey: &Survey) -> String {
 fn describe_device(text: &mut String, device: &DeviceReport) -> std::fmt::Result {
     writeln!(text, "{}", device.name)?;
     writeln!(text, "  node GUID         {:016x}", device.guid)?;
+    writeln!(text, "  protocol          {}", protocol(device.protocol))?;
+    if let Some(node) = device.numa_node {
+        let distance = device.numa_distance.map(|far| format!(", at distance {far}"));
+        writeln!(text, "  NUMA node         {node}{}", distance.unwrap_or_default())?;
+    }
     let ports = match &device.ports {
         Ok(ports) => ports,
-        Err(why) => return writeln!(text, "  cannot be opened: {why}\n"),
+        Err(why) => return writeln!(text, "  {why}\n"),
     };
-    let (groups, qps) = (device.max_multicast_groups, device.max_multicast_qps);
+    let limits = &device.limits;
+    let (groups, qps) = (limits.multicast_groups, limits.multicast_qps);
     writeln!(text, "  multicast groups  at most {groups}, with {qps} queue pairs each")?;
+    writeln!(
+        text,
+        "  queues            at most {} requests, {} completions",
+        limits.requests, limits.completions
+    )?;
+    writeln!(text, "  shared receives   at most {}", limits.shared_receives)?;
+    writeln!(text, "  RDMA reads        at most {} at a time", limits.reads)?;
     for PortReport { port, gids, verdict } in ports {
         writeln!(text, "  port {}", port.number)?;
         writeln!(text, "    state           {}", state(port.is_active))?;
-        writeln!(text, "    link layer      {}", link_layer(port.link_layer))?;
+        writeln!(text, "    link layer      {}", link_layer(port.link_layer, device.protocol))?;
+        if let Some(rate) = port.rate {
+            writeln!(text, "    rate            {} Gb/s", f64::from(rate) / 1000.0)?;
+        }
         writeln!(text, "    MTU             {} bytes", port.mtu)?;
         if port.link_layer == LinkLayer::InfiniBand {
             writeln!(text, "    LID             {}", port.lid)?;
         }
         for gid in gids {
-            writeln!(text, "    GID {:<11} {} ({})", gid.index, address(gid), kind(gid.kind))?;
+            let elsewhere =
+                if gid.home == Home::Elsewhere { ", not of this network namespace" } else { "" };
+            let (index, address, kind) = (gid.index, address(gid), kind(gid.kind));
+            writeln!(text, "    GID {index:<11} {address} ({kind}{elsewhere})")?;
         }
         match verdict {
             Ok(index) => writeln!(text, "    usable          yes, with GID {index}")?,
@@ -95,36 +125,57 @@ fn to_json(survey: &Survey) -> Value {
         }
         Err(why) => (Value::Null, why),
     };
-    json!({ "devices": devices, "chosen": chosen, "reason": reason })
+    json!({
+        "devices": devices,
+        "local_rank": survey.local_rank,
+        "reasons": survey.reasons,
+        "chosen": chosen,
+        "reason": reason,
+    })
 }
 
 fn device_json(device: &DeviceReport) -> Value {
     let (ports, error) = match &device.ports {
-        Ok(ports) => (ports.iter().map(port_json).collect(), Value::Null),
+        Ok(ports) => {
+            (ports.iter().map(|port| port_json(port, device.protocol)).collect(), Value::Null)
+        }
         Err(why) => (Vec::new(), json!(why)),
     };
+    let limits = &device.limits;
     json!({
         "name": device.name,
         "node_guid": format!("{:016x}", device.guid),
-        "max_multicast_groups": device.max_multicast_groups,
-        "max_multicast_queue_pairs": device.max_multicast_qps,
-        "max_completions": device.max_completions,
+        "protocol": protocol(device.protocol),
+        "numa_node": device.numa_node,
+        "numa_distance": device.numa_distance,
+        "max_multicast_groups": limits.multicast_groups,
+        "max_multicast_queue_pairs": limits.multicast_qps,
+        "max_queue_pairs": limits.queue_pairs,
+        "max_requests": limits.requests,
+        "max_completions": limits.completions,
+        "max_shared_receives": limits.shared_receives,
+        "max_reads": limits.reads,
         "ports": ports,
         "error": error,
     })
 }
 
-fn port_json(report: &PortReport) -> Value {
-    let gids: Vec<Value> = report
-        .gids
-        .iter()
-        .map(|gid| json!({ "index": gid.index, "address": address(gid), "kind": kind(gid.kind) }))
-        .collect();
+fn port_json(report: &PortReport, protocol: Protocol) -> Value {
+    let gid_json = |gid: &GidReport| {
+        json!({
+            "index": gid.index,
+            "address": address(gid),
+            "kind": kind(gid.kind),
+            "is_elsewhere": gid.home == Home::Elsewhere,
+        })
+    };
+    let gids: Vec<Value> = report.gids.iter().map(gid_json).collect();
     let port = &report.port;
     json!({
         "number": port.number,
         "state": state(port.is_active),
-        "link_layer": link_layer(port.link_layer),
+        "link_layer": link_layer(port.link_layer, protocol),
+        "rate_mbps": port.rate,
         "mtu": port.mtu,
         "lid": port.lid,
         "gids": gids,
@@ -144,10 +195,22 @@ fn state(is_active: bool) -> &'static str {
     if is_active { "active" } else { "not active" }
 }
 
-fn link_layer(layer: LinkLayer) -> &'static str {
-    match layer {
-        LinkLayer::InfiniBand => "InfiniBand",
-        LinkLayer::Ethernet => "Ethernet (RoCE)",
+fn link_layer(layer: LinkLayer, protocol: Protocol) -> &'static str {
+    match (layer, protocol) {
+        (LinkLayer::InfiniBand, _) => "InfiniBand",
+        (LinkLayer::Ethernet, Protocol::InfiniBand) => "Ethernet (RoCE)",
+        (LinkLayer::Ethernet, Protocol::Iwarp) => "Ethernet (iWARP)",
+        (LinkLayer::Ethernet, _) => "Ethernet",
+        (LinkLayer::Unspecified, _) => "unspecified",
+    }
+}
+
+fn protocol(protocol: Protocol) -> &'static str {
+    match protocol {
+        Protocol::InfiniBand => "InfiniBand or RoCE",
+        Protocol::Iwarp => "iWARP",
+        Protocol::Usnic => "usNIC",
+        Protocol::Unspecified => "the vendor's own (such as EFA's)",
     }
 }
 

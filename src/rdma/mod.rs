@@ -71,8 +71,8 @@ mod work;
 pub use endpoint::Usage;
 pub use settings::{Family, Multicast, Settings, SettingsError, Waiting};
 pub use setup::{
-    Agreed, Candidate, Description, DeviceReport, GidReport, PortReport, SharedEndpoint, Survey,
-    establish, establish_on, survey,
+    Agreed, Candidate, Description, DeviceReport, GidReport, Home, Limits, PortReport,
+    SharedEndpoint, Survey, establish, establish_on, survey,
 };
 pub use transport::{Claims, Counters, Owned, RdmaTransport, lend};
 pub use verbcast_core::wire::GroupAddress;

@@ -45,9 +45,9 @@ pub enum Family {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Settings {
-    /// Devices to use, by name: rank r takes the (r mod n)-th. None: the first that can do it.
+    /// Devices to use, by name, and to open at all: local rank r takes the (r mod n)-th. None: the best.
     pub devices: Vec<String>,
-    /// Port of the device, from 1; none: the first that can do it.
+    /// Port of the device, from 1; none: the best.
     pub port: Option<u8>,
     /// Entry of the port's GID table; none: the first that suits.
     pub gid_index: Option<u8>,

@@ -40,8 +40,23 @@ pub struct Context {
 pub enum LinkLayer {
     /// InfiniBand, with LIDs and a subnet manager.
     InfiniBand,
-    /// Ethernet, on which RDMA is RoCE.
+    /// Ethernet.
     Ethernet,
+    /// The provider does not say, as that of Amazon's EFA.
+    Unspecified,
+}
+
+/// What a device speaks, whatever its link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Protocol {
+    /// InfiniBand's transport: on Ethernet, that is RoCE.
+    InfiniBand,
+    /// iWARP: connections over TCP, without datagrams.
+    Iwarp,
+    /// Cisco's usNIC: datagrams alone.
+    Usnic,
+    /// The vendor's own, as of Amazon's EFA.
+    Unspecified,
 }
 
 /// A port's state.
@@ -55,6 +70,8 @@ pub struct Port {
     pub link_layer: LinkLayer,
     /// Largest packet payload in bytes.
     pub mtu: usize,
+    /// Its active rate in Mb/s, over all lanes; none where the provider tells a code that nobody here knows.
+    pub rate: Option<u32>,
     /// Its LID; 0 on Ethernet.
     pub lid: u16,
     /// Entries of its GID table, filled or not.
@@ -94,6 +111,9 @@ pub struct AsyncEvent {
     pub is_fatal: bool,
 }
 
+/// What a device says of itself, with the names of ibv_query_device(3).
+pub type DeviceAttributes = sys::ibv_device_attr;
+
 impl Context {
     pub(super) fn owned(ptr: NonNull<sys::ibv_context>, name: String) -> Self {
         Context { inner: Arc::new(Inner { ptr, name, is_owned: true }) }
@@ -115,11 +135,17 @@ impl Context {
         &self.inner.name
     }
 
+    /// What the device speaks.
+    pub fn protocol(&self) -> Protocol {
+        // SAFETY: a live context names its device, which lives as long.
+        unsafe { protocol_of((*self.inner.ptr.as_ptr()).device) }
+    }
+
     /// The device's limits.
     ///
     /// # Errors
     /// If the provider cannot tell.
-    pub fn limits(&self) -> Result<sys::ibv_device_attr> {
+    pub fn limits(&self) -> Result<DeviceAttributes> {
         // SAFETY: the attributes are plain numbers, for which zero is valid.
         let mut attr: sys::ibv_device_attr = unsafe { std::mem::zeroed() };
         // SAFETY: the context is live and `attr` writable.
@@ -139,13 +165,13 @@ impl Context {
         let answer =
             unsafe { sys::inline::ibv_query_port(self.inner.ptr.as_ptr(), number, &mut attr) };
         check("ibv_query_port", &format!("{} port {number}", self.name()), answer)?;
-        let ethernet = u32::from(attr.link_layer) == sys::IBV_LINK_LAYER_ETHERNET;
         Ok(Port {
             number,
             is_active: attr.state == sys::IBV_PORT_ACTIVE,
-            link_layer: if ethernet { LinkLayer::Ethernet } else { LinkLayer::InfiniBand },
+            link_layer: link_layer(attr.link_layer, self.protocol()),
             // IBV_MTU_256 is 1, and each step doubles.
             mtu: 128 << attr.active_mtu,
+            rate: rate(attr.active_width, attr.active_speed),
             lid: attr.lid,
             gid_table_len: attr.gid_tbl_len.try_into().unwrap_or(0),
         })
@@ -225,7 +251,87 @@ impl Context {
     }
 }
 
+/// What a device speaks.
+///
+/// # Safety
+/// The device is in a live list, or of a live context.
+pub(super) unsafe fn protocol_of(device: *const sys::ibv_device) -> Protocol {
+    // SAFETY: promised by the caller.
+    match unsafe { (*device).transport_type } {
+        sys::IBV_TRANSPORT_IB => Protocol::InfiniBand,
+        sys::IBV_TRANSPORT_IWARP => Protocol::Iwarp,
+        sys::IBV_TRANSPORT_USNIC | sys::IBV_TRANSPORT_USNIC_UDP => Protocol::Usnic,
+        _ => Protocol::Unspecified,
+    }
+}
+
+fn link_layer(code: u8, protocol: Protocol) -> LinkLayer {
+    match (u32::from(code), protocol) {
+        (sys::IBV_LINK_LAYER_ETHERNET, _) => LinkLayer::Ethernet,
+        // To those that speak InfiniBand, a link layer that is not told means that (ibv_query_port(3)).
+        (sys::IBV_LINK_LAYER_INFINIBAND, _) | (_, Protocol::InfiniBand) => LinkLayer::InfiniBand,
+        _ => LinkLayer::Unspecified,
+    }
+}
+
+/// Mb/s of a link of this width and speed, with what the kernel calls a lane's rate
+/// (`ib_port_attr_to_speed_info` and `rate_show` in drivers/infiniband/core).
+fn rate(width: u8, speed: u8) -> Option<u32> {
+    let lanes = match width {
+        1 => 1,
+        2 => 4,
+        4 => 8,
+        8 => 12,
+        16 => 2,
+        _ => return None,
+    };
+    let lane = match speed {
+        1 => 2_500,
+        2 => 5_000,
+        4 | 8 => 10_000,
+        16 => 14_000,
+        32 => 25_000,
+        64 => 50_000,
+        128 => 100_000,
+        _ => return None,
+    };
+    Some(lanes * lane)
+}
+
 pub(super) fn set_nonblocking(fd: BorrowedFd<'_>) -> rustix::io::Result<()> {
     let flags = rustix::fs::fcntl_getfl(fd)?;
     rustix::fs::fcntl_setfl(fd, flags | rustix::fs::OFlags::NONBLOCK)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rate_is_lanes_times_speed() {
+        for (width, speed, expected) in [
+            (2, 128, Some(400_000)),
+            (2, 64, Some(200_000)),
+            (1, 32, Some(25_000)),
+            (16, 64, Some(100_000)),
+            (8, 4, Some(120_000)),
+            (2, 0, None),
+            (0, 32, None),
+        ] {
+            assert_eq!(rate(width, speed), expected, "width {width}, speed {speed}");
+        }
+    }
+
+    #[test]
+    fn a_link_layer_that_is_not_told_is_infiniband_only_for_those_that_speak_it() {
+        for (code, protocol, expected) in [
+            (0, Protocol::InfiniBand, LinkLayer::InfiniBand),
+            (1, Protocol::InfiniBand, LinkLayer::InfiniBand),
+            (2, Protocol::InfiniBand, LinkLayer::Ethernet),
+            (2, Protocol::Iwarp, LinkLayer::Ethernet),
+            (0, Protocol::Unspecified, LinkLayer::Unspecified),
+        ] {
+            assert_eq!(link_layer(code, protocol), expected, "{code}, {protocol:?}");
+        }
+    }
 }

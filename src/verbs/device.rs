@@ -1,6 +1,8 @@
 //! The devices of this host.
 
-use super::{Context, Error, Result};
+use super::context::protocol_of;
+use super::natural;
+use super::{Context, Error, Protocol, Result};
 use std::ffi::CStr;
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -34,7 +36,8 @@ pub struct Device {
 // SAFETY: libibverbs' functions on a device are thread-safe, and the list keeps it valid.
 unsafe impl Send for Device {}
 
-/// All RDMA devices of this host, sorted by name; none is not an error.
+/// All RDMA devices of this host, sorted by name, in which numbers count as such: `mlx5_2` stands before
+/// `mlx5_10`. None is not an error.
 ///
 /// # Errors
 /// If the kernel's list cannot be read.
@@ -54,7 +57,7 @@ pub fn devices() -> Result<Vec<Device>> {
         let entry = unsafe { *list.first.as_ptr().add(index) };
         devices.extend(NonNull::new(entry).map(|ptr| Device { ptr, _list: Arc::clone(&list) }));
     }
-    devices.sort_by_key(Device::name);
+    devices.sort_by(|a, b| natural::compare(&a.name(), &b.name()));
     Ok(devices)
 }
 
@@ -70,6 +73,12 @@ impl Device {
     pub fn guid(&self) -> u64 {
         // SAFETY: the device is in a live list.
         u64::from_be(unsafe { sys::ibv_get_device_guid(self.ptr.as_ptr()) })
+    }
+
+    /// What it speaks.
+    pub fn protocol(&self) -> Protocol {
+        // SAFETY: the device is in a live list.
+        unsafe { protocol_of(self.ptr.as_ptr()) }
     }
 
     /// Opens the device.

@@ -16,11 +16,13 @@ mod context;
 mod device;
 mod error;
 mod group_path;
+mod interfaces;
 mod ipoib;
 mod lease;
 mod memory;
 mod mr;
 mod multicast;
+mod natural;
 mod partition;
 mod pd;
 mod pool;
@@ -37,10 +39,13 @@ pub use batch::MAX_TOGETHER;
 pub use block::{Anchor, Block};
 pub use cm::{Membership, MulticastGroup};
 pub use completion::{Completion, CompletionQueue, Outcome};
-pub use context::{AsyncEvent, Context, GidEntry, GidKind, LinkLayer, Port};
+pub use context::{
+    AsyncEvent, Context, DeviceAttributes, GidEntry, GidKind, LinkLayer, Port, Protocol,
+};
 pub use device::{Device, devices};
 pub use error::{Error, Result};
 pub use group_path::GroupPath;
+pub use interfaces::{InterfaceAddress, interface_addresses};
 pub use ipoib::{IpoibInterface, ipoib_interfaces};
 pub use lease::Lease;
 pub use multicast::Attachment;

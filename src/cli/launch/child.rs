@@ -44,6 +44,7 @@ impl Child {
             .env(JOB_VARIABLE, job)
             .env("VERBCAST_RANK", rank.0.to_string())
             .env("VERBCAST_SIZE", size.to_string())
+            .env("VERBCAST_LOCAL_RANK", rank.0.to_string())
             .env("VERBCAST_RENDEZVOUS", rendezvous)
             .env("VERBCAST_TOKEN", job)
             .stdin(Stdio::piped())

@@ -25,6 +25,7 @@ mod proof;
 mod properties;
 mod refusal;
 mod text;
+mod whereabouts;
 
 pub use ballot::Ballot;
 pub use error::WireError;
@@ -43,3 +44,4 @@ pub use process_address::ProcessAddress;
 pub use process_message::ProcessMessage;
 pub use proof::ProofBallot;
 pub use refusal::Refusal;
+pub use whereabouts::{Fabric, MAX_FABRICS, Network, Whereabouts};

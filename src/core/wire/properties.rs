@@ -151,6 +151,20 @@ fn header() -> impl Strategy<Value = Header> {
     )
 }
 
+fn whereabouts() -> impl Strategy<Value = Whereabouts> {
+    let network = || {
+        prop::option::of(
+            (any::<[u8; 16]>(), 0..=128_u8).prop_map(|(of, len)| Network::of(of.into(), len)),
+        )
+    };
+    let fabric = prop_oneof![
+        any::<u64>().prop_map(|subnet_prefix| Fabric::InfiniBand { subnet_prefix }),
+        network().prop_map(Fabric::Ethernet),
+    ];
+    (any::<[u8; 16]>(), vec(fabric, 0..=MAX_FABRICS))
+        .prop_map(|(host, fabrics)| Whereabouts { host, fabrics })
+}
+
 const FRAMES: [FrameKind; 6] = [
     FrameKind::Hello,
     FrameKind::Entered,
@@ -175,6 +189,7 @@ fn tags_differ() {
         PreloadBallot::FORMAT,
         ProofBallot::FORMAT,
         Refusal::FORMAT,
+        Whereabouts::FORMAT,
     ];
     let tags: std::collections::HashSet<_> = formats.iter().map(|format| format.tag).collect();
     assert_eq!(tags.len(), formats.len());
@@ -243,6 +258,11 @@ proptest! {
     #[test]
     fn introductions(one in introduction()) {
         is_sound(Introduction::FORMAT, &one, &one.emit(), Introduction::parse)?;
+    }
+
+    #[test]
+    fn places_of_ranks(one in whereabouts()) {
+        is_sound(Whereabouts::FORMAT, &one, &one.emit(), Whereabouts::parse)?;
     }
 
     #[test]
@@ -361,6 +381,7 @@ proptest! {
         second in noise(handshake::Message::FORMAT),
         third in noise(Inquiry::FORMAT),
         fourth in noise(ProofBallot::FORMAT),
+        fifth in noise(Whereabouts::FORMAT),
     ) {
         // What is read of it can be written, and is the same then.
         if let Ok(one) = Introduction::parse(&first) {
@@ -374,6 +395,9 @@ proptest! {
         }
         if let Ok(ballot) = ProofBallot::parse(&fourth) {
             prop_assert_eq!(ballot.emit(), fourth);
+        }
+        if let Ok(whereabouts) = Whereabouts::parse(&fifth) {
+            prop_assert_eq!(whereabouts.emit(), fifth);
         }
     }
 }

@@ -43,7 +43,7 @@ use std::time::Duration;
 use verbcast_core::rank::{Fragment, OpId};
 use verbcast_core::time::Instant;
 use verbcast_core::transport::TransportError;
-use verbcast_core::wire::ProcessAddress;
+use verbcast_core::wire::{Fabric, ProcessAddress};
 use verbcast_verbs::Anchor;
 
 /// Longest sleep of a thread while others use the endpoint too.
@@ -55,6 +55,7 @@ pub struct Site {
     pub device: String,
     pub port: u8,
     pub gid_index: u8,
+    pub fabric: Fabric,
     pub address: ProcessAddress,
     pub joiner: Joiner,
 }

@@ -46,7 +46,7 @@ impl Joiner {
     /// The kind of address that the port's groups have.
     pub fn address_kind(&self, family: Family) -> AddressKind {
         match (self.link_layer, family) {
-            (LinkLayer::InfiniBand, _) => AddressKind::Mgid,
+            (LinkLayer::InfiniBand | LinkLayer::Unspecified, _) => AddressKind::Mgid,
             (LinkLayer::Ethernet, Family::Ipv4) => AddressKind::V4,
             (LinkLayer::Ethernet, Family::Ipv6) => AddressKind::V6,
             (LinkLayer::Ethernet, Family::Auto) => {

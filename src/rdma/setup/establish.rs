@@ -1,7 +1,9 @@
 //! Making a communicator's transport, collectively.
 
-use super::opening::open;
-use super::shared::SharedEndpoint;
+use super::agreement::agree;
+use super::local_rank::local_rank_of_process;
+use super::opening::Prospect;
+use super::shared::{Lead, SharedEndpoint};
 use crate::bootstrap::{Bootstrap, VoteError, read_all, vote};
 use crate::rdma::endpoint::{Access, Channel, Site};
 use crate::rdma::group::{draw, gather, generator, shared_group};
@@ -58,7 +60,10 @@ pub fn establish(
     context: Option<Context>,
 ) -> Result<(RdmaTransport, Agreed, Description), VoteError> {
     let (rank, size) = (bootstrap.rank(), bootstrap.size());
-    let opened = open(rank, size, settings, context);
+    let prospect = Prospect::new(settings, context);
+    let fabrics = prospect.as_ref().map(Prospect::fabrics).map_err(String::as_str);
+    let place = agree(bootstrap, fabrics, local_rank_of_process())?;
+    let opened = prospect.and_then(|prospect| prospect.open(rank, size, place));
     let opened = opened.map(|endpoint| Access::Own(Box::new(endpoint)));
     establish_with(bootstrap, settings, peers, opened)
 }
@@ -75,7 +80,11 @@ pub fn establish_on(
     peers: &[Rank],
 ) -> Result<(RdmaTransport, Agreed, Description), VoteError> {
     let settings = endpoint.settings_for(settings);
-    let opened = endpoint.open(bootstrap.rank(), bootstrap.size());
+    let (rank, size) = (bootstrap.rank(), bootstrap.size());
+    let lead = endpoint.prospect();
+    let fabrics = lead.as_ref().map(Lead::fabrics).map_err(String::as_str);
+    let place = agree(bootstrap, fabrics, local_rank_of_process())?;
+    let opened = lead.and_then(|lead| endpoint.open(lead, rank, size, place));
     establish_with(bootstrap, &settings, peers, opened)
 }
 

@@ -1,10 +1,17 @@
 //! Making a communicator: from the choice of a device to the connections.
 
+mod agreement;
+mod choose;
 mod establish;
+mod judge;
+mod local_rank;
+mod locality;
 mod opening;
+mod report;
 mod shared;
 mod survey;
 
 pub use establish::{Agreed, Description, establish, establish_on};
+pub use report::{Candidate, DeviceReport, GidReport, Home, Limits, PortReport, Survey};
 pub use shared::SharedEndpoint;
-pub use survey::{Candidate, DeviceReport, GidReport, PortReport, Survey, survey};
+pub use survey::survey;

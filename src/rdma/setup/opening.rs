@@ -1,6 +1,9 @@
 //! Opening a device for an endpoint.
 
-use super::survey::{Candidate, DeviceReport, PortReport, Survey, survey};
+use super::agreement::Place;
+use super::choose::{choose, fabric_of, fabrics, rank as rank_ports};
+use super::report::{Candidate, DeviceReport, PortReport};
+use super::survey::look;
 use crate::rdma::endpoint::{Device, Endpoint, Site};
 use crate::rdma::group::{Joiner, choose_partition, generator};
 use crate::rdma::rc::{ConnectionPool, Local};
@@ -8,37 +11,66 @@ use crate::rdma::settings::Settings;
 use crate::rdma::ud::UdPort;
 use rand_chacha::rand_core::Rng;
 use verbcast_core::rank::Rank;
-use verbcast_core::wire::ProcessAddress;
+use verbcast_core::wire::{Fabric, ProcessAddress};
 use verbcast_verbs::{
     CompletionQueue, Context, GidKind, PortPartition, ProtectionDomain, Service, ipoib_interfaces,
 };
 
 /// RDMA reads that a connection serves at a time where the devices can: enough to hide the way there
 /// and back, few enough for the scarce resources that adapters keep for them.
-const READS: i32 = 4;
+const READS: u32 = 4;
 
-/// Opens the device that `rank` uses, or takes `context`, for communicators of up to `size` ranks.
-pub fn open(
-    rank: Rank,
-    size: u32,
-    settings: &Settings,
+/// A host that was looked at, of which no device is opened yet.
+#[derive(Debug)]
+pub struct Prospect {
+    settings: Settings,
     context: Option<Context>,
-) -> Result<Endpoint, String> {
-    settings.validate().map_err(|error| error.to_string())?;
-    let mut settings = settings.clone();
-    if let Some(context) = &context {
-        settings.devices = vec![context.name().to_owned()];
+    devices: Vec<DeviceReport>,
+}
+
+impl Prospect {
+    /// Looks at this host's devices, or at the one of `context`.
+    ///
+    /// # Errors
+    /// If none of them can be used.
+    pub fn new(settings: &Settings, context: Option<Context>) -> Result<Self, String> {
+        settings.validate().map_err(|error| error.to_string())?;
+        let mut settings = settings.clone();
+        if let Some(context) = &context {
+            settings.devices = vec![context.name().to_owned()];
+        }
+        let devices = look(&settings).map_err(|error| error.to_string())?;
+        let prospect = Prospect { settings, context, devices };
+        if prospect.fabrics().is_empty() {
+            choose(&prospect.devices, &prospect.settings, 0, None).1?;
+        }
+        Ok(prospect)
     }
-    let Survey { devices, choice } = survey(&settings, rank).map_err(|error| error.to_string())?;
-    let candidate = choice?;
-    let report = &devices[candidate.device];
-    let context = match context {
-        Some(context) => context,
-        None => open_device(&report.name).map_err(|error| error.to_string())?,
-    };
-    let joiner = joiner(report, &candidate, &context, &settings)?;
-    open_candidate(report, &candidate, context, joiner, (rank, size), settings)
-        .map_err(|error| error.to_string())
+
+    /// The fabrics that it can use, the best first.
+    pub fn fabrics(&self) -> Vec<Fabric> {
+        fabrics(&rank_ports(&self.devices, &self.settings.devices).0)
+    }
+
+    /// Opens the device that a rank uses, for communicators of up to `size` ranks.
+    ///
+    /// # Errors
+    /// If it has none in its place, or the device refuses.
+    pub fn open(self, rank: Rank, size: u32, place: Place) -> Result<Endpoint, String> {
+        let Prospect { settings, context, devices } = self;
+        let fabric = Some(place.fabric);
+        let (reasons, choice) = choose(&devices, &settings, place.local_rank, fabric);
+        reasons.iter().for_each(|line| tracing::debug!("{line}"));
+        let candidate = choice?;
+        let report = &devices[candidate.device];
+        let context = match context {
+            Some(context) => context,
+            None => open_device(&report.name).map_err(|error| error.to_string())?,
+        };
+        let joiner = joiner(report, &candidate, &context, &settings)?;
+        open_candidate(report, &candidate, context, joiner, (rank, size), settings)
+            .map_err(|error| error.to_string())
+    }
 }
 
 fn open_candidate(
@@ -55,8 +87,7 @@ fn open_candidate(
     let cq = completion_queue(&context, report, size, &settings)?;
     let at = PortPartition { port: port.number, pkey_index: joiner.partition.index };
     let datagrams = UdPort::new(&domain, &cq, at, port.mtu, &settings)?;
-    let limits = context.limits()?;
-    let reads = READS.min(limits.max_qp_rd_atom).min(limits.max_qp_init_rd_atom).max(0) as u8;
+    let reads = READS.min(report.limits.reads) as u8;
     let address = ProcessAddress {
         incarnation: generator(rank).next_u64(),
         qpn: datagrams.qpn(),
@@ -70,8 +101,9 @@ fn open_candidate(
     let mut connections = ConnectionPool::new(local, size, &settings)?;
     connections.set_service(joiner.service(Service::default()));
     let device = Device::new(cq, domain, context, port);
-    let site = Site { device: report.name.clone(), port, gid_index, address, joiner };
-    let most_groups = settings.groups.min(report.max_multicast_groups) as usize;
+    let fabric = fabric_of(chosen_port(report, candidate), gid_index);
+    let site = Site { device: report.name.clone(), port, gid_index, fabric, address, joiner };
+    let most_groups = settings.groups.min(report.limits.multicast_groups) as usize;
     Ok(Endpoint::new((device, datagrams, connections), site, settings, most_groups))
 }
 
@@ -90,8 +122,14 @@ fn completion_queue(
     size: u32,
     settings: &Settings,
 ) -> verbcast_verbs::Result<CompletionQueue> {
-    let depth = settings.completions(size).min(report.max_completions.max(1));
+    let depth = settings.completions(size).min(report.limits.completions.max(1));
     CompletionQueue::new(context, depth)
+}
+
+fn chosen_port<'a>(report: &'a DeviceReport, candidate: &Candidate) -> &'a PortReport {
+    let mut ports = report.ports.iter().flatten();
+    let chosen = ports.find(|report| report.port.number == candidate.port);
+    chosen.expect("a port is chosen among those of the report")
 }
 
 /// The chosen port, with its partition, as joining needs it.
@@ -101,11 +139,7 @@ fn joiner(
     context: &Context,
     settings: &Settings,
 ) -> Result<Joiner, String> {
-    let ports = report.ports.as_deref().unwrap_or_default();
-    let chosen = ports.iter().find(|report| report.port.number == candidate.port);
-    let Some(PortReport { port, gids, .. }) = chosen else {
-        unreachable!("the survey chose a port that it reports")
-    };
+    let PortReport { port, gids, .. } = chosen_port(report, candidate);
     let own = gids.iter().find(|gid| gid.index == candidate.gid_index);
     let mut ipv6: Vec<_> = gids
         .iter()

@@ -1,10 +1,12 @@
 //! An endpoint that several communicators of a process use.
 
-use super::opening;
+use super::agreement::Place;
+use super::opening::Prospect;
 use crate::rdma::endpoint::{Access, Endpoint, Usage, lock};
 use crate::rdma::settings::Settings;
 use std::sync::{Arc, Mutex, PoisonError};
 use verbcast_core::rank::Rank;
+use verbcast_core::wire::Fabric;
 use verbcast_verbs::Context;
 
 /// Processes that a shared endpoint has room for at first; it makes more when it meets more.
@@ -14,7 +16,7 @@ const MIN_PROCESSES: u32 = 16;
 /// each other process, however many communicators both are in. A clone is the same endpoint.
 ///
 /// Each communicator adds the memory that others reach (its ring and its table of numbers), and at most one
-/// multicast group. The device is opened with the first communicator, by whose rank it is chosen. It is
+/// multicast group. The device is chosen and opened with the first communicator. It is
 /// closed when the last clone and the last communicator are gone.
 ///
 /// Whoever waits on one communicator receives for all of them: datagrams for the others are kept up to a
@@ -34,6 +36,23 @@ enum Lazy {
     /// To be opened, on a context that the program has opened or on the endpoint's own.
     Closed(Option<Context>),
     Open(Arc<Mutex<Endpoint>>),
+}
+
+/// What an endpoint is on, or could be opened on.
+#[derive(Debug)]
+pub(super) enum Lead {
+    Open(Fabric),
+    New(Prospect),
+}
+
+impl Lead {
+    /// The fabrics that it can use, the best first.
+    pub fn fabrics(&self) -> Vec<Fabric> {
+        match self {
+            Lead::Open(fabric) => vec![*fabric],
+            Lead::New(prospect) => prospect.fabrics(),
+        }
+    }
 }
 
 impl SharedEndpoint {
@@ -68,20 +87,43 @@ impl SharedEndpoint {
         }
     }
 
+    /// What it could be opened on, if it is not open yet.
+    pub(super) fn prospect(&self) -> Result<Lead, String> {
+        let context = match &*self.lazy() {
+            Lazy::Open(endpoint) => return Ok(Lead::Open(lock(endpoint).site.fabric)),
+            Lazy::Closed(context) => context.clone(),
+        };
+        Prospect::new(&self.settings, context).map(Lead::New)
+    }
+
     /// The endpoint, opened now if it is not.
-    pub(super) fn open(&self, rank: Rank, size: u32) -> Result<Access, String> {
+    pub(super) fn open(
+        &self,
+        lead: Lead,
+        rank: Rank,
+        size: u32,
+        place: Place,
+    ) -> Result<Access, String> {
         let mut lazy = self.lazy();
-        let endpoint = match &mut *lazy {
-            Lazy::Open(endpoint) => Arc::clone(endpoint),
-            Lazy::Closed(context) => {
-                let size = size.max(MIN_PROCESSES);
-                let endpoint = opening::open(rank, size, &self.settings, context.clone())?;
+        let endpoint = match (&*lazy, lead) {
+            (Lazy::Open(endpoint), _) => Arc::clone(endpoint),
+            (Lazy::Closed(_), Lead::New(prospect)) => {
+                let endpoint = prospect.open(rank, size.max(MIN_PROCESSES), place)?;
                 let endpoint = Arc::new(Mutex::new(endpoint.into_shared()));
                 *lazy = Lazy::Open(Arc::clone(&endpoint));
                 endpoint
             }
+            (Lazy::Closed(_), Lead::Open(_)) => unreachable!("an endpoint stays open"),
         };
-        Ok(Access::Shared(endpoint))
+        // Another thread may have opened it meanwhile, with other ranks.
+        let fabric = lock(&endpoint).site.fabric;
+        match fabric.is_on(&place.fabric) {
+            true => Ok(Access::Shared(endpoint)),
+            false => Err(format!(
+                "its endpoint is open on {fabric}, but the ranks have in common only {}",
+                place.fabric
+            )),
+        }
     }
 
     fn lazy(&self) -> std::sync::MutexGuard<'_, Lazy> {
