@@ -91,6 +91,18 @@ fn help_is_help() {
     }
 }
 
+/// Whoever adds an algorithm tells those who may ask for it.
+#[test]
+fn help_names_every_algorithm() {
+    for words in [&["bench", "latency"][..], &["sim"], &["tune"]] {
+        let help = text(&verbcast().args(words).arg("--help").output().unwrap().stdout);
+        for (name, _) in verbcast_core::protocol::choice::Algorithm::NAMES {
+            let mut named = help.split([' ', ',', '\n', ']']);
+            assert!(named.any(|word| word == name), "verbcast {} --help: {name}", words.join(" "));
+        }
+    }
+}
+
 #[test]
 fn info_is_helpful_whatever_there_is() {
     let output = run(verbcast().arg("info"));

@@ -162,6 +162,18 @@ fn the_settings_are_the_codes() {
     }
 }
 
+/// Whoever adds an algorithm tells its users.
+#[test]
+fn every_algorithm_is_described() {
+    let takes = verbcast_core::protocol::options::Options::PARAMETERS[0].takes;
+    let protocols = fs::read_to_string(root().join("docs/src/protocols.md")).unwrap();
+    for (name, _) in verbcast_core::protocol::choice::Algorithm::NAMES {
+        let named = |text: &str| text.split([' ', ',', '`']).any(|word| word == name);
+        assert!(named(takes), "the parameter `algorithm` does not name {name}");
+        assert!(named(&protocols.replace('\n', " ")), "docs/src/protocols.md does not name {name}");
+    }
+}
+
 /// So are those of what is preloaded, whose crate needs an MPI library.
 #[test]
 fn the_settings_of_what_is_preloaded_are_its_own() {

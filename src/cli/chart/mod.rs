@@ -175,6 +175,13 @@ mod tests {
     use super::*;
 
     #[test]
+    fn every_algorithm_has_a_style() {
+        for (name, _) in verbcast_core::protocol::choice::Algorithm::NAMES {
+            assert!(STYLES.contains(&name), "{name}");
+        }
+    }
+
+    #[test]
     fn text_cannot_leave_its_place() {
         assert_eq!(escape("<b a=\"1\">&'"), "&lt;b a=&quot;1&quot;&gt;&amp;&#39;");
     }

@@ -24,7 +24,8 @@ use crate::time::Instant;
 use crate::wire::Kind;
 use std::collections::VecDeque;
 
-/// Which protocol an operation went to.
+/// Which protocol an operation went to. A protocol that joins the suite stands in [`LANES`], and in each method of
+/// [`Suite`] that names all parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Lane {
     TwoStage,
@@ -420,6 +421,7 @@ impl Core for Suite {
     fn take_partners(&mut self) -> Vec<Rank> {
         let mut partners = self.parts.window.take_partners();
         partners.extend(self.parts.two_stage.take_partners());
+        partners.extend(self.parts.unicast.take_partners());
         partners
     }
 

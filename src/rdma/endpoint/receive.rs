@@ -1,16 +1,22 @@
-//! What is received, and the way of a datagram to the memory of its message. It stops eight times:
+//! What is received, and the way of a datagram to the memory of its message. A message is lent to the transport while a
+//! broadcast sends it from, or receives it into, the memory of the program; a payload may then be received where it
+//! belongs. The way stops eight times, the first four within the look at the endpoint that begins the fifth:
 //!
-//! 1. [`Endpoint::pull`] takes its completion from the completion queue.
-//! 2. [`Endpoint::receive_datagram`] reads its header, the only time, and finds its communicator by the key.
-//! 3. [`Endpoint::verify_place`] keeps its payload where it was received, if that is the place of this fragment in a
-//!    lent message; else it moves it behind the header.
-//! 4. [`Endpoint::deliver`] puts both into the inbox of the communicator: by a copy, if that does not poll now.
-//! 5. `RdmaTransport::poll` takes them from there, settles the place, enters them into its table of received packets and
-//!    reports their number there.
-//! 6. `Driver::receive_packet` checks the CRC and asks the protocol where the payload belongs.
-//! 7. `RdmaTransport::place` copies it there, unless it was received there; or the driver does, into a message that it
-//!    has itself.
-//! 8. `RdmaTransport::recycle` posts the slot again, for the place of the fragment that it will probably get.
+//! 1. [`Endpoint::pull`] (`complete.rs`) takes its completion from the completion queue.
+//! 2. [`Endpoint::receive_datagram`] (here) parses its header, unchecked as yet, and finds its communicator by the key.
+//! 3. [`Endpoint::verify_place`] (here) keeps its payload where it was received, if that is the place of this fragment
+//!    in a lent message; else it moves it behind the header.
+//! 4. [`Endpoint::deliver`] (`deliver.rs`) puts both into the inbox of the communicator: by a copy, if that does not poll
+//!    now. An inbox that is full drops them, which counts as loss.
+//! 5. `RdmaTransport::poll` (`../transport/mod.rs`, `absorb.rs`) takes them from there and enters them into its table of
+//!    received packets; the driver gets their number in that table. The fault injector may lose them here.
+//! 6. `Driver::receive_packet` (`src/core/driver/receive.rs`) checks the CRC and asks the protocol where the payload
+//!    belongs. What comes before its broadcast has begun is held, and asked about again when it has.
+//! 7. `RdmaTransport::place` (`../transport/direct_placement.rs`) copies it there, unless it was received there; where
+//!    another datagram may still be received there, it is stashed until that has ended. A message that is not lent is
+//!    filled by the driver.
+//! 8. `RdmaTransport::recycle` (`../transport/mod.rs`) takes the slot back, to be posted with the next ones for the place
+//!    of the fragment that it will probably get.
 
 use super::event::{Body, Event};
 use super::{Endpoint, failed};

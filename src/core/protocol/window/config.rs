@@ -142,7 +142,8 @@ impl Config {
     /// By how many fragments a report may be behind before it is due whatever the policy: often enough
     /// that neither the window nor the credits run out for want of news.
     pub(super) fn chunk(&self) -> u32 {
-        // Credits pass through two ranks on their way to the root.
+        // So that neither half of the window nor a quarter of the credits waits for a report: what passes through others
+        // on its way to the root comes later still.
         (self.window / 2).min(self.credits.unwrap_or(u32::MAX) / 4).max(1)
     }
 }

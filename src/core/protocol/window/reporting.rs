@@ -1,4 +1,12 @@
-//! What a rank reports, to whom and when (Liu 2004, section 4.4), and what others report to it.
+//! Where acknowledgements are decided: what a rank reports, to whom and when (Liu 2004, section 4.4), and what others
+//! report to it.
+//!
+//! 1. Whether: [`Window::advance`], by the policy ([`Config::acknowledges`](super::Config)), as a message is whole here;
+//!    [`Window::owe_what_lags`], whatever the policy, before a window or the credits run out;
+//!    [`Window::note_question`], where ranks acknowledge when they are asked.
+//! 2. To whom: [`Groups::repairer`]. With credits a co-root reports to the root besides.
+//! 3. When: [`Debts`](super::debts) keeps what is owed until it is due, at once or by a timer.
+//! 4. It goes in [`Window::tell`], or along with a multicast of this rank: [`Window::report`].
 
 use super::operation::Operation;
 use super::{By, Groups, Report, Window};
@@ -11,7 +19,7 @@ use crate::wire::Kind;
 const PUT_OFF: u32 = 4;
 
 impl Window {
-    /// Notes how far everything is here, and what that lets this rank owe.
+    /// Notes how far everything is here, and owes the acknowledgement of each message that has become whole.
     pub(super) fn advance(&mut self) {
         while let Some(operation) = self.operations.get(self.whole) {
             self.have = operation.have();
