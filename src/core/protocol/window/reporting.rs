@@ -63,6 +63,9 @@ impl Window {
         })?;
         let report = self.report(context);
         self.debts.pay(to, report);
+        if self.config.asks() && report.credit.after(report.have) < 0 {
+            self.owe_what_lags();
+        }
         Some(match by {
             By::Counter => {
                 Transmit::Report { to, counter: Counter::Acknowledged, value: report.emit() }
@@ -103,7 +106,7 @@ impl Window {
             let report = self.report(context);
             let told = self.debts.told(to);
             if report.lead(told) < chunk {
-                self.owe_gathered(to, context, report.credit.after(told.credit));
+                self.owe_credit(to, context, report.credit.after(told.credit));
                 continue;
             }
             let was_said = report.lead(self.debts.said()) < chunk;
@@ -113,11 +116,14 @@ impl Window {
     }
 
     /// Credits that were gathered pass through any number of ranks. So that what each holds back never adds up to all that
-    /// there are, they go on as soon as a question is answered with them, and others after a while.
-    fn owe_gathered(&mut self, to: Rank, context: (Rank, Groups), lag: i32) {
+    /// there are, they go on as soon as a question is answered with them, and others after a while. A rank that gathers
+    /// in one broadcast may owe its own credit in another, where both go to the same rank and nobody asks for the second.
+    fn owe_credit(&mut self, to: Rank, context: (Rank, Groups), lag: i32) {
         let (root, groups) = context;
+        let told = self.debts.told(to);
         let gathers = groups.leaves(self.me, root).next().is_some();
-        if self.config.credits.is_none() || !gathers || lag <= 0 {
+        let held_back = self.config.asks() && told.credit.after(told.have) < 0;
+        if self.config.credits.is_none() || !(gathers || held_back) || lag <= 0 {
             return;
         }
         let is_answer = self.config.asks() && lag >= self.config.share() as i32;
