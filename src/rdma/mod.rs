@@ -31,10 +31,9 @@
 //!
 //! Borrowed memory is registered for one operation and deregistered at its end, so that a device never
 //! reaches pages that were freed and mapped anew. Buffers that verbcast allocates stay registered,
-//! within [`Settings::registration_cache`]. The memory of an operation under way should not be forked:
-//! where the kernel does not copy pinned pages for the child at once (Linux before 5.12), a write by
-//! either process separates the parent from what the device sees, and verbcast does not call
-//! `ibv_fork_init`, which is the program's to decide.
+//! within [`Settings::registration_cache`]. Where a fork would
+//! take registered pages from the device ([`verbcast_verbs::fork_safety`]: Linux before 5.12, unless the program
+//! has called `ibv_fork_init`), own memory is kept from children and borrowed memory is not registered.
 //!
 //! # The parts
 //! Each names only those above it in this list; `tests/host/layers.rs` holds that.

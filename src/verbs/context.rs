@@ -78,30 +78,6 @@ pub struct Port {
     pub gid_table_len: u32,
 }
 
-/// Which packets a GID stands for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum GidKind {
-    /// InfiniBand.
-    InfiniBand,
-    /// RoCE version 1 (Ethernet frames, not routable).
-    RoceV1,
-    /// RoCE version 2 (UDP over IP).
-    RoceV2,
-}
-
-/// An entry of a port's GID table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct GidEntry {
-    /// Its place in the table.
-    pub index: u8,
-    /// The GID, in network order.
-    pub gid: [u8; 16],
-    /// Which packets it stands for.
-    pub kind: GidKind,
-    /// Index of the network interface it belongs to; 0 for none.
-    pub interface: u32,
-}
-
 /// Something happened to a device outside any work request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AsyncEvent {
@@ -175,36 +151,6 @@ impl Context {
             lid: attr.lid,
             gid_table_len: attr.gid_tbl_len.try_into().unwrap_or(0),
         })
-    }
-
-    /// The filled entries of a port's GID table.
-    ///
-    /// # Errors
-    /// If the port cannot be queried.
-    pub fn gids(&self, port: &Port) -> Result<Vec<GidEntry>> {
-        let mut gids = Vec::new();
-        for index in 0..port.gid_table_len.min(256) {
-            // SAFETY: an entry is plain numbers, for which zero is valid.
-            let mut entry: sys::ibv_gid_entry = unsafe { std::mem::zeroed() };
-            // SAFETY: the context is live and `entry` writable.
-            let answer = unsafe {
-                let context = self.inner.ptr.as_ptr();
-                sys::inline::ibv_query_gid_ex(context, port.number.into(), index, &mut entry)
-            };
-            if answer != 0 {
-                // An empty entry is an error to this call.
-                continue;
-            }
-            let kind = match entry.gid_type {
-                sys::IBV_GID_TYPE_ROCE_V1 => GidKind::RoceV1,
-                sys::IBV_GID_TYPE_ROCE_V2 => GidKind::RoceV2,
-                _ => GidKind::InfiniBand,
-            };
-            // SAFETY: every bit pattern of the union is a valid array of bytes.
-            let gid = unsafe { entry.gid.raw };
-            gids.push(GidEntry { index: index as u8, gid, kind, interface: entry.ndev_ifindex });
-        }
-        Ok(gids)
     }
 
     /// The descriptor that becomes readable when there is an [`AsyncEvent`]; none where the context

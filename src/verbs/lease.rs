@@ -10,6 +10,7 @@
 
 use super::block::Anchor;
 use super::error::{Error, Result};
+use super::fork::{ForkSafety, fork_safety};
 use super::mr::Mr;
 use super::pd::ProtectionDomain;
 use std::ops::Range;
@@ -40,12 +41,18 @@ impl Lease {
     /// Registers memory for as long as the lease lasts.
     ///
     /// # Errors
-    /// If the device refuses the memory, typically for the limit on locked memory.
+    /// If the device refuses the memory, typically for the limit on locked memory; or if the device would lose it
+    /// when the process [forks](fork_safety), which a program may do at any time.
     ///
     /// # Safety
     /// Until [`end`](Self::end) has returned, the memory stays allocated, and nobody touches it but
     /// through the lease.
     pub unsafe fn register(domain: &ProtectionDomain, memory: NonNull<[u8]>) -> Result<Self> {
+        if fork_safety() == ForkSafety::None {
+            let object = format!("memory of the program ({} bytes)", memory.len());
+            return Err(Error::new("a registration that lasts", object, libc::EOPNOTSUPP)
+                .with_hint("a fork would take it from the device; ibv_fork_init prevents that"));
+        }
         // SAFETY: it stays allocated as long, as the caller promises.
         let mr = unsafe { Mr::new(domain, memory.cast(), memory.len(), 0) }?;
         Ok(Self::new(memory, Arc::new(mr), false))

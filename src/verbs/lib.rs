@@ -15,6 +15,8 @@ mod completion;
 mod context;
 mod device;
 mod error;
+mod fork;
+mod gids;
 mod group_path;
 mod interfaces;
 mod ipoib;
@@ -39,15 +41,16 @@ pub use batch::MAX_TOGETHER;
 pub use block::{Anchor, Block};
 pub use cm::{Membership, MulticastGroup};
 pub use completion::{Completion, CompletionQueue, Outcome};
-pub use context::{
-    AsyncEvent, Context, DeviceAttributes, GidEntry, GidKind, LinkLayer, Port, Protocol,
-};
+pub use context::{AsyncEvent, Context, DeviceAttributes, LinkLayer, Port, Protocol};
 pub use device::{Device, devices};
 pub use error::{Error, Result};
+pub use fork::{ForkSafety, fork_safety};
+pub use gids::{GidEntry, GidKind};
 pub use group_path::GroupPath;
 pub use interfaces::{InterfaceAddress, interface_addresses};
 pub use ipoib::{IpoibInterface, ipoib_interfaces};
 pub use lease::Lease;
+pub use memory::page_size;
 pub use multicast::Attachment;
 pub use partition::PortPartition;
 pub use pd::ProtectionDomain;

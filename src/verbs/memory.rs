@@ -1,6 +1,7 @@
 //! Memory that a device may reach.
 
 use super::error::{Error, Result};
+use super::fork::{ForkSafety, fork_safety, keep_from_children};
 use super::mr::Mr;
 use super::pd::ProtectionDomain;
 use std::alloc::{Layout, alloc_zeroed, dealloc};
@@ -8,7 +9,10 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use verbcast_sys as sys;
 
-const PAGE: usize = 4096;
+/// Bytes of a page of this system: 4096, or up to 65536 on aarch64.
+pub fn page_size() -> usize {
+    rustix::param::page_size()
+}
 
 /// Whole pages of registered memory, zero at first. Who wraps it decides who may touch what when.
 #[derive(Debug)]
@@ -16,6 +20,7 @@ pub(super) struct Registered {
     memory: NonNull<u8>,
     layout: Layout,
     pub mr: Arc<Mr>,
+    is_kept_from_children: bool,
 }
 
 // SAFETY: the fields never change, and the memory is reached only through raw pointers, by wrappers
@@ -28,8 +33,13 @@ impl Drop for Registered {
     fn drop(&mut self) {
         // Memory that the device may still reach is better lost than given to somebody else.
         match self.mr.revoke() {
-            // SAFETY: allocated in `new` with the same layout, and the device is done with it.
-            Ok(()) => unsafe { dealloc(self.memory.as_ptr(), self.layout) },
+            // SAFETY: allocated in `new` with the same layout, in whole pages, and the device is done with it.
+            Ok(()) => unsafe {
+                if self.is_kept_from_children {
+                    keep_from_children(self.memory, self.layout.size(), false);
+                }
+                dealloc(self.memory.as_ptr(), self.layout);
+            },
             Err(error) => super::log_failure(Err(error)),
         }
     }
@@ -46,18 +56,26 @@ impl Registered {
         len: usize,
         access: sys::ibv_access_flags,
     ) -> Result<Self> {
-        let len = len.checked_next_multiple_of(PAGE).unwrap_or(usize::MAX).max(PAGE);
+        let page = page_size();
+        let len = len.checked_next_multiple_of(page).unwrap_or(usize::MAX).max(page);
         let out_of_memory = || Error::new("allocation", format!("{len} bytes"), libc::ENOMEM);
-        let layout = Layout::from_size_align(len, PAGE).map_err(|_| out_of_memory())?;
+        let layout = Layout::from_size_align(len, page).map_err(|_| out_of_memory())?;
         // SAFETY: the layout has a size above zero.
         let memory = NonNull::new(unsafe { alloc_zeroed(layout) }).ok_or_else(out_of_memory)?;
-        // SAFETY: the memory is ours, and is freed only after the registration is revoked.
-        match unsafe { Mr::new(domain, memory, len, access) } {
-            Ok(mr) => Ok(Registered { memory, layout, mr: Arc::new(mr) }),
-            Err(error) => {
-                // SAFETY: allocated above with this layout.
-                unsafe { dealloc(memory.as_ptr(), layout) };
-                Err(error)
+        let is_kept_from_children = fork_safety() == ForkSafety::None;
+        // SAFETY: the memory is ours, in whole pages, and is freed only after the registration is revoked.
+        unsafe {
+            match Mr::new(domain, memory, len, access) {
+                Ok(mr) => {
+                    if is_kept_from_children {
+                        keep_from_children(memory, len, true);
+                    }
+                    Ok(Registered { memory, layout, mr: Arc::new(mr), is_kept_from_children })
+                }
+                Err(error) => {
+                    dealloc(memory.as_ptr(), layout);
+                    Err(error)
+                }
             }
         }
     }

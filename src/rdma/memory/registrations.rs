@@ -7,7 +7,7 @@
 //! room.
 
 use std::collections::VecDeque;
-use verbcast_verbs::Anchor;
+use verbcast_verbs::{Anchor, page_size};
 
 /// Registered memory.
 pub trait Entry {
@@ -68,7 +68,7 @@ impl<E: Entry> Registrations<E> {
 
     /// The smallest memory of at least `len` bytes, and not much more, that nobody uses.
     pub fn find_free(&mut self, len: usize) -> Option<&mut E> {
-        let most = len.saturating_mul(2).max(4096);
+        let most = len.saturating_mul(2).max(page_size());
         let fitting = self.entries.iter().enumerate().filter(|(_, entry)| {
             entry.is_free() && entry.is_live() && (len..=most).contains(&entry.capacity())
         });

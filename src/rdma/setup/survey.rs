@@ -71,7 +71,7 @@ fn look_inside(
     let usable = refuse_device(device.protocol(), limits, settings.multicast);
     let ports = (1..=count.map_err(failed)?).map(|number| {
         let port = context.port(number).map_err(failed)?;
-        let gids = gids(&context, &port, addresses).map_err(failed)?;
+        let gids = gids(&context, &port, addresses);
         let verdict = usable.clone().and_then(|()| judge_port(&port, &gids, settings));
         Ok(PortReport { port, gids, verdict })
     });
@@ -92,7 +92,7 @@ fn limits_of(attributes: &verbcast_verbs::DeviceAttributes) -> Limits {
     }
 }
 
-fn gids(context: &Context, port: &Port, addresses: &[InterfaceAddress]) -> Result<Vec<GidReport>> {
+fn gids(context: &Context, port: &Port, addresses: &[InterfaceAddress]) -> Vec<GidReport> {
     let report = |entry: GidEntry| GidReport {
         index: entry.index,
         gid: entry.gid,
@@ -100,7 +100,7 @@ fn gids(context: &Context, port: &Port, addresses: &[InterfaceAddress]) -> Resul
         interface: entry.interface,
         home: home(&entry, port.link_layer, addresses),
     };
-    Ok(context.gids(port)?.into_iter().map(report).collect())
+    context.gids(port).into_iter().map(report).collect()
 }
 
 fn home(entry: &GidEntry, link_layer: LinkLayer, addresses: &[InterfaceAddress]) -> Home {

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use verbcast_core::rank::OpId;
 use verbcast_core::transport::TransportError;
 use verbcast_core::wire::HEADER_LEN;
-use verbcast_verbs::{Anchor, Block, Lease};
+use verbcast_verbs::{Anchor, Block, Lease, page_size};
 
 /// How long requests that were given up may take to end, before their memory is taken from them.
 const RECLAIM_PATIENCE: Duration = Duration::from_secs(2);
@@ -102,7 +102,7 @@ impl RdmaTransport {
             counters.registration_hits += 1;
             return Some(block);
         }
-        if !registrations.make_room(len.next_multiple_of(4096).max(4096)) {
+        if !registrations.make_room(len.next_multiple_of(page_size()).max(page_size())) {
             return None;
         }
         let anchor = Anchor::new(&self.domain, len);
