@@ -44,6 +44,8 @@ mpi_build_programs() {
         for program in "$REPO"/tests/mpi/*.c; do
             "mpicc.$name" -O1 -Wall -Wextra -Werror -pthread -o "$to/$(basename "$program" .c)" "$program" || return
         done
+        cc -O1 -Wall -Wextra -Werror -shared -fPIC -Wl,-soname,libcuda.so.1 -o "$to/libcuda.so.1" \
+            "$REPO/tests/mpi/gpu/libcuda.c" || return
         while read -r program; do
             # MPICH's module mpi tells the compiler nothing of buffers, which then differ in its eyes.
             "mpif90.$name" -O1 -w -J "$to" -o "$to/$(basename "$program" .f90)" "$program" || return

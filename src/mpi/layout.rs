@@ -1,5 +1,6 @@
 //! Where the bytes of an MPI buffer are.
 
+use super::gpu::{self, Runtime};
 use super::{Error, MpiError};
 use mpi::ffi::{self, MPI_Aint, MPI_Comm, MPI_Count, MPI_Datatype};
 use std::ffi::{c_int, c_void};
@@ -80,14 +81,75 @@ impl Layout {
         Ok(MpiError::check("MPI_Bcast", code)?)
     }
 
+    /// Whether the buffer is memory of a GPU, so that it has to be [packed](Self::pack), even without gaps.
+    pub fn is_on_gpu(&self, buffer: *const c_void) -> bool {
+        self.runtime_of(buffer).is_some()
+    }
+
+    fn runtime_of(&self, buffer: *const c_void) -> Option<&'static dyn Runtime> {
+        if !gpu::may_have_runtime() || self.size * self.count == 0 {
+            return None;
+        }
+        // Of a type with absolute addresses, the buffer is a null pointer.
+        let (start, _) = if self.is_contiguous { (0, 0) } else { self.span().ok()? };
+        gpu::runtime_of(buffer.wrapping_byte_offset(start))
+    }
+
+    /// Where the first byte of the elements is, from the buffer's address, and how many there are to the last one,
+    /// gaps included.
+    fn span(&self) -> Result<(isize, usize), MpiError> {
+        let (mut lower, mut extent) = (0, 0);
+        // SAFETY: the type is valid, as promised to `new`.
+        let code =
+            unsafe { ffi::PMPI_Type_get_true_extent(self.datatype, &mut lower, &mut extent) };
+        MpiError::check("MPI_Type_get_true_extent", code)?;
+        #[allow(clippy::unnecessary_cast, reason = "the libraries name this integer differently")]
+        let (lower, extent) = (lower as isize, extent as usize);
+        let between = self.extent * (self.count as isize - 1);
+        Ok((lower + between.min(0), between.unsigned_abs() + extent))
+    }
+
     /// Packs a buffer into `message`, which has [`message_len`](Self::message_len) bytes.
     ///
     /// # Errors
-    /// If MPI fails, or packs something else than the basic elements.
+    /// If MPI fails, or packs something else than the basic elements; or if the runtime of a GPU refuses to copy.
     ///
     /// # Safety
     /// The buffer at `from` is readable as this layout says; `comm` is a communicator.
     pub unsafe fn pack(
+        &self,
+        from: *const c_void,
+        message: &mut [u8],
+        comm: MPI_Comm,
+    ) -> Result<(), MpiError> {
+        // SAFETY: promised by the caller.
+        match self.runtime_of(from) {
+            None => unsafe { self.pack_host(from, message, comm) },
+            Some(runtime) if self.is_contiguous => unsafe {
+                gpu::copy(runtime, message.as_mut_ptr().cast(), from, message.len())
+            },
+            Some(runtime) => unsafe {
+                let (start, staged) = self.stage(runtime, from)?;
+                self.pack_host(staged.as_ptr().wrapping_offset(-start).cast(), message, comm)
+            },
+        }
+    }
+
+    /// The elements, gaps included, in host memory, and where they begin from the buffer's address.
+    unsafe fn stage(
+        &self,
+        runtime: &dyn Runtime,
+        from: *const c_void,
+    ) -> Result<(isize, Vec<u8>), MpiError> {
+        let (start, len) = self.span()?;
+        let mut staged = vec![0; len];
+        let from = from.wrapping_byte_offset(start);
+        // SAFETY: promised by the caller.
+        unsafe { gpu::copy(runtime, staged.as_mut_ptr().cast(), from, len) }?;
+        Ok((start, staged))
+    }
+
+    unsafe fn pack_host(
         &self,
         from: *const c_void,
         message: &mut [u8],
@@ -112,11 +174,34 @@ impl Layout {
     /// Unpacks `message`, which has [`message_len`](Self::message_len) bytes, into a buffer.
     ///
     /// # Errors
-    /// If MPI fails, or takes something else than the basic elements.
+    /// If MPI fails, or takes something else than the basic elements; or if the runtime of a GPU refuses to copy.
     ///
     /// # Safety
     /// The buffer at `to` is writable as this layout says; `comm` is a communicator.
     pub unsafe fn unpack(
+        &self,
+        message: &[u8],
+        to: *mut c_void,
+        comm: MPI_Comm,
+    ) -> Result<(), MpiError> {
+        // SAFETY: promised by the caller.
+        match self.runtime_of(to) {
+            None => unsafe { self.unpack_host(message, to, comm) },
+            Some(runtime) if self.is_contiguous => unsafe {
+                gpu::copy(runtime, to, message.as_ptr().cast(), message.len())
+            },
+            // The gaps are copied forth and back.
+            Some(runtime) => unsafe {
+                let (start, mut staged) = self.stage(runtime, to)?;
+                let base = staged.as_mut_ptr().wrapping_offset(-start).cast();
+                self.unpack_host(message, base, comm)?;
+                let to = to.wrapping_byte_offset(start);
+                gpu::copy(runtime, to, staged.as_ptr().cast(), staged.len())
+            },
+        }
+    }
+
+    unsafe fn unpack_host(
         &self,
         message: &[u8],
         to: *mut c_void,

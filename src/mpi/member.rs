@@ -95,7 +95,7 @@ impl Member {
     ) -> Result<(), Error> {
         let Member { broadcaster, link } = self;
         let len = layout.message_len().ok_or(Error::TooLong)?;
-        if layout.is_contiguous() && len > 0 {
+        if layout.is_contiguous() && len > 0 && !layout.is_on_gpu(buffer) {
             // SAFETY: promised by the caller, and the layout has no gaps.
             let message = unsafe { slice::from_raw_parts_mut(buffer.cast::<u8>(), len) };
             return Ok(broadcaster.broadcast_into(root, message)?);

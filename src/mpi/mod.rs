@@ -11,6 +11,7 @@
 
 mod communicator;
 mod error;
+mod gpu;
 mod layout;
 mod library;
 mod link;

@@ -50,6 +50,11 @@ fn a_rank_that_is_away() {
 }
 
 #[test]
+fn gpu_memory() {
+    preload::scenarios::gpu(Mpi::Mpich);
+}
+
+#[test]
 fn threads() {
     preload::scenarios::threads(Mpi::Mpich);
 }

@@ -50,6 +50,11 @@ fn a_rank_that_is_away() {
 }
 
 #[test]
+fn gpu_memory() {
+    preload::scenarios::gpu(Mpi::Open);
+}
+
+#[test]
 fn threads() {
     preload::scenarios::threads(Mpi::Open);
 }

@@ -46,6 +46,20 @@ pub fn unmodified(mpi: Mpi, programs: &[&str]) {
     }
 }
 
+/// Messages in the memory of a GPU at some ranks: all of it by multicast, also where MPI could not read it.
+pub fn gpu(mpi: Mpi) {
+    if !is_ready(mpi) {
+        return;
+    }
+    let runtime = mpi.program("libcuda.so.1");
+    let environment = [COUNT, ("TEST_LIBCUDA", runtime.to_str().unwrap())];
+    let said = mpi.run(&mpi.library(), "gpu", &alike(3, &environment));
+    assert!(said.is_success, "{}", said.err);
+    assert!(said.out.contains(" messages were right"), "{}", said.out);
+    let broadcasts = said.sum("");
+    assert!(broadcasts > 0 && said.sum("multicast") == broadcasts, "{broadcasts}");
+}
+
 /// All kinds of communicators, and more than may have multicast.
 pub fn communicators(mpi: Mpi) {
     if !is_ready(mpi) {
