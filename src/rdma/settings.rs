@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 use verbcast_core::protocol::{Counter, Depths, DepthsError};
+use verbcast_verbs::page_size;
 
 /// How a rank waits for its device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -20,7 +21,8 @@ pub enum Waiting {
 /// Whether the group is used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Multicast {
-    /// It must work, or the communicator is not made.
+    /// It must work, or the communicator is not made. Only where a device has more ranks than it takes QPs in a
+    /// group, none uses it.
     #[default]
     Require,
     /// Where it does not work for all ranks, none uses it.
@@ -190,11 +192,6 @@ impl Settings {
             + self.depths.fetch
     }
 
-    /// Completions outstanding at most in a communicator of `size` ranks.
-    pub(super) fn completions(&self, size: u32) -> u32 {
-        self.completions_of(size, self.ring_sends(size))
-    }
-
     /// Completions outstanding at most with so many connections, each with so many sends from rings.
     pub(super) fn completions_of(&self, connections: u32, ring_sends: u32) -> u32 {
         let (probes, reports) = (connections, REPORTS_AT_ONCE as u32 * connections);
@@ -222,7 +219,7 @@ impl Settings {
 
     /// Bytes of registered memory of a communicator of `size` ranks, besides its endpoint's.
     pub fn memory_of_channel(&self, packet_len: usize, size: u32) -> usize {
-        let cells = |count: u32| (count as usize * CELL_LEN).next_multiple_of(4096);
+        let cells = |count: u32| (count as usize * CELL_LEN).next_multiple_of(page_size());
         slots(self.depths.ring, packet_len)
             + cells(Counter::KINDS as u32 * size)
             + cells(REPORTS_AT_ONCE as u32 * size)
@@ -231,7 +228,7 @@ impl Settings {
 
 /// Bytes of so many slots, in whole pages.
 fn slots(count: u32, len: usize) -> usize {
-    (count as usize * len.next_multiple_of(64)).next_multiple_of(4096)
+    (count as usize * len.next_multiple_of(64)).next_multiple_of(page_size())
 }
 
 #[cfg(test)]

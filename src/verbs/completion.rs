@@ -96,7 +96,12 @@ impl CompletionQueue {
         // SAFETY: the queue is live.
         let answer = unsafe { sys::ibv_resize_cq(self.inner.ptr.as_ptr(), depth as i32) };
         let object = || format!("{} ({depth} entries)", self.inner.context.name);
-        check("ibv_resize_cq", &object(), answer)
+        check("ibv_resize_cq", &object(), answer).map_err(|error| {
+            error.with_hint(
+                "a process with fewer connections, or with a smaller VERBCAST_RING_DEPTH, needs less (max_completions \
+                 of `verbcast info --json` is the device's limit)",
+            )
+        })
     }
 
     /// Takes up to 16 completions; whether there were any.

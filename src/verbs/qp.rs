@@ -23,6 +23,9 @@ const MAX_RETRIES: u8 = 7;
 /// Bytes that are sent inline at most, where the device can: taken with the request, so that the device need not
 /// fetch them.
 pub const MAX_INLINE: usize = 192;
+/// What is tried where a device refuses that: irdma sends up to 101 bytes inline, or 48 (`irdma_uk` in rdma-core), and
+/// some devices none.
+const INLINE: [u32; 4] = [MAX_INLINE as u32, 96, 48, 0];
 /// The most that ends everywhere.
 const LIMITED_RETRIES: u8 = 6;
 
@@ -163,8 +166,8 @@ impl QueuePair {
             // SAFETY: the domain and all queues named in `init` are live.
             NonNull::new(unsafe { sys::ibv_create_qp(pd.ptr.as_ptr(), &mut init) })
         };
-        // A device that cannot send so much inline may refuse.
-        let ptr = create(MAX_INLINE as u32).or_else(|| create(0));
+        // A device that cannot send so much inline may refuse, and gives no less by itself.
+        let ptr = INLINE.into_iter().find_map(&mut create);
         let ptr = ptr.ok_or_else(|| Error::last("ibv_create_qp", &*pd.context.name))?;
         let inner = Arc::new(Inner {
             ptr,

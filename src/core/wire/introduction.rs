@@ -46,15 +46,28 @@ pub struct GroupOffer {
     pub is_full: bool,
 }
 
+/// The device of a rank, and how many QPs it takes in a group.
+///
+/// On the wire: GUID (64 bits), QPs (32).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Adapter {
+    /// Its node GUID.
+    pub guid: u64,
+    /// QPs, of all processes, that it attaches to one group.
+    pub max_attached: u32,
+}
+
 /// A rank's introduction: where its process is, what memory it exposes, what it draws and offers.
 ///
-/// On the wire: the [process's address](ProcessAddress), the two [regions](Region), the [draw](Draw) and the
+/// On the wire: the [process's address](ProcessAddress), the [adapter](Adapter), the two [regions](Region), the [draw](Draw) and the
 /// [offer](GroupOffer), one behind the other. A change of anything that the ranks of a communicator exchange later on,
 /// such as the header of packets or the cells of counters, also changes this format's version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Introduction {
     /// Where the process is.
     pub address: ProcessAddress,
+    /// Its device.
+    pub adapter: Adapter,
     /// Its ring of retained packets, which the others may read.
     pub ring: Region,
     /// Its table of counters, which the others may write.
@@ -67,12 +80,13 @@ pub struct Introduction {
 
 impl Introduction {
     /// Its tag and version.
-    pub const FORMAT: Format = Format { name: "a rank's introduction", tag: *b"vbI", version: 1 };
+    pub const FORMAT: Format = Format { name: "a rank's introduction", tag: *b"vbI", version: 2 };
 
     /// Its bytes. Of the groups on offer, the first [16](MAX_OFFERED_GROUPS) are told.
     pub fn emit(&self) -> Vec<u8> {
         let mut to = Self::FORMAT.write();
         self.address.write(&mut to);
+        to.u64(self.adapter.guid).u32(self.adapter.max_attached);
         self.ring.write(&mut to);
         self.cells.write(&mut to);
         self.draw.write(&mut to);
@@ -88,6 +102,7 @@ impl Introduction {
         let mut from = Self::FORMAT.read(bytes)?;
         let introduction = Introduction {
             address: ProcessAddress::read(&mut from)?,
+            adapter: Adapter { guid: from.u64()?, max_attached: from.u32()? },
             ring: Region::read(&mut from)?,
             cells: Region::read(&mut from)?,
             draw: Draw::read(&mut from)?,

@@ -37,7 +37,9 @@ pub use group_address::GroupAddress;
 pub use header::{HEADER_LEN, Header, Key, Kind, Malformed, Packet, RawHeader};
 pub use hello::{Hello, MAX_HELLO, MAX_TOKEN};
 pub use inquiry::Inquiry;
-pub use introduction::{DRAWS, Draw, GroupOffer, Introduction, MAX_OFFERED_GROUPS, Region};
+pub use introduction::{
+    Adapter, DRAWS, Draw, GroupOffer, Introduction, MAX_OFFERED_GROUPS, Region,
+};
 pub use notice::{NOTICE_LEN, Notice};
 pub use preload_ballot::{OneNode, PreloadBallot};
 pub use process_address::ProcessAddress;

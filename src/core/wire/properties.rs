@@ -109,8 +109,17 @@ fn introduction() -> impl Strategy<Value = Introduction> {
         .prop_map(|(key, seed, groups)| Draw { key, seed, groups });
     let offer = (vec(group(), 0..=MAX_OFFERED_GROUPS), any::<bool>())
         .prop_map(|(groups, is_full)| GroupOffer { groups, is_full });
-    (process_address(), region(), region(), draw, offer).prop_map(
-        |(address, ring, cells, draw, offer)| Introduction { address, ring, cells, draw, offer },
+    let adapter =
+        any::<(u64, u32)>().prop_map(|(guid, max_attached)| Adapter { guid, max_attached });
+    (process_address(), adapter, region(), region(), draw, offer).prop_map(
+        |(address, adapter, ring, cells, draw, offer)| Introduction {
+            address,
+            adapter,
+            ring,
+            cells,
+            draw,
+            offer,
+        },
     )
 }
 

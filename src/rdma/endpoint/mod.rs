@@ -43,7 +43,7 @@ use std::time::Duration;
 use verbcast_core::rank::{Fragment, OpId};
 use verbcast_core::time::Instant;
 use verbcast_core::transport::TransportError;
-use verbcast_core::wire::{Fabric, ProcessAddress};
+use verbcast_core::wire::{Adapter, Fabric, ProcessAddress};
 use verbcast_verbs::Anchor;
 
 /// Longest sleep of a thread while others use the endpoint too.
@@ -56,6 +56,7 @@ pub struct Site {
     pub port: u8,
     pub gid_index: u8,
     pub fabric: Fabric,
+    pub adapter: Adapter,
     pub address: ProcessAddress,
     pub joiner: Joiner,
 }

@@ -9,5 +9,5 @@ mod send_slots;
 pub(super) use connection::{Pending, Request};
 pub(super) use fetches::Fetcher;
 pub(super) use handshake::MAX_PAUSE;
-pub(super) use pool::{ConnectionPool, Local};
+pub(super) use pool::{ConnectionPool, Local, Room};
 pub(super) use send_slots::Sender;

@@ -1,6 +1,7 @@
 //! Making a communicator's transport, collectively.
 
 use super::agreement::agree;
+use super::crowd::crowded;
 use super::local_rank::local_rank_of_process;
 use super::opening::Prospect;
 use super::shared::{Lead, SharedEndpoint};
@@ -112,7 +113,12 @@ fn establish_with(
     let shared = shared_group(all.iter().map(|one| &one.offer), *key);
     let groups = shared.as_ref().map_or(&groups[..], std::slice::from_ref);
     let multicast = settings.multicast != Multicast::Off && size > 1;
-    let multicast = multicast && gather(bootstrap, &mut transport, groups, settings)?;
+    let crowded = crowded(&all).filter(|_| multicast);
+    if let Some(what) = crowded.as_ref().filter(|_| rank == Rank(0)) {
+        tracing::warn!("going on without multicast: {what}");
+    }
+    let multicast =
+        multicast && crowded.is_none() && gather(bootstrap, &mut transport, groups, settings)?;
     connect(bootstrap, &mut transport, peers, settings.timeout)?;
     transport.is_reached = true;
     let description = describe(&transport, size);
@@ -129,7 +135,7 @@ fn prepare(
     settings: &Settings,
 ) -> Result<(Memory, Introduction), String> {
     let endpoint = endpoint.see();
-    let Site { address: own, joiner, .. } = &endpoint.site;
+    let Site { address: own, adapter, joiner, .. } = &endpoint.site;
     let memory = Memory::new(endpoint.device.domain(), own.packet_len, size, settings);
     let memory = memory.map_err(|error| error.to_string())?;
     let mut random = generator(rank);
@@ -140,7 +146,7 @@ fn prepare(
         groups: std::array::from_fn(|_: usize| draw(&mut random, kind)),
     };
     let ((ring, cells), offer) = (memory.exposed(), endpoint.groups.offer());
-    let introduction = Introduction { address: *own, ring, cells, draw, offer };
+    let introduction = Introduction { address: *own, adapter: *adapter, ring, cells, draw, offer };
     Ok((memory, introduction))
 }
 

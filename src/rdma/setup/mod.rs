@@ -2,8 +2,10 @@
 
 mod agreement;
 mod choose;
+mod crowd;
 mod establish;
 mod judge;
+mod limits;
 mod local_rank;
 mod locality;
 mod opening;

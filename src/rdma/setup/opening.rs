@@ -2,16 +2,17 @@
 
 use super::agreement::Place;
 use super::choose::{choose, fabric_of, fabrics, rank as rank_ports};
+use super::limits::{Memlock, check_queues, connections};
 use super::report::{Candidate, DeviceReport, PortReport};
 use super::survey::look;
 use crate::rdma::endpoint::{Device, Endpoint, Site};
 use crate::rdma::group::{Joiner, choose_partition, generator};
-use crate::rdma::rc::{ConnectionPool, Local};
+use crate::rdma::rc::{ConnectionPool, Local, Room};
 use crate::rdma::settings::Settings;
 use crate::rdma::ud::UdPort;
 use rand_chacha::rand_core::Rng;
 use verbcast_core::rank::Rank;
-use verbcast_core::wire::{Fabric, ProcessAddress};
+use verbcast_core::wire::{Adapter, Fabric, ProcessAddress};
 use verbcast_verbs::{
     CompletionQueue, Context, GidKind, PortPartition, ProtectionDomain, Service, ipoib_interfaces,
 };
@@ -57,18 +58,19 @@ impl Prospect {
     /// # Errors
     /// If it has none in its place, or the device refuses.
     pub fn open(self, rank: Rank, size: u32, place: Place) -> Result<Endpoint, String> {
-        let Prospect { settings, context, devices } = self;
+        let Prospect { mut settings, context, devices } = self;
         let fabric = Some(place.fabric);
         let (reasons, choice) = choose(&devices, &settings, place.local_rank, fabric);
         reasons.iter().for_each(|line| tracing::debug!("{line}"));
         let candidate = choice?;
         let report = &devices[candidate.device];
+        let room = fit(&mut settings, size, report, chosen_port(report, &candidate).port.mtu)?;
         let context = match context {
             Some(context) => context,
             None => open_device(&report.name).map_err(|error| error.to_string())?,
         };
         let joiner = joiner(report, &candidate, &context, &settings)?;
-        open_candidate(report, &candidate, context, joiner, (rank, size), settings)
+        open_candidate(report, &candidate, context, joiner, (rank, size, room), settings)
             .map_err(|error| error.to_string())
     }
 }
@@ -78,13 +80,14 @@ fn open_candidate(
     candidate: &Candidate,
     context: Context,
     joiner: Joiner,
-    (rank, size): (Rank, u32),
+    (rank, size, room): (Rank, u32, Room),
     settings: Settings,
 ) -> verbcast_verbs::Result<Endpoint> {
     context.unblock_async_events()?;
     let port = context.port(candidate.port)?;
     let domain = ProtectionDomain::new(&context)?;
-    let cq = completion_queue(&context, report, size, &settings)?;
+    let completions = settings.completions_of(room.now, settings.ring_sends(size));
+    let cq = CompletionQueue::new(&context, completions)?;
     let at = PortPartition { port: port.number, pkey_index: joiner.partition.index };
     let datagrams = UdPort::new(&domain, &cq, at, port.mtu, &settings)?;
     let reads = READS.min(report.limits.reads) as u8;
@@ -98,11 +101,13 @@ fn open_candidate(
     };
     let (port, gid_index) = (port.number, candidate.gid_index);
     let local = Local { domain: domain.clone(), cq: cq.clone(), at, gid_index, address };
-    let mut connections = ConnectionPool::new(local, size, &settings)?;
+    let mut connections = ConnectionPool::new(local, (size, room), &settings)?;
     connections.set_service(joiner.service(Service::default()));
     let device = Device::new(cq, domain, context, port);
     let fabric = fabric_of(chosen_port(report, candidate), gid_index);
-    let site = Site { device: report.name.clone(), port, gid_index, fabric, address, joiner };
+    let adapter = Adapter { guid: report.guid, max_attached: report.limits.multicast_qps };
+    let site =
+        Site { device: report.name.clone(), port, gid_index, fabric, adapter, address, joiner };
     let most_groups = settings.groups.min(report.limits.multicast_groups) as usize;
     Ok(Endpoint::new((device, datagrams, connections), site, settings, most_groups))
 }
@@ -115,15 +120,26 @@ fn open_device(name: &str) -> verbcast_verbs::Result<Context> {
     }
 }
 
-/// A queue that holds every completion that can be outstanding.
-fn completion_queue(
-    context: &Context,
-    report: &DeviceReport,
+/// Fits what can be adapted to the device and the process, and refuses what cannot; with the connections that there
+/// is room for.
+fn fit(
+    settings: &mut Settings,
     size: u32,
-    settings: &Settings,
-) -> verbcast_verbs::Result<CompletionQueue> {
-    let depth = settings.completions(size).min(report.limits.completions.max(1));
-    CompletionQueue::new(context, depth)
+    report: &DeviceReport,
+    packet_len: usize,
+) -> Result<Room, String> {
+    check_queues(settings, size, &report.limits, &report.name)?;
+    let most = connections(settings, size, &report.limits, &report.name)?;
+    let wanted = settings.registration_cache;
+    let needed = settings.registered_memory(packet_len, size);
+    settings.registration_cache = Memlock::of_process().spare(needed, wanted)?;
+    if settings.registration_cache < wanted {
+        tracing::info!(
+            "{} bytes of messages' memory stay registered at most, not {wanted}, for the limit on locked memory",
+            settings.registration_cache
+        );
+    }
+    Ok(Room { now: size.clamp(1, most), most })
 }
 
 fn chosen_port<'a>(report: &'a DeviceReport, candidate: &Candidate) -> &'a PortReport {

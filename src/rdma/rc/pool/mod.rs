@@ -29,6 +29,15 @@ pub struct Local {
     pub address: ProcessAddress,
 }
 
+/// Connections whose completions the queue has room for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Room {
+    /// As large as it is.
+    pub now: u32,
+    /// As large as the device can make it.
+    pub most: u32,
+}
+
 /// Another process, and the connection with it.
 #[derive(Debug)]
 struct Process {
@@ -51,8 +60,7 @@ pub struct ConnectionPool {
     fetches: Fetches,
     local: Local,
     settings: Settings,
-    /// Connections that the completion queue has room for.
-    room_for: usize,
+    room: Room,
     /// Sends from rings under way at most on a connection.
     ring_sends: usize,
     requests: u32,
@@ -63,9 +71,9 @@ pub struct ConnectionPool {
 }
 
 impl ConnectionPool {
-    /// Makes the shared queue and posts all its receives. The completion queue has room for the connections of
-    /// a communicator of `size` ranks.
-    pub fn new(local: Local, size: u32, settings: &Settings) -> Result<Self> {
+    /// Makes the shared queue and posts all its receives. The connections send and receive as
+    /// in a communicator of `size` ranks.
+    pub fn new(local: Local, (size, room): (u32, Room), settings: &Settings) -> Result<Self> {
         let (domain, packet_len) = (&local.domain, local.address.packet_len);
         let (receives, to_post) = Pool::new(domain, settings.depths.reliable_receive, packet_len)?;
         let sends = SendSlots::new(domain, settings.depths.reliable_send, packet_len)?;
@@ -87,7 +95,7 @@ impl ConnectionPool {
             fetches,
             local,
             settings: settings.clone(),
-            room_for: size.max(1) as usize,
+            room,
             ring_sends: settings.ring_sends(size) as usize,
             requests: settings.connection_requests(size),
             patience: Patience::at_least(settings.ack_timeout),

@@ -103,11 +103,12 @@ impl ConnectionPool {
 
     /// Makes the completion queue larger where it has no room for a further connection.
     fn make_room(&mut self) -> Result<()> {
-        if self.count == self.room_for {
-            let room_for = 2 * self.room_for;
+        if self.count == self.room.now as usize {
+            // Beyond what the device can, it is the queue that says so.
+            let now = (2 * self.room.now).min(self.room.most).max(self.room.now + 1);
             let ring_sends = self.ring_sends as u32;
-            self.local.cq.resize(self.settings.completions_of(room_for as u32, ring_sends))?;
-            self.room_for = room_for;
+            self.local.cq.resize(self.settings.completions_of(now, ring_sends))?;
+            self.room.now = now;
         }
         Ok(())
     }
