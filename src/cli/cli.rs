@@ -1,6 +1,7 @@
 //! What can be said on the command line.
 
 use crate::bench;
+use crate::doctor;
 use crate::fabric;
 use crate::report;
 use crate::sim;
@@ -22,6 +23,9 @@ pub struct Cli {
 pub enum Command {
     /// Show this host's RDMA devices, and which one would be used
     Info(InfoArgs),
+    /// Try what is assumed of this host's adapter and its fabric, and say what is wrong
+    #[command(after_long_help = doctor::args::HELP)]
+    Doctor(doctor::args::DoctorArgs),
     /// Print what is assumed of adapters, and where each assumption was seen to hold, as a page in Markdown
     Conformance,
     /// Copy a file to every rank, sending each packet once

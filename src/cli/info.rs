@@ -1,6 +1,7 @@
 //! `verbcast info`: this host's RDMA devices, and which one would be used.
 
 use crate::cli::InfoArgs;
+use crate::conformance::Kind;
 use crate::failure::Failure;
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -90,6 +91,7 @@ fn describe_device(text: &mut String, device: &DeviceReport) -> std::fmt::Result
     )?;
     writeln!(text, "  shared receives   at most {}", limits.shared_receives)?;
     writeln!(text, "  RDMA reads        at most {} at a time", limits.reads)?;
+    writeln!(text, "  verified          {}", verified(device))?;
     for PortReport { port, gids, verdict } in ports {
         writeln!(text, "  port {}", port.number)?;
         writeln!(text, "    state           {}", state(port.is_active))?;
@@ -113,6 +115,20 @@ fn describe_device(text: &mut String, device: &DeviceReport) -> std::fmt::Result
         }
     }
     writeln!(text)
+}
+
+/// Whether anybody has seen verbcast run on such an adapter.
+fn verified(device: &DeviceReport) -> String {
+    match kind_of(device) {
+        Some(kind) if kind.is_verified() => format!("on {} adapters", kind.name()),
+        _ => "never verified on this adapter; `verbcast doctor` tries it".to_owned(),
+    }
+}
+
+/// The adapter's column of the matrix, if it has one.
+fn kind_of(device: &DeviceReport) -> Option<Kind> {
+    let port = device.ports.as_ref().ok()?.first()?;
+    Kind::of_device(&device.name, port.port.link_layer)
 }
 
 fn to_json(survey: &Survey) -> Value {
@@ -155,6 +171,7 @@ fn device_json(device: &DeviceReport) -> Value {
         "max_completions": limits.completions,
         "max_shared_receives": limits.shared_receives,
         "max_reads": limits.reads,
+        "verified": kind_of(device).is_some_and(Kind::is_verified),
         "ports": ports,
         "error": error,
     })

@@ -7,6 +7,7 @@ mod chart;
 mod cli;
 mod conformance;
 mod copy;
+mod doctor;
 mod fabric;
 mod failure;
 mod files;
@@ -44,6 +45,7 @@ fn run(command: &cli::Command) -> Result<(), failure::Failure> {
     match command {
         cli::Command::Info(args) => info::run(args),
         cli::Command::Conformance => conformance::run(),
+        cli::Command::Doctor(args) => doctor::run(args),
         cli::Command::Copy(args) => copy::run(args),
         cli::Command::Bench(args) => bench::run(args),
         cli::Command::Tune(args) => tune::run(args),

@@ -68,6 +68,7 @@ mod ud;
 mod work;
 
 pub use endpoint::Usage;
+pub use group::{Partition, choose_partition, ipoib_address};
 pub use settings::{Family, Multicast, Settings, SettingsError, Waiting};
 pub use setup::{
     Agreed, Candidate, Description, DeviceReport, GidReport, Home, Limits, PortReport,

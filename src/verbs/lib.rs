@@ -35,6 +35,7 @@ mod rdma_sys;
 mod shared;
 mod socket_address;
 mod srq;
+mod subnet;
 
 pub use address_handle::{AddressHandle, PathTo, Service};
 pub use batch::MAX_TOGETHER;
@@ -58,6 +59,7 @@ pub use pool::{Pool, Slot};
 pub use qp::{End, MAX_INLINE, Patience, QueuePair};
 pub use shared::{Access, Remote, Shared, Span};
 pub use srq::SharedReceiveQueue;
+pub use subnet::SubnetManager;
 
 /// Logs what a drop cannot return.
 fn log_failure(result: Result<()>) {

@@ -135,6 +135,19 @@ impl QueuePair {
         self.queue(request, &[part], None)
     }
 
+    /// Queues an RDMA read into a part of shared memory. Until it has completed, somebody keeps the memory, or the QP
+    /// fails.
+    ///
+    /// # Errors
+    /// As [`submit`](Self::submit), or if the memory belongs to another domain.
+    pub fn read_into(&mut self, span: &Span, from: Remote, id: u64) -> Result<()> {
+        let part = self.shared(span)?;
+        let mut request = request(id, sys::IBV_WR_RDMA_READ);
+        request.wr.rdma.remote_addr = from.address;
+        request.wr.rdma.rkey = from.key;
+        self.queue(request, &[part], None)
+    }
+
     /// Queues an RDMA write of nothing, which the other adapter acknowledges by itself.
     ///
     /// # Errors
@@ -168,6 +181,16 @@ impl QueuePair {
         let Some(pool) = &self.inner.receives else { return Err(self.receives_nothing()) };
         let parts = [pool.sge(&slot, len), lease.begin(range)?];
         self.queue_receive(id, &parts)
+    }
+
+    /// Gives a UD QP a part of shared memory to receive into. Until it has completed, somebody keeps the memory, or
+    /// the QP fails.
+    ///
+    /// # Errors
+    /// As [`submit_receives`](Self::submit_receives), or if the memory belongs to another domain.
+    pub fn post_receive_into(&mut self, span: &Span, id: u64) -> Result<()> {
+        let part = self.shared(span)?;
+        self.queue_receive(id, &[part])
     }
 
     fn queue_receive(&mut self, id: u64, parts: &[sys::ibv_sge]) -> Result<()> {

@@ -188,6 +188,11 @@ impl QueuePair {
         unsafe { (*self.inner.ptr.as_ptr()).qp_num }
     }
 
+    /// Bytes that are sent inline at most.
+    pub fn max_inline(&self) -> usize {
+        self.inner.inline
+    }
+
     /// Makes a UD QP send and receive in a partition, under `qkey`.
     ///
     /// # Errors

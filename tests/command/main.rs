@@ -2,6 +2,7 @@
 
 mod book;
 mod conformance;
+mod doctor;
 mod fabric;
 mod fabric_program;
 mod launch;

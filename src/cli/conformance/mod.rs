@@ -1,5 +1,6 @@
 //! What verbcast assumes of an adapter, and where each assumption was seen to hold: the data of `conformance.toml`.
 
+mod kind;
 mod page;
 
 use crate::failure::Failure;

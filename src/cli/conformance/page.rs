@@ -7,7 +7,8 @@ const HEAD: &str = "\
 # Conformance
 
 What verbcast assumes of an adapter, and where each assumption was seen to hold. This page is made from
-`src/cli/conformance.toml` by `verbcast conformance`.
+`src/cli/conformance.toml` by `verbcast conformance`. [`verbcast doctor`](guide/doctor.md) tries the assumptions on an
+adapter; a site that sends its report fills a column.
 
 | word | meaning |
 |---|---|

@@ -3,4 +3,5 @@
 mod bench;
 mod book;
 mod copy;
+mod doctor;
 mod mpi_bench;

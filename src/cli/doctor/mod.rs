@@ -1,0 +1,133 @@
+//! `verbcast doctor`: tries what verbcast assumes of an adapter and its fabric.
+
+pub mod args;
+mod bounded;
+mod cells;
+mod check;
+mod checks;
+mod finding;
+mod group;
+mod helper;
+mod hide;
+mod inventory;
+mod lab;
+mod packets;
+mod ranks;
+mod report;
+mod site;
+mod text;
+mod together;
+
+use crate::failure::Failure;
+use crate::files::{check_file, write_whole};
+use crate::launch::{Job, random_name};
+use args::DoctorArgs;
+use bounded::{Without, end_after, step, within};
+use finding::{Finding, Outcome};
+use inventory::Host;
+use report::{HostReport, Report};
+use site::Site;
+use std::time::{Duration, Instant};
+use verbcast::bootstrap::Environment;
+use verbcast::broadcast::Config;
+use verbcast::rdma::{Settings, Survey, survey};
+use verbcast_core::rank::Rank;
+
+/// A rank, or a process alone, ends after this time in any case; one that waits for its ranks a little later.
+const END: Duration = Duration::from_secs(110);
+const END_OF_LAUNCHER: Duration = Duration::from_secs(116);
+/// What one host tries by itself begins before this time.
+const ALONE: Duration = Duration::from_secs(90);
+/// How long the devices may take to be looked at.
+const LOOK: Duration = Duration::from_secs(20);
+
+pub fn run(args: &DoctorArgs) -> Result<(), Failure> {
+    let begun = Instant::now();
+    let mut settings = Config::from_env().map_err(Failure::usage)?.device;
+    if !args.device.is_empty() {
+        settings.devices.clone_from(&args.device);
+    }
+    if let Some(task) = args.assist {
+        let survey = surveyed(&settings, Rank(0));
+        return helper::assist(task, Site::of(&survey, &settings));
+    }
+    if let Some(path) = &args.json {
+        check_file("--json", path).map_err(Failure::usage)?;
+    }
+    let environment = Environment::from_env().map_err(Failure::usage)?;
+    let is_alone = args.ranks.is_none() && environment.is_none_or(|one| one.size == 1);
+    let report = if is_alone {
+        end_after(END);
+        let mut report = Report { ranks: 1, hosts: Vec::new(), together: Vec::new(), seconds: 0.0 };
+        report.hosts.push(examine(Rank(0), &settings, begun + ALONE));
+        Some(report)
+    } else {
+        let job = Job {
+            ranks: args.ranks,
+            timeout: settings.timeout,
+            interrupted: "interrupted",
+            finds_rendezvous: false,
+        };
+        end_after(if job.is_launcher() { END_OF_LAUNCHER } else { END });
+        step("waiting for the ranks");
+        job.run(|_| (), |environment, _| ranks::run(environment, &settings, begun))?
+    };
+    let Some(mut report) = report else { return Ok(()) };
+    report.seconds = begun.elapsed().as_secs_f64();
+    crate::print(&text::render(&report))?;
+    save(args, &report)?;
+    match report.is_healthy() {
+        true => Ok(()),
+        // All was said.
+        false => Err(Failure { messages: Vec::new(), status: 1 }),
+    }
+}
+
+/// Writes the file that is asked for, if one is.
+fn save(args: &DoctorArgs, report: &Report) -> Result<(), Failure> {
+    let Some(path) = &args.json else { return Ok(()) };
+    let salt = random_name().map_err(Failure::new)?;
+    let json = report.to_json(&salt).map_err(Failure::new)?;
+    let text = serde_json::to_string_pretty(&json).map_err(Failure::new)?;
+    write_whole(path, &(text + "\n"))?;
+    let name = path.display();
+    crate::print(&format!(
+        "{name}: send this file; host names, GUIDs and addresses are replaced in it\n"
+    ))
+}
+
+/// The devices of this host, and the choice of one.
+fn surveyed(settings: &Settings, rank: Rank) -> Survey {
+    step("looking at the devices");
+    let owned = settings.clone();
+    let looked = within(LOOK, move || survey(&owned, rank));
+    let why = match looked {
+        Ok(Ok(survey)) => return survey,
+        Ok(Err(error)) => format!("the kernel's list of RDMA devices cannot be read: {error}"),
+        Err(Without::End) => format!(
+            "a device does not answer within {} s: see the kernel's log (dmesg)",
+            LOOK.as_secs()
+        ),
+        Err(Without::Outcome) => "the devices cannot be looked at".to_owned(),
+    };
+    Survey { devices: Vec::new(), reasons: Vec::new(), local_rank: 0, choice: Err(why) }
+}
+
+/// What this host is and finds by itself.
+fn examine(rank: Rank, settings: &Settings, until: Instant) -> HostReport {
+    let survey = surveyed(settings, rank);
+    let host: Host = inventory::look(&survey);
+    let site = Site::of(&survey, settings);
+    let findings = site.as_ref().map_or_else(|_| Vec::new(), |site| try_all(site, until));
+    HostReport { rank: rank.0, host, tried: site.map(|site| site.name()), findings }
+}
+
+fn try_all(site: &Site, until: Instant) -> Vec<Finding> {
+    let mut findings: Vec<_> = checks::FIRST.iter().map(|check| check.run(site, until)).collect();
+    let missing = findings.iter().find(|finding| finding.outcome != Outcome::Holds);
+    match missing.map(|finding| format!("needs {} ({}) first", finding.id, finding.number)) {
+        Some(why) => findings.extend(checks::OTHERS.iter().map(|check| check.skip(&why))),
+        None => findings.extend(checks::OTHERS.iter().map(|check| check.run(site, until))),
+    }
+    findings
+}

@@ -1,0 +1,142 @@
+//! Writes and reads between the first two ranks.
+
+use super::Circle;
+use crate::doctor::bounded::step;
+use crate::doctor::cells::{self, Seen};
+use crate::doctor::finding::{Finding, Outcome, Tried};
+use crate::doctor::lab::{Line, LineEnd};
+use crate::doctor::packets::{self, Counts};
+use serde::{Deserialize, Serialize};
+use std::time::{Duration, Instant};
+
+const WRITES: u64 = 2000;
+const READS: u32 = 300;
+/// How long the owner goes on rewriting.
+const REWRITING: Duration = Duration::from_secs(2);
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// What rank 0 says of an attempt.
+#[derive(Serialize, Deserialize)]
+struct Verdict {
+    outcome: Outcome,
+    came: String,
+    advice: Option<String>,
+}
+
+impl Verdict {
+    fn of(Tried { outcome, came, advice }: Tried) -> Verdict {
+        Verdict { outcome, came, advice }
+    }
+
+    fn tried(self) -> Tried {
+        Tried { outcome: self.outcome, came: self.came, advice: self.advice }
+    }
+}
+
+pub fn run(circle: &mut Circle<'_>) -> Vec<Finding> {
+    step("writes and reads between the first two ranks");
+    let expected = [
+        "what is accepted by its check word was written, and the last write is seen",
+        "what is read during a rewrite is whole, or found to be damaged",
+    ];
+    let refused = |what| {
+        Tried::broken(what, "do reliable connections work between these hosts (ib_write_bw)?")
+    };
+    let (writes, reads) = match connected(circle) {
+        Err(what) => (refused(what), Tried::not_tried("the above first")),
+        Ok(mut connection) => {
+            let writes = told(circle, |me| write(me, connection.as_mut()));
+            let reads = told(circle, |me| read(me, connection.as_mut()));
+            (writes.unwrap_or_else(refused), reads.unwrap_or_else(refused))
+        }
+    };
+    vec![Finding::new(19, expected[0], writes), Finding::new(20, expected[1], reads)]
+}
+
+/// The own line and the other's end, at the first two ranks.
+fn connected(circle: &mut Circle<'_>) -> Result<Option<(Line, LineEnd)>, String> {
+    let me = circle.me().index();
+    let line = (me < 2).then(|| Line::new(&circle.lab)).transpose();
+    let (own, line) = match line {
+        Ok(line) => (Ok(line.as_ref().map(Line::end)), line),
+        Err(what) => (Err(what), None),
+    };
+    let ends = circle.gather::<Option<LineEnd>>(own)?;
+    let connection = line.zip(ends[1 - me.min(1)]);
+    let connection = connection.map(|(mut line, other)| {
+        let first = packets::packet(0, circle.mtu);
+        line.readable.write(0, &first);
+        line.connect(&other, 1).map(|()| (line, other))
+    });
+    let (outcome, connection) = match connection.transpose() {
+        Ok(connection) => (Ok(()), connection),
+        Err(what) => (Err(what), None),
+    };
+    circle.barrier(outcome)?;
+    Ok(connection)
+}
+
+/// What came of an attempt, as rank 0 saw it.
+fn told(
+    circle: &mut Circle<'_>,
+    attempt: impl FnOnce(&Circle<'_>) -> Result<Option<Tried>, String>,
+) -> Result<Tried, String> {
+    let own = attempt(circle).map(|tried| tried.map(Verdict::of));
+    let verdicts = circle.gather::<Option<Verdict>>(own)?;
+    let first = verdicts.into_iter().next().flatten();
+    first.map(Verdict::tried).ok_or_else(|| "rank 0 saw nothing".to_owned())
+}
+
+/// Rank 1 writes numbers into the memory of rank 0, which looks.
+fn write(
+    circle: &Circle<'_>,
+    connection: Option<&mut (Line, LineEnd)>,
+) -> Result<Option<Tried>, String> {
+    let Some((line, other)) = connection else { return Ok(None) };
+    if circle.me().0 == 0 {
+        let (mut seen, begun) = (Seen::default(), Instant::now());
+        while seen.last() < WRITES && begun.elapsed() < PATIENCE {
+            seen.look(&line.writable);
+        }
+        return Ok(Some(seen.judge(WRITES)));
+    }
+    for number in 1..=WRITES {
+        line.own.write(0, &cells::cell(number));
+        let (span, id) = (line.own.span(0, cells::LEN), line.number());
+        let queued = line.qp.write_from(&span, other.write(), id);
+        queued.map_err(|error| error.to_string())?;
+        line.settle(PATIENCE)?;
+    }
+    Ok(None)
+}
+
+/// Rank 0 reads what rank 1 goes on rewriting.
+fn read(
+    circle: &Circle<'_>,
+    connection: Option<&mut (Line, LineEnd)>,
+) -> Result<Option<Tried>, String> {
+    let Some((line, other)) = connection else { return Ok(None) };
+    let begun = Instant::now();
+    if circle.me().0 == 1 {
+        let mut number = 0;
+        while begun.elapsed() < REWRITING {
+            number += 1;
+            line.readable.write(0, &packets::packet(number, circle.mtu));
+        }
+        return Ok(None);
+    }
+    let mut counts = Counts::default();
+    for _ in 0..READS {
+        if begun.elapsed() >= REWRITING {
+            break;
+        }
+        let (span, id) = (line.own.span(0, circle.mtu), line.number());
+        let queued = line.qp.read_into(&span, other.read(), id);
+        queued.map_err(|error| error.to_string())?;
+        line.settle(PATIENCE)?;
+        let mut bytes = vec![0; circle.mtu];
+        line.own.copy(0, &mut bytes);
+        counts.add(&bytes);
+    }
+    Ok(Some(counts.judge()))
+}
