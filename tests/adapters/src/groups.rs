@@ -20,9 +20,39 @@ fn attached() -> MutexGuard<'static, Option<HashMap<Attachment, Option<Place>>>>
     ATTACHED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// The P_Key of each QP.
+static PARTITIONS: Mutex<Option<HashMap<usize, u16>>> = Mutex::new(None);
+
+fn partitions() -> MutexGuard<'static, Option<HashMap<usize, u16>>> {
+    PARTITIONS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The QP is in the partition of this P_Key from now on.
+pub fn set_partition(qp: *mut ibv_qp, pkey: u16) {
+    partitions().get_or_insert_default().insert(qp.addr(), pkey);
+}
+
+/// Whether two P_Keys are the same partition's; their high bits tell full members from limited ones.
+fn is_same(one: u16, other: u16) -> bool {
+    (one ^ other) & 0x7fff == 0
+}
+
 /// The QP is gone, and its places with it.
 pub fn forget(qp: *mut ibv_qp) {
     attached().get_or_insert_default().retain(|(other, _), _| *other != qp.addr());
+    partitions().get_or_insert_default().remove(&qp.addr());
+}
+
+/// The QP was reset, and the adapter has forgotten its groups.
+pub fn detach_all(qp: *mut ibv_qp) {
+    let Some(adapter) = adapter() else { return };
+    for ((other, raw), _) in attached().get_or_insert_default().iter() {
+        let address = real_address(adapter.profile.is_infiniband, ibv_gid { raw: *raw }, mlid(raw));
+        if let (true, Ok((gid, lid))) = (*other == qp.addr(), address) {
+            // SAFETY: the QP is live.
+            unsafe { real::ibv_detach_mcast(qp, &raw const gid, lid) };
+        }
+    }
 }
 
 /// SoftRoCE's address of a group, and the LID to go with it.
@@ -55,6 +85,13 @@ unsafe extern "C" fn ibv_attach_mcast(qp: *mut ibv_qp, gid: *const ibv_gid, lid:
         Ok(address) => address,
         Err(why) => return refused("ibv_attach_mcast", &why),
     };
+    let pkey = partitions().get_or_insert_default().get(&qp.addr()).copied();
+    let group = adapter.profile.ipoib_pkey;
+    if adapter.profile.is_infiniband && pkey.is_some_and(|pkey| !is_same(pkey, group)) {
+        // An adapter would attach it, and drop every datagram.
+        let why = format!("the QP's P_Key is {:#x}, the group's {group:#x}", pkey.unwrap_or(0));
+        return refused("ibv_attach_mcast", &why);
+    }
     let mut place = None;
     if let Some(limit) = adapter.profile.max_mcast_qp_attach {
         let device = device.map(|device| device.name.as_str()).unwrap_or_default();

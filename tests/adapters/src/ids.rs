@@ -7,9 +7,11 @@ use crate::node::Device;
 use crate::profile::Ipoib;
 use crate::real;
 use crate::route::{group_gid, group_ipv4, mlid};
+use crate::shared::{Membership, group_name};
 use libc::{c_int, c_void, sockaddr, sockaddr_in, sockaddr_in6};
 use std::collections::HashMap;
 use std::net::{Ipv4Addr, Ipv6Addr};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use verbcast_sys::{
@@ -28,10 +30,22 @@ enum Bound {
 
 struct Id {
     bound: Bound,
-    /// MGIDs that were asked for.
-    groups: Vec<[u8; 16]>,
+    /// The place of its device among the devices.
+    device: usize,
+    groups: Vec<Group>,
 }
 
+/// A group that was asked for.
+struct Group {
+    mgid: [u8; 16],
+    /// What the program gave along.
+    context: usize,
+    /// None if the subnet administrator has refused.
+    membership: Option<Membership>,
+}
+
+/// Joins that were asked for so far.
+static JOINS: AtomicU32 = AtomicU32::new(0);
 static IDS: Mutex<Option<HashMap<usize, Id>>> = Mutex::new(None);
 
 fn ids() -> MutexGuard<'static, Option<HashMap<usize, Id>>> {
@@ -128,7 +142,9 @@ unsafe extern "C" fn rdma_bind_addr(id: *mut rdma_cm_id, address: *mut sockaddr)
     // SAFETY: the id is live, and the address valid.
     let answer = unsafe { real::rdma_bind_addr(id, (&raw mut real).cast()) };
     if answer == 0 {
-        ids().get_or_insert_default().insert(id.addr(), Id { bound, groups: Vec::new() });
+        ids()
+            .get_or_insert_default()
+            .insert(id.expose_provenance(), Id { bound, device: device.index, groups: Vec::new() });
     }
     answer
 }
@@ -170,9 +186,8 @@ unsafe fn join(
     // SAFETY: the caller's promise.
     let mgid = unsafe { Address::read(address).mgid(adapter.profile.ipoib_pkey) };
     let Some(mgid) = mgid.filter(|mgid| mgid[0] == 0xff) else { return failed(libc::EINVAL) };
-    let Some(bound) = ids().get_or_insert_default().get(&id.addr()).map(|id| id.bound) else {
-        return failed(libc::EINVAL);
-    };
+    let known = ids().get_or_insert_default().get(&id.addr()).map(|id| (id.bound, id.device));
+    let Some((bound, device)) = known else { return failed(libc::EINVAL) };
     // Linux looks for the broadcast group of the interface that the id is bound to (`cma_join_ib_multicast`).
     let has_broadcast = match bound {
         Bound::Interface => adapter.profile.ipoib == Ipoib::Up,
@@ -181,17 +196,33 @@ unsafe fn join(
     if !has_broadcast {
         return failed(libc::EADDRNOTAVAIL);
     }
-    if is_reserved(&mgid) {
-        let event = (RDMA_CM_EVENT_MULTICAST_ERROR, -libc::EINVAL);
+    let profile = &adapter.profile;
+    let is_refused = JOINS.fetch_add(1, Ordering::Relaxed) < profile.join_refusals;
+    let membership = match (is_reserved(&mgid), is_refused) {
+        (true, _) => Err(libc::EINVAL),
+        (false, true) => Err(profile.join_error),
+        (false, false) => {
+            let mtu = profile.mtu(device).unwrap_or_default();
+            let entered = Membership::enter(&group_name(&mgid), mtu, 0);
+            entered.map(|(membership, _)| membership).ok_or(libc::EINVAL)
+        }
+    };
+    let group = |membership| Group { mgid, context: context.expose_provenance(), membership };
+    if let Err(error) = membership {
+        // The group stays the identifier's until it is left.
+        if let Some(known) = ids().get_or_insert_default().get_mut(&id.addr()) {
+            known.groups.push(group(None));
+        }
+        let event = (RDMA_CM_EVENT_MULTICAST_ERROR, -error);
         // SAFETY: the id is live.
-        unsafe { report(id, event, context, Duration::ZERO) };
+        unsafe { report(id, event, context, profile.join_delay) };
         return 0;
     }
     let mut real = socket_v4(group_ipv4(&mgid));
     // SAFETY: the id is live, and the address valid.
     let answer = unsafe { real::rdma_join_multicast(id, (&raw mut real).cast(), context) };
     if let (0, Some(known)) = (answer, ids().get_or_insert_default().get_mut(&id.addr())) {
-        known.groups.push(mgid);
+        known.groups.push(group(membership.ok()));
     }
     answer
 }
@@ -213,13 +244,16 @@ unsafe extern "C" fn rdma_leave_multicast(id: *mut rdma_cm_id, address: *mut soc
         let mut ids = ids();
         let known = ids.get_or_insert_default().get_mut(&id.addr());
         known.and_then(|known| {
-            let at = known.groups.iter().position(|group| Some(*group) == mgid)?;
+            let at = known.groups.iter().position(|group| Some(group.mgid) == mgid)?;
             Some(known.groups.swap_remove(at))
         })
     };
-    let Some(mgid) = joined else { return failed(libc::EADDRNOTAVAIL) };
+    let Some(group) = joined else { return failed(libc::EADDRNOTAVAIL) };
     channel::forget(id);
-    let mut real = socket_v4(group_ipv4(&mgid));
+    if group.membership.is_none() {
+        return 0;
+    }
+    let mut real = socket_v4(group_ipv4(&group.mgid));
     // SAFETY: the id is live, and the address valid.
     unsafe { real::rdma_leave_multicast(id, (&raw mut real).cast()) }
 }
@@ -239,7 +273,7 @@ unsafe extern "C" fn rdma_destroy_id(id: *mut rdma_cm_id) -> c_int {
 /// # Safety
 /// `event` is the library's, and not yet acknowledged.
 pub unsafe fn imitate(event: *mut rdma_cm_event) -> Duration {
-    let Some(adapter) = infiniband() else { return Duration::ZERO };
+    let Some(adapter) = adapter() else { return Duration::ZERO };
     // SAFETY: the event is valid, and those of groups have the parameters of datagrams.
     let (kind, id, param) = unsafe { ((*event).event, (*event).id, &mut (*event).param.ud) };
     if kind != RDMA_CM_EVENT_MULTICAST_JOIN {
@@ -250,8 +284,8 @@ pub unsafe fn imitate(event: *mut rdma_cm_event) -> Duration {
     let ids = ids();
     let groups = ids.as_ref().and_then(|ids| ids.get(&id.addr())).map(|id| id.groups.as_slice());
     // SAFETY: as above.
-    let is_it = |mgid: &&[u8; 16]| unsafe { group_gid(mgid).raw } == real;
-    if let Some(mgid) = groups.unwrap_or_default().iter().find(is_it) {
+    let is_it = |group: &&Group| unsafe { group_gid(&group.mgid).raw } == real;
+    if let Some(Group { mgid, .. }) = groups.unwrap_or_default().iter().find(is_it) {
         let attr = &mut param.ah_attr;
         attr.grh.dgid = ibv_gid { raw: *mgid };
         attr.grh.sgid_index = 0;
@@ -262,5 +296,18 @@ pub unsafe fn imitate(event: *mut rdma_cm_event) -> Duration {
         attr.sl = adapter.profile.sl;
         attr.is_global = 1;
     }
-    Duration::ZERO
+    adapter.profile.join_delay
+}
+
+/// The port's memberships end, and the program is told so.
+pub fn end_memberships() {
+    for (id, known) in ids().get_or_insert_default().iter() {
+        for group in &known.groups {
+            let id = std::ptr::with_exposed_provenance_mut(*id);
+            let context = std::ptr::with_exposed_provenance_mut(group.context);
+            let event = (RDMA_CM_EVENT_MULTICAST_ERROR, -libc::ENETRESET);
+            // SAFETY: identifiers are forgotten before they are destroyed.
+            unsafe { report(id, event, context, Duration::ZERO) };
+        }
+    }
 }

@@ -5,7 +5,7 @@
 //! text files in `tests/adapters/profiles`. Without that variable every call passes through. `VERBCAST_ADAPTER_STATE` is a
 //! folder that the processes of a node share: it counts what an adapter has for all of them.
 //!
-//! Exported are the calls of libibverbs, librdmacm and libc that a program with this adapter would see answered
+//! Exported are the calls of libibverbs, librdmacm, libibumad and libc that a program with this adapter would see answered
 //! differently. Those that the headers define as inline functions are replaced in the opened context. What the libraries
 //! call among themselves goes to the real ones.
 //!
@@ -13,9 +13,12 @@
 //! interface that only `getifaddrs` and `rdma_bind_addr` know.
 
 mod adapter;
+mod administrator;
 mod channel;
 mod context;
+mod datagrams;
 mod groups;
+mod happening;
 mod ids;
 mod interfaces;
 mod limits;

@@ -1,6 +1,7 @@
 //! What a device has room for.
 
 use crate::adapter::{adapter, errno};
+use crate::context::with_own_descriptor;
 use crate::real;
 use libc::{c_int, c_void};
 use std::ptr::null_mut;
@@ -24,6 +25,7 @@ unsafe extern "C" fn ibv_query_device(
         (&mut attr.max_mcast_qp_attach, profile.max_mcast_qp_attach),
         (&mut attr.max_qp_wr, profile.max_qp_wr),
         (&mut attr.max_cqe, profile.max_cqe),
+        (&mut attr.max_srq, profile.max_srq),
         (&mut attr.max_srq_wr, profile.max_srq_wr),
         (&mut attr.max_qp_rd_atom, profile.max_qp_rd_atom),
         (&mut attr.max_qp_init_rd_atom, profile.max_qp_rd_atom),
@@ -52,11 +54,17 @@ unsafe extern "C" fn ibv_create_cq(
         return null_mut();
     }
     // SAFETY: the caller's promise.
-    unsafe { real::ibv_create_cq(context, cqe, data, channel, vector) }
+    unsafe {
+        with_own_descriptor(context, || real::ibv_create_cq(context, cqe, data, channel, vector))
+    }
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn ibv_create_srq(pd: *mut ibv_pd, init: *mut ibv_srq_init_attr) -> *mut ibv_srq {
+    if adapter().is_some_and(|adapter| adapter.profile.max_srq == Some(0)) {
+        errno(libc::EOPNOTSUPP);
+        return null_mut();
+    }
     // SAFETY: the caller's promise.
     let wanted = unsafe { (*init).attr.max_wr };
     if adapter().is_some_and(|adapter| exceeds(wanted, adapter.profile.max_srq_wr)) {
@@ -64,5 +72,5 @@ unsafe extern "C" fn ibv_create_srq(pd: *mut ibv_pd, init: *mut ibv_srq_init_att
         return null_mut();
     }
     // SAFETY: the caller's promise.
-    unsafe { real::ibv_create_srq(pd, init) }
+    unsafe { with_own_descriptor((*pd).context, || real::ibv_create_srq(pd, init)) }
 }

@@ -1,13 +1,14 @@
 //! What a port says of itself: link layer, LIDs, GIDs, P_Keys.
 
 use crate::adapter::{Adapter, adapter, infiniband};
-use crate::context::{device_of, original};
+use crate::context::{device_of, is_port_up, opened};
 use crate::node::Device;
 use crate::real;
 use libc::{c_int, c_void};
 use std::mem::{offset_of, size_of};
 use verbcast_sys::{
-    IBV_GID_TYPE_IB, IBV_LINK_LAYER_INFINIBAND, ibv_context, ibv_gid, ibv_gid_entry, ibv_port_attr,
+    IBV_GID_TYPE_IB, IBV_LINK_LAYER_INFINIBAND, IBV_PORT_DOWN, ibv_context, ibv_gid, ibv_gid_entry,
+    ibv_port_attr,
 };
 
 /// As [`ibv_query_port`], of which this is the newer form.
@@ -20,7 +21,7 @@ pub unsafe extern "C" fn query_port(
     attr: *mut ibv_port_attr,
     len: usize,
 ) -> c_int {
-    let Some(query) = original(context).and_then(|original| original.query_port) else {
+    let Some(query) = opened(context).and_then(|opened| opened.operations.query_port) else {
         return libc::EOPNOTSUPP;
     };
     // SAFETY: the caller's promise; the provider's own operation.
@@ -45,16 +46,29 @@ unsafe extern "C" fn ibv_query_port(
 
 /// Writes what both forms have.
 unsafe fn imitate(context: *mut ibv_context, answer: c_int, attr: *mut ibv_port_attr) -> c_int {
-    let Some(adapter) = infiniband().filter(|_| answer == 0) else { return answer };
+    let Some(adapter) = adapter().filter(|_| answer == 0) else { return answer };
+    let profile = &adapter.profile;
     // SAFETY: the caller's promise.
     unsafe {
-        if let Some(device) = device_of(adapter, context) {
-            (*attr).lid = device.lid;
+        let Some(device) = device_of(adapter, context) else { return answer };
+        if !is_port_up() {
+            (*attr).state = IBV_PORT_DOWN;
         }
-        (*attr).sm_lid = adapter.profile.sm_lid;
-        (*attr).sm_sl = adapter.profile.sl;
+        if let Some(mtu) = profile.mtu(device.index) {
+            // IBV_MTU_256 is 1, and each step doubles.
+            (*attr).active_mtu = (mtu / 128).ilog2();
+        }
+        if let (Some(width), Some(speed)) = (profile.width, profile.speed) {
+            ((*attr).active_width, (*attr).active_speed) = (width as u8, speed as u8);
+        }
+        if !profile.is_infiniband {
+            return answer;
+        }
+        (*attr).lid = device.lid;
+        (*attr).sm_lid = profile.sm_lid;
+        (*attr).sm_sl = profile.sl;
         (*attr).gid_tbl_len = 1;
-        (*attr).pkey_tbl_len = adapter.profile.pkeys.len() as u16;
+        (*attr).pkey_tbl_len = profile.pkeys.len() as u16;
         (*attr).link_layer = IBV_LINK_LAYER_INFINIBAND as u8;
     }
     answer

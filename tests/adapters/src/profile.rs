@@ -1,14 +1,21 @@
 //! What is imitated: a profile's keys and their values.
 
+use crate::happening::{Happening, NAMES, When};
 use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::str::FromStr;
+use std::time::Duration;
 
 /// Every key with the value that imitates nothing.
 const KEYS: &str = include_str!("../profiles/rxe.txt");
 
-const PROFILES: [(&str, &str); 2] =
-    [("rxe", ""), ("mlx5-ib", include_str!("../profiles/mlx5-ib.txt"))];
+const PROFILES: [(&str, &str); 5] = [
+    ("rxe", ""),
+    ("mlx5-ib", include_str!("../profiles/mlx5-ib.txt")),
+    ("mlx5-roce", include_str!("../profiles/mlx5-roce.txt")),
+    ("hfi1", include_str!("../profiles/hfi1.txt")),
+    ("irdma", include_str!("../profiles/irdma.txt")),
+];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ipoib {
@@ -37,9 +44,52 @@ pub struct Profile {
     pub max_inline: Option<u32>,
     pub grants_less_inline: bool,
     pub retries_for_ever: bool,
+    pub max_srq: Option<u32>,
+    pub administrator_answers: bool,
+    mtus: Vec<u32>,
+    pub width: Option<u32>,
+    pub speed: Option<u32>,
+    pub join_delay: Duration,
+    pub join_refusals: u32,
+    pub join_error: i32,
+    pub own_copies: OwnCopies,
+    pub path_mtu: Option<u32>,
+    pub deaf_for: Duration,
+    pub too_long: TooLong,
+    pub loses_attachments: bool,
+    pub happenings: Vec<(Happening, When)>,
+}
+
+/// Which queue pairs of the sender's device get a multicast.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OwnCopies {
+    All,
+    Others,
+}
+
+/// What becomes of a datagram that is longer than its receive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TooLong {
+    Lost,
+    Error,
 }
 
 impl Profile {
+    /// The MTU of a device's port, if it is not SoftRoCE's.
+    pub fn mtu(&self, device: usize) -> Option<u32> {
+        self.mtus.get(device % self.mtus.len().max(1)).copied()
+    }
+
+    /// Whether datagrams that come are looked at.
+    pub fn meddles_with_datagrams(&self) -> bool {
+        self.own_copies != OwnCopies::All
+            || self.path_mtu.is_some()
+            || !self.mtus.is_empty()
+            || !self.deaf_for.is_zero()
+            || self.too_long == TooLong::Error
+            || !self.happenings.is_empty()
+    }
+
     /// Reads `PROFILE[,key=value…]`.
     pub fn parse(text: &str) -> Result<Profile, String> {
         let mut words = text.split(',');
@@ -115,6 +165,39 @@ impl<'a> Values<'a> {
         self.text(key)?.split('/').map(parse).collect()
     }
 
+    fn milliseconds(&self, key: &str) -> Result<Duration, String> {
+        self.number(key).map(Duration::from_millis)
+    }
+
+    /// Numbers with / between; none for SoftRoCE's own.
+    fn numbers(&self, key: &str) -> Result<Vec<u32>, String> {
+        let parse = |text: &str| text.parse().map_err(|error| format!("{key}={text}: {error}"));
+        match self.text(key)? {
+            "-" => Ok(Vec::new()),
+            text => text.split('/').map(parse).collect(),
+        }
+    }
+
+    fn happenings(&self, key: &str) -> Result<Vec<(Happening, When)>, String> {
+        let parse = |text: &str| {
+            let wrong = || format!("{key}={text}: NAME@SECONDS or NAME@NUMBERd is wanted");
+            let (name, when) = text.split_once('@').ok_or_else(wrong)?;
+            let known = NAMES.iter().find(|(known, _)| *known == name).ok_or_else(wrong)?;
+            let when = match when.strip_suffix('d') {
+                Some(count) => When::Datagrams(count.parse().map_err(|_| wrong())?),
+                None => {
+                    let seconds = when.parse().map_err(|_| wrong())?;
+                    When::After(Duration::try_from_secs_f64(seconds).map_err(|_| wrong())?)
+                }
+            };
+            Ok((known.1, when))
+        };
+        match self.text(key)? {
+            "-" => Ok(Vec::new()),
+            text => text.split('/').map(parse).collect(),
+        }
+    }
+
     fn profile(&self) -> Result<Profile, String> {
         let no_yes = [("no", false), ("yes", true)];
         Ok(Profile {
@@ -140,6 +223,29 @@ impl<'a> Values<'a> {
             grants_less_inline: self
                 .one_of("inline_excess", &[("refuse", false), ("grant", true)])?,
             retries_for_ever: self.one_of("retry_7", &[("forever", true), ("seven", false)])?,
+            max_srq: self.limit("max_srq")?,
+            administrator_answers: self.one_of("sa", &[("refused", false), ("answers", true)])?,
+            mtus: self.numbers("mtu")?,
+            width: self.limit("width")?,
+            speed: self.limit("speed")?,
+            join_delay: self.milliseconds("join_delay")?,
+            join_refusals: self.number("join_refusals")?,
+            join_error: self.one_of(
+                "join_error",
+                &[
+                    ("EINVAL", libc::EINVAL),
+                    ("ETIMEDOUT", libc::ETIMEDOUT),
+                    ("ENETRESET", libc::ENETRESET),
+                ],
+            )?,
+            own_copies: self
+                .one_of("own_copies", &[("all", OwnCopies::All), ("others", OwnCopies::Others)])?,
+            path_mtu: self.limit("path_mtu")?,
+            deaf_for: self.milliseconds("deaf_for")?,
+            too_long: self
+                .one_of("too_long", &[("lost", TooLong::Lost), ("error", TooLong::Error)])?,
+            loses_attachments: self.one_of("reset_detaches", &no_yes)?,
+            happenings: self.happenings("events")?,
         })
     }
 }
@@ -163,6 +269,14 @@ mod tests {
     }
 
     #[test]
+    fn events_have_a_time_or_a_number_of_datagrams() {
+        let profile = Profile::parse("rxe,events=sm_change@0.5/qp_fatal@20d").unwrap();
+        let [(_, first), (second, after)] = profile.happenings[..] else { panic!("two") };
+        assert_eq!(first, When::After(Duration::from_millis(500)));
+        assert_eq!((second, after), (Happening::QpFatal, When::Datagrams(20)));
+    }
+
+    #[test]
     fn what_is_wrong_is_named() {
         for (text, part) in [
             ("mlx9", "there are: rxe, mlx5-ib"),
@@ -170,6 +284,8 @@ mod tests {
             ("rxe,ipoib=lost", "up, down, none"),
             ("rxe,lid=many", "lid=many"),
             ("rxe,down", "not key=value"),
+            ("rxe,events=port_err", "NAME@SECONDS"),
+            ("rxe,events=port_err@-1", "NAME@SECONDS"),
         ] {
             let error = Profile::parse(text).unwrap_err();
             assert!(error.contains(part), "{error}");

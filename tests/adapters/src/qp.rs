@@ -1,15 +1,15 @@
 //! Queue pairs and address handles: their limits, P_Keys, and where they lead.
 
 use crate::adapter::{Adapter, adapter, errno};
-use crate::context::device_of;
+use crate::context::{device_of, with_own_descriptor};
 use crate::limits::exceeds;
 use crate::route::{real_way, refused};
-use crate::{groups, real};
+use crate::{datagrams, groups, real};
 use libc::c_int;
 use std::ptr::null_mut;
 use verbcast_sys::{
-    IBV_QP_AV, IBV_QP_PKEY_INDEX, IBV_QP_RETRY_CNT, ibv_ah, ibv_ah_attr, ibv_context, ibv_pd,
-    ibv_qp, ibv_qp_attr, ibv_qp_init_attr,
+    IBV_QP_AV, IBV_QP_PKEY_INDEX, IBV_QP_RETRY_CNT, IBV_QP_STATE, IBV_QPS_RESET, IBV_QPT_UD,
+    ibv_ah, ibv_ah_attr, ibv_context, ibv_pd, ibv_qp, ibv_qp_attr, ibv_qp_init_attr,
 };
 
 /// SoftRoCE takes 7 for ever. Six attempts are as good as seven.
@@ -34,7 +34,13 @@ unsafe extern "C" fn ibv_create_qp(pd: *mut ibv_pd, init: *mut ibv_qp_init_attr)
         cap.max_inline_data = most;
     }
     // SAFETY: the caller's promise.
-    let qp = unsafe { real::ibv_create_qp(pd, init) };
+    let qp = unsafe { with_own_descriptor((*pd).context, || real::ibv_create_qp(pd, init)) };
+    // SAFETY: the caller's promise.
+    let (kind, depth) = unsafe { ((*init).qp_type, (*init).cap.max_recv_wr) };
+    if kind == IBV_QPT_UD && !qp.is_null() && profile.meddles_with_datagrams() {
+        // SAFETY: the QP was made above.
+        unsafe { datagrams::adopt(pd, qp, depth) };
+    }
     if let (false, Some(most)) = (qp.is_null(), profile.max_inline) {
         // SAFETY: the caller's promise.
         unsafe { (*init).cap.max_inline_data = (*init).cap.max_inline_data.min(most) };
@@ -56,6 +62,7 @@ unsafe extern "C" fn ibv_modify_qp(qp: *mut ibv_qp, attr: *mut ibv_qp_attr, mask
         if usize::from(real.pkey_index) >= profile.pkeys.len() {
             return refused("ibv_modify_qp", "the P_Key table has no such index");
         }
+        groups::set_partition(qp, profile.pkeys[usize::from(real.pkey_index)]);
         real.pkey_index = 0;
     }
     if sets(IBV_QP_RETRY_CNT) && !profile.retries_for_ever {
@@ -69,7 +76,14 @@ unsafe extern "C" fn ibv_modify_qp(qp: *mut ibv_qp, attr: *mut ibv_qp_attr, mask
         }
     }
     // SAFETY: the caller's promise.
-    unsafe { real::ibv_modify_qp(qp, &raw mut real, mask) }
+    let answer = unsafe { real::ibv_modify_qp(qp, &raw mut real, mask) };
+    if answer == 0 && sets(IBV_QP_STATE) && real.qp_state == IBV_QPS_RESET {
+        datagrams::reset(qp);
+        if profile.loses_attachments {
+            groups::detach_all(qp);
+        }
+    }
+    answer
 }
 
 #[unsafe(no_mangle)]
@@ -78,6 +92,7 @@ unsafe extern "C" fn ibv_destroy_qp(qp: *mut ibv_qp) -> c_int {
     let answer = unsafe { real::ibv_destroy_qp(qp) };
     if adapter().is_some() && answer == 0 {
         groups::forget(qp);
+        datagrams::forget(qp);
     }
     answer
 }

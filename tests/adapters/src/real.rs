@@ -2,7 +2,7 @@
 //!
 //! While one runs, [`is_inside`] says so: what it calls in turn is answered by the libraries, not by this one.
 
-use libc::{c_char, c_int, c_void, ifaddrs, sockaddr};
+use libc::{c_char, c_int, c_long, c_void, ifaddrs, sockaddr};
 use std::cell::Cell;
 use std::ffi::CStr;
 use std::sync::OnceLock;
@@ -77,6 +77,10 @@ real! { c"libc.so.6":
 real! { c"libibverbs.so.1":
     fn ibv_open_device(device: *mut ibv_device) -> *mut ibv_context;
     fn ibv_close_device(context: *mut ibv_context) -> c_int;
+    fn ibv_get_async_event(context: *mut ibv_context, event: *mut ibv_async_event) -> c_int;
+    fn ibv_ack_async_event(event: *mut ibv_async_event);
+    fn ibv_reg_mr(pd: *mut ibv_pd, address: *mut c_void, len: usize, access: c_int) -> *mut ibv_mr;
+    fn ibv_dereg_mr(mr: *mut ibv_mr) -> c_int;
     fn ibv_get_device_name(device: *mut ibv_device) -> *const c_char;
     fn ibv_query_device(context: *mut ibv_context, attr: *mut ibv_device_attr) -> c_int;
     fn ibv_query_port(context: *mut ibv_context, port: u8, attr: *mut c_void) -> c_int;
@@ -107,4 +111,17 @@ real! { c"librdmacm.so.1":
     fn rdma_get_cm_event(channel: *mut rdma_event_channel, event: *mut *mut rdma_cm_event) -> c_int;
     fn rdma_ack_cm_event(event: *mut rdma_cm_event) -> c_int;
     fn rdma_migrate_id(id: *mut rdma_cm_id, channel: *mut rdma_event_channel) -> c_int;
+}
+
+real! { c"libibumad.so.3":
+    fn umad_get_port(name: *const c_char, number: c_int, port: *mut umad_port_t) -> c_int;
+    fn umad_release_port(port: *mut umad_port_t) -> c_int;
+    fn umad_open_port(name: *const c_char, number: c_int) -> c_int;
+    fn umad_close_port(port: c_int) -> c_int;
+    fn umad_get_fd(port: c_int) -> c_int;
+    fn umad_get_mad(umad: *mut c_void) -> *mut c_void;
+    fn umad_register(port: c_int, class: c_int, version: c_int, rmpp: u8, mask: *mut c_long) -> c_int;
+    fn umad_unregister(port: c_int, agent: c_int) -> c_int;
+    fn umad_send(port: c_int, agent: c_int, umad: *mut c_void, length: c_int, timeout: c_int, retries: c_int) -> c_int;
+    fn umad_recv(port: c_int, umad: *mut c_void, length: *mut c_int, timeout: c_int) -> c_int;
 }

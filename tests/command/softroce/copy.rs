@@ -13,7 +13,7 @@ use std::process::Command;
 const LARGE: u64 = 4 << 30;
 
 /// The devices to use, with commas.
-fn devices() -> Option<String> {
+pub fn devices() -> Option<String> {
     Some(needs::devices()?.join(","))
 }
 

@@ -1,5 +1,6 @@
 //! The command on RDMA devices, which `VERBCAST_TEST_DEVICES` names.
 
+mod adapters;
 mod bench;
 mod book;
 mod copy;

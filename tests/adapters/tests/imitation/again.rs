@@ -10,8 +10,11 @@ pub fn under(adapter: &str, test: &str, body: impl FnOnce()) {
     if needs::devices().is_none() {
         return;
     }
-    if env::var("VERBCAST_ADAPTER").is_ok_and(|given| given == adapter) {
-        return body();
+    match env::var("VERBCAST_ADAPTER") {
+        Ok(given) if given == adapter => return body(),
+        // Another of the adapters that the test is for.
+        Ok(_) => return,
+        Err(_) => {}
     }
     let program = env::current_exe().unwrap();
     let state = env::temp_dir().join(format!("verbcast-imitation-{}", std::process::id()));

@@ -6,12 +6,12 @@ use std::mem::zeroed;
 use std::ptr::null_mut;
 use verbcast_sys::*;
 
-const MGID: [u8; 16] = [0xff, 0x12, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14];
+pub const MGID: [u8; 16] = [0xff, 0x12, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14];
 /// The first device's IPoIB interface.
-const IPOIB: [u8; 4] = [10, 77, 0, 1];
+pub const IPOIB: [u8; 4] = [10, 77, 0, 1];
 
 /// An id that is in the group, and where the group's datagrams go.
-fn join() -> (Id, ibv_ah_attr) {
+pub fn join() -> (Id, ibv_ah_attr) {
     let id = Id::new();
     id.bind(Address::v4(IPOIB)).unwrap();
     id.join(Address::gid(MGID)).unwrap();

@@ -3,6 +3,7 @@
 
 mod again;
 mod infiniband;
+mod keys;
 #[path = "../../../support/needs.rs"]
 mod needs;
 mod rig;

@@ -1,0 +1,285 @@
+//! What queue pairs of datagrams receive.
+//!
+//! The program's receives wait here, and for each of them one of the same depth is posted into memory of our own. A
+//! datagram that comes is copied to the first receive of the program's; or lost, and then its memory is posted again. So
+//! the program's receives complete in their order, whatever is lost.
+
+use crate::adapter::{Adapter, adapter};
+use crate::context::{device_of, is_port_up, opened};
+use crate::happening::{age, count_datagram};
+use crate::profile::{OwnCopies, TooLong};
+use crate::real;
+use libc::c_int;
+use std::collections::{HashMap, VecDeque};
+use std::ops::Range;
+use std::ptr::null_mut;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use verbcast_sys::*;
+
+/// The GRH, and the largest datagram.
+const SLOT_LEN: usize = 40 + 4096;
+const GRH_LEN: usize = 40;
+/// Where SoftRoCE leaves the sender's address: in the IPv4 header at the end of the GRH's place.
+const SOURCE: Range<usize> = 32..36;
+/// Marks the requests that are posted here.
+const MARK: u64 = 0xada9_7e50_0000_0000;
+
+/// A receive of the program's.
+struct Request {
+    id: u64,
+    parts: Vec<ibv_sge>,
+}
+
+struct Inner {
+    memory: Box<[u8]>,
+    mr: *mut ibv_mr,
+    /// Slots that nothing is received into.
+    free: Vec<u32>,
+    waiting: VecDeque<Request>,
+}
+
+/// A UD queue pair.
+struct Datagrams {
+    qp: *mut ibv_qp,
+    inner: Mutex<Inner>,
+}
+
+// SAFETY: verbs are thread-safe, and the memory is behind a lock.
+unsafe impl Send for Datagrams {}
+// SAFETY: as above.
+unsafe impl Sync for Datagrams {}
+
+/// By the queue pair's address.
+static QPS: Mutex<Option<HashMap<usize, Arc<Datagrams>>>> = Mutex::new(None);
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn known(qp: *mut ibv_qp) -> Option<Arc<Datagrams>> {
+    lock(&QPS).as_ref()?.get(&qp.addr()).cloned()
+}
+
+/// A UD queue pair was made that receives so many datagrams at a time.
+///
+/// # Safety
+/// It is live.
+pub unsafe fn adopt(pd: *mut ibv_pd, qp: *mut ibv_qp, depth: u32) {
+    let mut memory = vec![0; depth as usize * SLOT_LEN].into_boxed_slice();
+    let access = IBV_ACCESS_LOCAL_WRITE as c_int;
+    // SAFETY: the domain is live, and the memory is kept as long as the region.
+    let mr = unsafe { real::ibv_reg_mr(pd, memory.as_mut_ptr().cast(), memory.len(), access) };
+    if mr.is_null() {
+        crate::adapter::die("there is no locked memory for what an imitated adapter receives");
+    }
+    let inner = Inner { memory, mr, free: (0..depth).collect(), waiting: VecDeque::new() };
+    let made = Arc::new(Datagrams { qp, inner: Mutex::new(inner) });
+    lock(&QPS).get_or_insert_default().insert(qp.addr(), made);
+}
+
+/// The queue pair is gone.
+pub fn forget(qp: *mut ibv_qp) {
+    let gone = lock(&QPS).get_or_insert_default().remove(&qp.addr());
+    if let Some(gone) = gone {
+        // SAFETY: nothing is received into the region any more.
+        unsafe { real::ibv_dereg_mr(lock(&gone.inner).mr) };
+    }
+}
+
+/// The queue pair was reset: its requests are gone without a completion.
+pub fn reset(qp: *mut ibv_qp) {
+    if let Some(known) = known(qp) {
+        let mut inner = lock(&known.inner);
+        inner.waiting.clear();
+        inner.free = (0..(inner.memory.len() / SLOT_LEN) as u32).collect();
+    }
+}
+
+/// Every queue pair fails; their addresses.
+pub fn fail_all() -> Vec<usize> {
+    let all: Vec<_> = lock(&QPS).iter().flat_map(HashMap::values).cloned().collect();
+    for datagrams in &all {
+        fail(datagrams.qp);
+    }
+    all.iter().map(|datagrams| datagrams.qp.addr()).collect()
+}
+
+fn fail(qp: *mut ibv_qp) {
+    // SAFETY: the QP is live; attributes are numbers, for which zero is valid.
+    unsafe {
+        let mut attr: ibv_qp_attr = std::mem::zeroed();
+        attr.qp_state = IBV_QPS_ERR;
+        real::ibv_modify_qp(qp, &raw mut attr, IBV_QP_STATE as c_int);
+    }
+}
+
+impl Datagrams {
+    /// Posts a receive into one of the free slots.
+    fn post(&self, inner: &mut Inner) -> c_int {
+        let Some(slot) = inner.free.pop() else { return libc::ENOMEM };
+        // SAFETY: the QP and the region are live, and the slot is in it.
+        unsafe {
+            let context = (*self.qp).context;
+            let post = opened(context).and_then(|opened| opened.operations.post_recv);
+            let addr = inner.memory.as_ptr().addr() + slot as usize * SLOT_LEN;
+            let lkey = (*inner.mr).lkey;
+            let mut part = ibv_sge { addr: addr as u64, length: SLOT_LEN as u32, lkey };
+            let mut request: ibv_recv_wr = std::mem::zeroed();
+            request.wr_id = MARK | u64::from(slot);
+            request.sg_list = &raw mut part;
+            request.num_sge = 1;
+            let mut bad = null_mut();
+            post.map_or(libc::EOPNOTSUPP, |post| post(self.qp, &raw mut request, &raw mut bad))
+        }
+    }
+
+    /// Makes a completion of ours one of the program's; false if it is to hear nothing of it.
+    fn deliver(&self, adapter: &Adapter, wc: &mut ibv_wc) -> bool {
+        let mut inner = lock(&self.inner);
+        let slot = (wc.wr_id & !MARK) as u32;
+        inner.free.push(slot);
+        let begin = slot as usize * SLOT_LEN;
+        if wc.status == IBV_WC_SUCCESS {
+            count_datagram(&adapter.profile.happenings);
+            if self.loses(adapter, wc, &inner.memory[begin..begin + GRH_LEN]) {
+                self.post(&mut inner);
+                return false;
+            }
+        }
+        let Some(Request { id, parts }) = inner.waiting.pop_front() else { return false };
+        wc.wr_id = id;
+        if wc.status != IBV_WC_SUCCESS {
+            return true;
+        }
+        let room: usize = parts.iter().map(|part| part.length as usize).sum();
+        let len = wc.byte_len as usize;
+        if len > room {
+            return match adapter.profile.too_long {
+                TooLong::Lost => {
+                    inner.waiting.push_front(Request { id, parts });
+                    self.post(&mut inner);
+                    false
+                }
+                TooLong::Error => {
+                    wc.status = IBV_WC_LOC_LEN_ERR;
+                    fail(self.qp);
+                    true
+                }
+            };
+        }
+        let mut bytes = &inner.memory[begin..begin + len];
+        for part in &parts {
+            let (now, later) = bytes.split_at(bytes.len().min(part.length as usize));
+            // SAFETY: the program has given this memory for the device to write to.
+            unsafe {
+                let to = std::ptr::with_exposed_provenance_mut::<u8>(part.addr as usize);
+                std::ptr::copy_nonoverlapping(now.as_ptr(), to, now.len());
+            }
+            bytes = later;
+        }
+        true
+    }
+
+    /// Whether a datagram does not come on this adapter.
+    fn loses(&self, adapter: &Adapter, wc: &ibv_wc, grh: &[u8]) -> bool {
+        let profile = &adapter.profile;
+        // SAFETY: the QP is live.
+        let (own, device) = unsafe { ((*self.qp).qp_num, device_of(adapter, (*self.qp).context)) };
+        let Some(device) = device else { return true };
+        let is_own = wc.src_qp == own && grh[SOURCE] == device.ipv4.octets();
+        let len = wc.byte_len.saturating_sub(GRH_LEN as u32);
+        let most = [profile.path_mtu, profile.mtu(device.index)];
+        (is_own && profile.own_copies == OwnCopies::Others)
+            || !is_port_up()
+            || most.into_iter().flatten().any(|most| len > most)
+            || age() < profile.deaf_for
+    }
+}
+
+/// Takes receives of the program's.
+///
+/// # Safety
+/// As of the provider's.
+pub unsafe extern "C" fn post_recv(
+    qp: *mut ibv_qp,
+    first: *mut ibv_recv_wr,
+    bad: *mut *mut ibv_recv_wr,
+) -> c_int {
+    let Some(known) = known(qp) else {
+        // SAFETY: the caller's promise.
+        return unsafe {
+            let post = opened((*qp).context).and_then(|opened| opened.operations.post_recv);
+            post.map_or(libc::EOPNOTSUPP, |post| post(qp, first, bad))
+        };
+    };
+    let mut inner = lock(&known.inner);
+    let mut next = first;
+    // SAFETY: the caller's promise: a list of requests, each with its parts.
+    unsafe {
+        while let Some(request) = next.as_ref() {
+            let answer = known.post(&mut inner);
+            if answer != 0 {
+                *bad = next;
+                return answer;
+            }
+            let parts = match request.num_sge {
+                0 => Vec::new(),
+                count => std::slice::from_raw_parts(request.sg_list, count as usize).to_vec(),
+            };
+            inner.waiting.push_back(Request { id: request.wr_id, parts });
+            next = request.next;
+        }
+    }
+    0
+}
+
+/// Takes completions, without those that the program is to hear nothing of.
+///
+/// # Safety
+/// As of the provider's.
+pub unsafe extern "C" fn poll_cq(cq: *mut ibv_cq, count: c_int, into: *mut ibv_wc) -> c_int {
+    // SAFETY: the queue is live.
+    let context = unsafe { (*cq).context };
+    let Some(poll) = opened(context).and_then(|opened| opened.operations.poll_cq) else {
+        return -libc::EOPNOTSUPP;
+    };
+    let Some(adapter) = adapter() else { return -libc::EOPNOTSUPP };
+    loop {
+        // SAFETY: the caller's promise.
+        let polled = unsafe { poll(cq, count, into) };
+        if polled <= 0 {
+            return polled;
+        }
+        // SAFETY: so many were written.
+        let batch = unsafe { std::slice::from_raw_parts_mut(into, polled as usize) };
+        let mut kept = 0;
+        for index in 0..batch.len() {
+            let mut wc = batch[index];
+            if is_for_the_program(adapter, context, &mut wc) {
+                batch[kept] = wc;
+                kept += 1;
+            }
+        }
+        // None of them does not mean that the queue is empty.
+        if kept > 0 {
+            return kept as c_int;
+        }
+    }
+}
+
+fn is_for_the_program(adapter: &Adapter, context: *mut ibv_context, wc: &mut ibv_wc) -> bool {
+    if wc.wr_id & !u64::from(u32::MAX) != MARK {
+        return true;
+    }
+    let number = wc.qp_num;
+    let found = {
+        let qps = lock(&QPS);
+        // SAFETY: the QPs are live.
+        let is_it = |one: &&Arc<Datagrams>| unsafe {
+            (*one.qp).qp_num == number && (*one.qp).context == context
+        };
+        qps.iter().flat_map(HashMap::values).find(is_it).cloned()
+    };
+    // What was flushed of a QP that is gone concerns nobody.
+    found.is_some_and(|found| found.deliver(adapter, wc))
+}

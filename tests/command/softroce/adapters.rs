@@ -1,0 +1,82 @@
+//! The command on imitated adapters: what they do differently, one thing at a time. Needs RDMA devices, named in
+//! `VERBCAST_TEST_DEVICES`, and `cargo build -p verbcast-adapters`.
+
+use super::copy::devices;
+use crate::support::{Folder, run, text, verbcast};
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+/// What is imitated with `PROFILE[,key=value…]`; its state is in a folder of its own.
+struct Adapter<'a> {
+    name: &'a str,
+    folder: Folder,
+    devices: String,
+}
+
+impl<'a> Adapter<'a> {
+    /// None where there is no device to imitate it with.
+    fn new(name: &'a str) -> Option<Adapter<'a>> {
+        Some(Adapter { name, folder: Folder::new(), devices: devices()? })
+    }
+
+    /// The command under it.
+    fn command(&self, arguments: &str) -> Command {
+        let built = Path::new(env!("CARGO_BIN_EXE_verbcast")).parent().unwrap();
+        let library = built.join("libverbcast_adapters.so");
+        let is_built = library.is_file();
+        assert!(is_built, "{} is missing: cargo build -p verbcast-adapters", library.display());
+        let mut command = verbcast();
+        command.current_dir(self.folder.path("")).env("TMPDIR", self.folder.path(""));
+        command.env("VERBCAST_ADAPTER", self.name).env("LD_PRELOAD", library);
+        command.env("VERBCAST_ADAPTER_STATE", self.folder.path("state"));
+        command.args(arguments.split_whitespace());
+        command
+    }
+
+    /// Copies a file of so many bytes among ranks.
+    fn copy(&self, len: usize, ranks: u32) -> Output {
+        let data: Vec<u8> = (0..len).map(|at| (at ^ (at >> 8) ^ (at >> 16)) as u8).collect();
+        fs::write(self.folder.path("src"), &data).unwrap();
+        let arguments = format!("copy src dst.{{rank}} --ranks {ranks} --device {}", self.devices);
+        let output = run(self.command(&arguments).args(["--timeout", "30"]));
+        if output.status.success() {
+            for rank in 1..ranks {
+                let copied = fs::read(self.folder.path(&format!("dst.{rank}"))).unwrap();
+                assert!(copied == data, "{}: rank {rank} has something else", self.name);
+            }
+        }
+        output
+    }
+
+    /// The same, which must come out right; what was said.
+    #[track_caller]
+    fn copies(&self, len: usize, ranks: u32) -> String {
+        let output = self.copy(len, ranks);
+        assert!(output.status.success(), "{}: {}", self.name, text(&output.stderr));
+        text(&output.stderr)
+    }
+}
+
+/// Checks that `info` shows what is there, and that a file is copied and a latency measured.
+#[track_caller]
+fn works_under(name: &str, shown: &str) {
+    let Some(adapter) = Adapter::new(name) else { return };
+    let output = run(&mut adapter.command("info"));
+    let info = text(&output.stdout);
+    assert!(output.status.success() && info.contains(shown), "{info}{}", text(&output.stderr));
+    adapter.copies(1_000_003, 4);
+    let arguments = "bench latency --ranks 3 --sizes 8 --iterations 5 --warmup 1 --device";
+    let output = run(adapter.command(arguments).arg(&adapter.devices));
+    assert!(output.status.success(), "{}", text(&output.stderr));
+}
+
+#[test]
+fn a_connectx_on_infiniband_works() {
+    works_under("mlx5-ib", "link layer      InfiniBand");
+}
+
+#[test]
+fn a_connectx_on_ethernet_works() {
+    works_under("mlx5-roce", "link layer      Ethernet");
+}
