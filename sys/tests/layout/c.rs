@@ -32,7 +32,7 @@ pub fn evaluate(expressions: &[&str]) -> Result<Vec<i128>, Missing> {
 
     let (program, output) = compile("layout", &source).expect("the C compiler starts");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let output = Command::new(program).output().expect("the C program starts");
+    let output = run(program).output().expect("the C program starts");
     assert!(output.status.success(), "the C program failed: {}", output.status);
     let text = String::from_utf8(output.stdout).expect("the C program prints text");
     Ok(text.lines().map(|line| line.parse().expect("a number")).collect())
@@ -59,6 +59,23 @@ pub fn header_version() -> String {
         banner.unwrap_or("?").trim_start_matches("// "),
         installed.unwrap_or_else(|_| "?".into())
     )
+}
+
+/// The program's command: under what cargo runs the tests with, where that is another machine's emulator.
+fn run(program: PathBuf) -> Command {
+    let runner = match cfg!(target_arch = "aarch64") {
+        true => env::var("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER").unwrap_or_default(),
+        false => String::new(),
+    };
+    let mut words = runner.split_whitespace();
+    match words.next() {
+        None => Command::new(program),
+        Some(emulator) => {
+            let mut command = Command::new(emulator);
+            command.args(words).arg(program);
+            command
+        }
+    }
 }
 
 fn compiles(name: &str, source: &str) -> bool {
