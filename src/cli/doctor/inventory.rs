@@ -8,7 +8,9 @@ use std::fs;
 use std::net::Ipv6Addr;
 use std::path::Path;
 use verbcast::rdma::{DeviceReport, PortReport, Survey};
-use verbcast_verbs::{Context, GidKind, IpoibInterface, LinkLayer, devices, ipoib_interfaces};
+use verbcast_verbs::{
+    Context, ForkSafety, GidKind, IpoibInterface, LinkLayer, devices, fork_safety, ipoib_interfaces,
+};
 
 /// A host.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -19,8 +21,8 @@ pub struct Host {
     pub rdma_core: Option<String>,
     /// Bytes that may be locked; none: no limit.
     pub locked_memory: Option<u64>,
-    /// Whether the kernel copies pinned pages for a child at once (Linux 5.12 and later).
-    pub copies_on_fork: bool,
+    /// What becomes of registered memory when a program forks.
+    pub fork: String,
     pub adapters: Vec<Adapter>,
 }
 
@@ -87,10 +89,20 @@ pub fn look(survey: &Survey) -> Host {
         verbcast: env!("CARGO_PKG_VERSION").to_owned(),
         rdma_core: rdma_core(&fs::read_to_string("/proc/self/maps").unwrap_or_default()),
         locked_memory: locked_memory(),
-        copies_on_fork: is_at_least(&kernel, (5, 12)),
+        fork: fork(),
         kernel,
         adapters: survey.devices.iter().map(|device| adapter(device, &interfaces)).collect(),
     }
+}
+
+/// What becomes of registered memory when a program forks here.
+pub fn fork() -> String {
+    match fork_safety() {
+        ForkSafety::Copied => "the kernel copies registered memory for children",
+        ForkSafety::KeptByLibrary => "libibverbs keeps registered memory from children",
+        ForkSafety::None => "verbcast keeps its own memory from children, and copies the program's",
+    }
+    .to_owned()
 }
 
 /// Bytes that this process may lock; none: no limit.
@@ -229,15 +241,6 @@ fn rdma_core(maps: &str) -> Option<String> {
     numbers.next().map(str::to_owned)
 }
 
-/// Whether a kernel's release is at least this.
-fn is_at_least(release: &str, wanted: (u32, u32)) -> bool {
-    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(|part| part.parse().ok());
-    let (Some(Some(major)), Some(Some(minor))) = (numbers.next(), numbers.next()) else {
-        return false;
-    };
-    (major, minor) >= wanted
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -248,14 +251,5 @@ mod tests {
                     7f1 r-xp 0 08:01 1 /usr/lib/x86_64-linux-gnu/libibverbs.so.1.14.44.0\n";
         assert_eq!(rdma_core(maps).as_deref(), Some("44.0"));
         assert_eq!(rdma_core("7f0 r-xp 0 08:01 1 /opt/libibverbs.so.1\n"), None);
-    }
-
-    #[test]
-    fn kernels_are_compared_by_number() {
-        for (release, expected) in
-            [("6.1.0-40-amd64", true), ("5.12", true), ("5.4.0", false), ("4.18.0-553.el8", false)]
-        {
-            assert_eq!(is_at_least(release, (5, 12)), expected, "{release}");
-        }
     }
 }

@@ -123,7 +123,7 @@ pub fn example(outcome: super::finding::Tried) -> Report {
         kernel: "6.12".to_owned(),
         rdma_core: None,
         locked_memory: Some(65_536),
-        copies_on_fork: true,
+        fork: "copied".to_owned(),
         adapters: vec![adapter],
     };
     let findings = vec![Finding::new(1, "a join", outcome)];

@@ -25,18 +25,13 @@ pub fn render(report: &Report) -> String {
 }
 
 fn describe(text: &mut String, report: &HostReport) -> std::fmt::Result {
-    let Host { name, verbcast, kernel, rdma_core, locked_memory, copies_on_fork, adapters } =
-        &report.host;
+    let Host { name, verbcast, kernel, rdma_core, locked_memory, fork, adapters } = &report.host;
     writeln!(text, "host {name} (rank {})", report.rank)?;
     writeln!(text, "  verbcast          {verbcast}")?;
     writeln!(text, "  kernel            {kernel}")?;
     writeln!(text, "  rdma-core         {}", rdma_core.as_deref().unwrap_or("unknown"))?;
     let limit = locked_memory.map_or("unlimited".to_owned(), units::bytes);
     writeln!(text, "  locked memory     {limit}")?;
-    let fork = match copies_on_fork {
-        true => "registered memory stays the parent's",
-        false => "before Linux 5.12: do not fork while a broadcast is under way",
-    };
     writeln!(text, "  fork              {fork}")?;
     for adapter in adapters {
         describe_adapter(text, adapter)?;

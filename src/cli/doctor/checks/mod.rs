@@ -5,6 +5,7 @@ mod completions;
 mod dead_peer;
 mod first_delivery;
 mod flush;
+mod fork;
 mod grh;
 mod group_mtu;
 mod inline;
@@ -49,6 +50,7 @@ pub const OTHERS: &[Check] = &[
     order::CHECK,
     completions::CHECK,
     service_level::CHECK,
+    fork::CHECK,
     inline::CHECK,
     reads::CHECK,
     shared_receives::CHECK,
