@@ -33,7 +33,7 @@ pub fn run(
     let blob = own.as_ref().map(encode).transpose()?.unwrap_or_default();
     let blobs = star.all_gather(&blob).map_err(|error| error.to_string())?;
     let site = Site::of(&surveyed(settings, me), settings);
-    let together = together::run(&mut star, site, &names(&hosts));
+    let together = together::run(&mut star, site, &names(&hosts), begun);
     if me != Rank(0) {
         return Ok(None);
     }

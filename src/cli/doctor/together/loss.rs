@@ -1,6 +1,6 @@
 //! Bursts against the number of posted receives: how much is lost, and whether order is kept.
 
-use super::Circle;
+use super::{Circle, Part};
 use crate::doctor::bounded::step;
 use crate::doctor::finding::{Finding, Tried};
 use crate::doctor::lab::{Arrival, GRH, Mailbox};
@@ -22,12 +22,16 @@ struct Seen {
     late: u32,
 }
 
-pub fn run(circle: &mut Circle<'_>) -> Vec<Finding> {
+pub const PART: Part = Part {
+    tries: [
+        (25, "bursts lose what finds no receive, and nothing else stops"),
+        (26, "datagrams of one sender arrive in their order"),
+    ],
+    attempt,
+};
+
+fn attempt(circle: &mut Circle<'_>) -> Vec<Finding> {
     step("bursts of datagrams");
-    let expected = [
-        "bursts lose what finds no receive, and nothing else stops",
-        "datagrams of one sender arrive in their order",
-    ];
     let all: Result<Vec<_>, String> = DEPTHS
         .iter()
         .map(|depth| {
@@ -40,7 +44,7 @@ pub fn run(circle: &mut Circle<'_>) -> Vec<Finding> {
         Ok(all) => (judge_loss(&all), judge_order(&all)),
         Err(what) => (Tried::broken(what, "see the message"), Tried::not_tried("the above first")),
     };
-    vec![Finding::new(25, expected[0], loss), Finding::new(26, expected[1], order)]
+    PART.findings([loss, order])
 }
 
 fn burst(circle: &mut Circle<'_>, depth: u32) -> Result<Vec<Seen>, String> {

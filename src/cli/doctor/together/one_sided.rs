@@ -1,6 +1,6 @@
 //! Writes and reads between the first two ranks.
 
-use super::Circle;
+use super::{Circle, Part};
 use crate::doctor::bounded::step;
 use crate::doctor::cells::{self, Seen};
 use crate::doctor::finding::{Finding, Outcome, Tried};
@@ -33,12 +33,16 @@ impl Verdict {
     }
 }
 
-pub fn run(circle: &mut Circle<'_>) -> Vec<Finding> {
+pub const PART: Part = Part {
+    tries: [
+        (19, "what is accepted by its check word was written, and the last write is seen"),
+        (20, "what is read during a rewrite is whole, or found to be damaged"),
+    ],
+    attempt,
+};
+
+fn attempt(circle: &mut Circle<'_>) -> Vec<Finding> {
     step("writes and reads between the first two ranks");
-    let expected = [
-        "what is accepted by its check word was written, and the last write is seen",
-        "what is read during a rewrite is whole, or found to be damaged",
-    ];
     let refused = |what| {
         Tried::broken(what, "do reliable connections work between these hosts (ib_write_bw)?")
     };
@@ -50,7 +54,7 @@ pub fn run(circle: &mut Circle<'_>) -> Vec<Finding> {
             (writes.unwrap_or_else(refused), reads.unwrap_or_else(refused))
         }
     };
-    vec![Finding::new(19, expected[0], writes), Finding::new(20, expected[1], reads)]
+    PART.findings([writes, reads])
 }
 
 /// The own line and the other's end, at the first two ranks.
