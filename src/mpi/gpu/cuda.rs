@@ -97,3 +97,49 @@ impl Runtime for Cuda {
         "cuMemcpy"
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::mpi::gpu::{copy, may_have_runtime, runtime_of};
+    use std::ffi::{CString, c_int, c_void};
+    use std::process::Command;
+    use std::ptr;
+
+    /// A library in place of CUDA's, whose memory only its own functions may touch, is loaded while the program runs.
+    #[test]
+    fn memory_of_a_runtime_that_is_loaded_later_is_found_and_copied() {
+        let here = [1_u8; 100];
+        assert!(runtime_of(here.as_ptr().cast()).is_none());
+        assert!(!may_have_runtime(), "nothing has been loaded since");
+        let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/mpi/gpu/libcuda.c");
+        let library = std::env::temp_dir().join(format!("libcuda-{}.so", std::process::id()));
+        let built = Command::new("cc")
+            .args(["-shared", "-fPIC", "-Wl,-soname,libcuda.so.1", "-o"])
+            .args([library.as_os_str(), source.as_ref()])
+            .status();
+        assert!(built.unwrap().success());
+        let path = CString::new(library.to_str().unwrap()).unwrap();
+        let mut device = ptr::null_mut::<c_void>();
+        // SAFETY: the library stays loaded, and its function is of this type.
+        unsafe {
+            let loaded = libc::dlopen(path.as_ptr(), libc::RTLD_NOW);
+            let address = libc::dlsym(loaded, c"cuMemAlloc_v2".as_ptr());
+            type Allocate = unsafe extern "C" fn(*mut *mut c_void, usize) -> c_int;
+            let allocate = std::mem::transmute::<*mut c_void, Allocate>(address);
+            assert_eq!(allocate(&mut device, here.len()), 0);
+        }
+        std::fs::remove_file(&library).unwrap();
+        assert!(may_have_runtime());
+        assert!(runtime_of(here.as_ptr().cast()).is_none());
+        let runtime = runtime_of(device.wrapping_byte_add(50)).expect("it is the library's");
+        let mut back = [0_u8; 100];
+        // SAFETY: both sides have as many bytes.
+        unsafe {
+            copy(runtime, device, here.as_ptr().cast(), here.len()).unwrap();
+            copy(runtime, back.as_mut_ptr().cast(), device, back.len()).unwrap();
+            let beyond = device.wrapping_byte_add(1 << 20);
+            copy(runtime, back.as_mut_ptr().cast(), beyond, back.len()).unwrap_err();
+        }
+        assert_eq!(back, here);
+    }
+}

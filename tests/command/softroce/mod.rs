@@ -5,4 +5,5 @@ mod bench;
 mod book;
 mod copy;
 mod doctor;
+mod limits;
 mod mpi_bench;
