@@ -122,16 +122,18 @@ impl Layout {
         message: &mut [u8],
         comm: MPI_Comm,
     ) -> Result<(), MpiError> {
-        // SAFETY: promised by the caller.
-        match self.runtime_of(from) {
-            None => unsafe { self.pack_host(from, message, comm) },
-            Some(runtime) if self.is_contiguous => unsafe {
-                gpu::copy(runtime, message.as_mut_ptr().cast(), from, message.len())
-            },
-            Some(runtime) => unsafe {
-                let (start, staged) = self.stage(runtime, from)?;
-                self.pack_host(staged.as_ptr().wrapping_offset(-start).cast(), message, comm)
-            },
+        // SAFETY: promised by the caller; what is staged is as long as the elements with their gaps.
+        unsafe {
+            match self.runtime_of(from) {
+                None => self.pack_host(from, message, comm),
+                Some(runtime) if self.is_contiguous => {
+                    gpu::copy(runtime, message.as_mut_ptr().cast(), from, message.len())
+                }
+                Some(runtime) => {
+                    let (start, staged) = self.stage(runtime, from)?;
+                    self.pack_host(staged.as_ptr().wrapping_offset(-start).cast(), message, comm)
+                }
+            }
         }
     }
 
@@ -184,20 +186,22 @@ impl Layout {
         to: *mut c_void,
         comm: MPI_Comm,
     ) -> Result<(), MpiError> {
-        // SAFETY: promised by the caller.
-        match self.runtime_of(to) {
-            None => unsafe { self.unpack_host(message, to, comm) },
-            Some(runtime) if self.is_contiguous => unsafe {
-                gpu::copy(runtime, to, message.as_ptr().cast(), message.len())
-            },
-            // The gaps are copied forth and back.
-            Some(runtime) => unsafe {
-                let (start, mut staged) = self.stage(runtime, to)?;
-                let base = staged.as_mut_ptr().wrapping_offset(-start).cast();
-                self.unpack_host(message, base, comm)?;
-                let to = to.wrapping_byte_offset(start);
-                gpu::copy(runtime, to, staged.as_ptr().cast(), staged.len())
-            },
+        // SAFETY: as above.
+        unsafe {
+            match self.runtime_of(to) {
+                None => self.unpack_host(message, to, comm),
+                Some(runtime) if self.is_contiguous => {
+                    gpu::copy(runtime, to, message.as_ptr().cast(), message.len())
+                }
+                // The gaps are copied forth and back.
+                Some(runtime) => {
+                    let (start, mut staged) = self.stage(runtime, to)?;
+                    let base = staged.as_mut_ptr().wrapping_offset(-start).cast();
+                    self.unpack_host(message, base, comm)?;
+                    let to = to.wrapping_byte_offset(start);
+                    gpu::copy(runtime, to, staged.as_ptr().cast(), staged.len())
+                }
+            }
         }
     }
 
