@@ -156,12 +156,12 @@ impl Port {
 }
 
 /// Rounded up, so that the rest of a millisecond is not a busy loop.
-fn milliseconds(time: Duration) -> c_int {
+pub(super) fn milliseconds(time: Duration) -> c_int {
     c_int::try_from(time.as_micros().div_ceil(1000)).unwrap_or(c_int::MAX)
 }
 
 /// Turns the answer of a call that is negative if it failed.
-fn check(call: &'static str, object: &str, answer: c_int) -> Result<(), Error> {
+pub(super) fn check(call: &'static str, object: &str, answer: c_int) -> Result<(), Error> {
     if answer < 0 { Err(Error::new(call, object, answer)) } else { Ok(()) }
 }
 
@@ -203,7 +203,7 @@ impl Drop for Port {
 }
 
 /// Logs what a drop cannot return.
-fn log_failure(call: &'static str, object: &str, answer: c_int) {
+pub(super) fn log_failure(call: &'static str, object: &str, answer: c_int) {
     if let Err(error) = check(call, object, answer) {
         tracing::warn!("while dropping: {error}");
     }

@@ -23,7 +23,37 @@ impl std::fmt::Debug for GroupPath {
     }
 }
 
+/// What a subnet administrator says of the way to a group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GroupRecord {
+    /// The group.
+    pub mgid: [u8; 16],
+    /// Where switches know it.
+    pub mlid: u16,
+    /// The Q_Key of its datagrams.
+    pub qkey: u32,
+    /// Their service level and traffic class.
+    pub service: Service,
+    /// Their flow label, 20 bits.
+    pub flow_label: u32,
+    /// Their hop limit.
+    pub hop_limit: u8,
+    /// The code of their rate (`enum ibv_rate`).
+    pub rate_code: u8,
+}
+
 impl GroupPath {
+    /// The way to a group that the subnet administrator was asked for, from a port and an entry of its GID table.
+    pub fn of_record(record: &GroupRecord, port: u8, source_index: u8) -> Self {
+        let GroupRecord { mgid: gid, mlid: lid, service, .. } = *record;
+        let path = PathTo { gid, lid, port, source_index, service };
+        let mut attributes = path.attributes();
+        attributes.grh.flow_label = record.flow_label;
+        attributes.grh.hop_limit = record.hop_limit;
+        attributes.static_rate = record.rate_code;
+        GroupPath { attributes, qkey: record.qkey }
+    }
+
     /// The path that librdmacm told.
     pub(super) fn new(attributes: sys::ibv_ah_attr, qkey: u32) -> Self {
         GroupPath { attributes, qkey }

@@ -47,7 +47,7 @@ pub use device::{Device, devices};
 pub use error::{Error, Result};
 pub use fork::{ForkSafety, fork_safety};
 pub use gids::{GidEntry, GidKind};
-pub use group_path::GroupPath;
+pub use group_path::{GroupPath, GroupRecord};
 pub use interfaces::{InterfaceAddress, interface_addresses};
 pub use ipoib::{IpoibInterface, ipoib_interfaces};
 pub use lease::Lease;

@@ -17,5 +17,6 @@ mod report;
 mod sim;
 mod simulated_fabric;
 mod softroce;
+mod subnet_joins;
 mod support;
 mod tune;

@@ -1,14 +1,14 @@
 //! ibsim with a fabric on it, and the tools of infiniband-diags.
 
 use crate::needs;
-use crate::support::{Folder, run, text, verbcast};
+use crate::support::{Folder, HANG, run, text, verbcast};
 use serde_json::Value;
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::thread::sleep;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Longer than anything here takes, should all else fail.
 const LIMIT: &str = "120";
@@ -28,6 +28,16 @@ impl Drop for Simulated {
     fn drop(&mut self) {
         let _ = self.ibsim.kill();
         let _ = self.ibsim.wait();
+    }
+}
+
+/// A running OpenSM; it ends with this.
+pub struct Manager(Child);
+
+impl Drop for Manager {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
     }
 }
 
@@ -51,6 +61,11 @@ pub fn preloaded() -> Option<PathBuf> {
 impl Simulated {
     /// None, visibly, where a program is missing.
     pub fn new(fabric: &str) -> Option<Simulated> {
+        Self::with(fabric, str::to_owned)
+    }
+
+    /// As [`new`](Self::new), with a netlist that was changed.
+    pub fn with(fabric: &str, change: impl FnOnce(&str) -> String) -> Option<Simulated> {
         for program in ["ibsim", "opensm", "dump_fts", "ibtracert", "ibnetdiscover"] {
             if find(program).is_none() {
                 needs::missing(format!("there is no {program}"));
@@ -65,6 +80,8 @@ impl Simulated {
         let mut command = verbcast();
         command.args(["fabric", "netlist", "--fabric", fabric, "-o"]).arg(folder.path("net"));
         assert!(run(&mut command).status.success());
+        let net = fs::read_to_string(folder.path("net")).unwrap();
+        fs::write(folder.path("net"), change(&net)).unwrap();
         let name = folder.path("").file_name().unwrap().to_string_lossy().into_owned();
         let mut command = Command::new(find("ibsim").unwrap());
         command.args(["-s", "-N", "400", "-S", "200", "-P", "2000", "-M", "1024"]).arg("net");
@@ -85,8 +102,25 @@ impl Simulated {
         Some(simulated)
     }
 
+    /// OpenSM, from now on, with further options.
+    pub fn manage(&self, options: &[&str]) -> Manager {
+        let log = self.folder.path("manager.log");
+        let _ = fs::remove_file(&log);
+        let mut command = Command::new(find("opensm").unwrap());
+        // 2: what is logged is written at once.
+        command.args(["-s", "0", "-d", "2", "-f"]).arg(&log).args(options);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let manager = Manager(self.on(&mut command).spawn().unwrap());
+        let begun = Instant::now();
+        while !fs::read(&log).is_ok_and(|log| text(&log).contains("SUBNET UP")) {
+            assert!(begun.elapsed() < HANG, "OpenSM does not bring the subnet up");
+            sleep(Duration::from_millis(20));
+        }
+        manager
+    }
+
     /// Puts a command onto the simulated fabric.
-    fn on<'a>(&self, command: &'a mut Command) -> &'a mut Command {
+    pub fn on<'a>(&self, command: &'a mut Command) -> &'a mut Command {
         let folder = self.folder.path("");
         command.env("LD_PRELOAD", &self.preloaded).env("IBSIM_SOCKNAME", &self.name);
         command.env("OSM_TMP_DIR", &folder).env("OSM_CACHE_DIR", &folder).current_dir(folder)

@@ -2,8 +2,10 @@
 
 use super::address::AddressKind;
 use super::ipoib;
+use super::join_error::JoinError;
 use super::membership::{DEFAULT_QKEY, Held, Joined};
 use super::partition::Partition;
+use super::subnet::{self, Request};
 use crate::rdma::settings::Family;
 use std::io;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, SocketAddrV6, UdpSocket};
@@ -13,24 +15,17 @@ use verbcast_verbs::{
     Error, GroupPath, LinkLayer, Membership, MulticastGroup, PathTo, Service, ipoib_interfaces,
 };
 
-/// Why a group was not joined.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum JoinError {
-    /// It may go right later, for instance when the subnet administrator has time.
-    #[error("{0}")]
-    NotYet(String),
-    /// It cannot go right as things are set up.
-    #[error("{0}")]
-    Never(String),
-}
-
 /// The own port, as joining needs it.
 #[derive(Clone, Debug)]
 pub struct Joiner {
     pub link_layer: LinkLayer,
     pub gid: [u8; 16],
+    /// The device's name.
+    pub device: String,
     /// The port's number.
     pub port: u8,
+    /// The place of its GID in the port's table.
+    pub gid_index: u8,
     pub partition: Partition,
     /// GIDs of the port that are IPv6 addresses, with their indices, for groups of that family.
     pub ipv6: Vec<(u8, [u8; 16])>,
@@ -119,6 +114,34 @@ impl Joiner {
     }
 
     fn join_mgid(
+        &self,
+        mgid: [u8; 16],
+        patience: Duration,
+    ) -> Result<(Held, GroupPath), JoinError> {
+        match self.join_by_ipoib(mgid, patience) {
+            Err(JoinError::Never(what)) => self.join_by_request(mgid, patience, &what),
+            other => other,
+        }
+    }
+
+    /// Joins where it was not possible through IPoIB, for this reason.
+    fn join_by_request(
+        &self,
+        mgid: [u8; 16],
+        patience: Duration,
+        why: &str,
+    ) -> Result<(Held, GroupPath), JoinError> {
+        let request = Request {
+            device: &self.device,
+            port: self.port,
+            gid_index: self.gid_index,
+            pkey: self.partition.pkey,
+            service: self.service(Service::default()),
+        };
+        subnet::join(&request, mgid, patience, why)
+    }
+
+    fn join_by_ipoib(
         &self,
         mgid: [u8; 16],
         patience: Duration,

@@ -24,6 +24,9 @@ pub struct Group {
 pub enum Held {
     /// A membership of librdmacm.
     Cm(Membership),
+    /// One that the subnet administrator was asked for.
+    #[cfg(feature = "umad")]
+    Subnet(verbcast_umad::SaMembership),
     /// A socket's.
     Socket(UdpSocket),
 }

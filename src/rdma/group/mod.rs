@@ -5,11 +5,13 @@ mod choice;
 mod gather;
 mod groups;
 mod ipoib;
+mod join_error;
 mod joiner;
 mod member;
 mod membership;
 mod partition;
 mod prove;
+mod subnet;
 
 pub(super) use address::{draw, generator};
 pub(super) use choice::shared_group;

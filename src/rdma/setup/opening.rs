@@ -181,7 +181,9 @@ fn joiner(
     }
     Ok(Joiner {
         link_layer: port.link_layer,
+        device: report.name.clone(),
         port: port.number,
+        gid_index: candidate.gid_index,
         gid,
         partition,
         ipv6,
