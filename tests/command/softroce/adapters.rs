@@ -58,6 +58,13 @@ impl<'a> Adapter<'a> {
     }
 }
 
+/// Checks that a file comes to four ranks.
+#[track_caller]
+fn copies_under(name: &str) {
+    let Some(adapter) = Adapter::new(name) else { return };
+    adapter.copies(1_000_003, 4);
+}
+
 /// Checks that `info` shows what is there, and that a file is copied and a latency measured.
 #[track_caller]
 fn works_under(name: &str, shown: &str) {
@@ -79,4 +86,45 @@ fn a_connectx_on_infiniband_works() {
 #[test]
 fn a_connectx_on_ethernet_works() {
     works_under("mlx5-roce", "link layer      Ethernet");
+}
+
+#[test]
+fn omni_path_works() {
+    works_under("hfi1", "link layer      InfiniBand");
+}
+
+#[test]
+fn an_e800_with_shared_receives_works() {
+    works_under("irdma,max_srq=-", "link layer      Ethernet");
+}
+
+#[test]
+fn an_e800_without_them_is_refused_by_name() {
+    let Some(adapter) = Adapter::new("irdma") else { return };
+    let output = adapter.copy(1000, 2);
+    let stderr = text(&output.stderr);
+    assert!(!output.status.success() && stderr.contains("shared receive queues"), "{stderr}");
+}
+
+#[test]
+fn ipoib_that_is_down_is_named() {
+    let Some(adapter) = Adapter::new("mlx5-ib,ipoib=down") else { return };
+    let output = adapter.copy(1000, 2);
+    let stderr = text(&output.stderr);
+    assert!(!output.status.success() && stderr.contains("ip link set ib0 up"), "{stderr}");
+}
+
+#[test]
+fn nothing_is_sent_inline_where_nothing_can_be() {
+    copies_under("hfi1,max_inline=0");
+}
+
+#[test]
+fn own_copies_do_no_harm() {
+    copies_under("mlx5-ib,own_copies=all");
+}
+
+#[test]
+fn more_ranks_than_a_group_takes_still_get_the_file() {
+    copies_under("mlx5-ib,max_mcast_qp_attach=2");
 }

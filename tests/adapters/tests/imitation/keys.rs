@@ -126,6 +126,51 @@ fn joins_are_refused_and_late() {
 }
 
 #[test]
+fn a_change_of_the_subnet_manager_ends_memberships() {
+    let test = "keys::a_change_of_the_subnet_manager_ends_memberships";
+    under("mlx5-ib,events=sm_change@2", test, || {
+        let rig = Rig::new();
+        let (id, _) = join();
+        let (kind, status, _) = id.event();
+        assert_eq!((kind, status), (RDMA_CM_EVENT_MULTICAST_ERROR, -libc::ENETRESET));
+        assert_eq!(rig.event(), (IBV_EVENT_SM_CHANGE, 1));
+        id.leave(Address::gid(MGID)).unwrap();
+        drop(join());
+    });
+}
+
+#[test]
+fn a_port_goes_down_and_comes_up() {
+    under(
+        "mlx5-roce,events=port_err@0.5/port_active@2",
+        "keys::a_port_goes_down_and_comes_up",
+        || {
+            let rig = Rig::new();
+            assert_eq!(rig.event(), (IBV_EVENT_PORT_ERR, 1));
+            assert_eq!(rig.port().state, IBV_PORT_DOWN);
+            assert_eq!(rig.event(), (IBV_EVENT_PORT_ACTIVE, 1));
+            assert_eq!(rig.port().state, IBV_PORT_ACTIVE);
+        },
+    );
+}
+
+#[test]
+fn a_queue_pair_fails_after_some_datagrams() {
+    under("mlx5-ib,events=qp_fatal@2d", "keys::a_queue_pair_fails_after_some_datagrams", || {
+        let rig = Rig::new();
+        let (_id, to, group) = member(&rig);
+        let from = rig.datagrams();
+        for slot in 1..4 {
+            to.receive(slot);
+        }
+        assert_eq!(multicast(&rig, &from, group, 100), [(IBV_WC_SUCCESS, 140)]);
+        let came = multicast(&rig, &from, group, 100);
+        assert_eq!(came.last().unwrap().0, IBV_WC_WR_FLUSH_ERR, "{came:?}");
+        assert_eq!(rig.event().0, IBV_EVENT_QP_FATAL);
+    });
+}
+
+#[test]
 fn a_port_says_its_own_mtu() {
     under("mlx5-ib,mtu=2048", "keys::a_port_says_its_own_mtu", || {
         let rig = Rig::new();

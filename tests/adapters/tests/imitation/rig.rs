@@ -73,6 +73,21 @@ impl Rig {
         }
     }
 
+    /// The next event of the device, and the port that it names.
+    pub fn event(&self) -> (u32, c_int) {
+        // SAFETY: the context is live.
+        unsafe {
+            let fd = (*self.context).async_fd;
+            let mut fd = libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
+            assert_eq!(libc::poll(&raw mut fd, 1, PATIENCE.as_millis() as c_int), 1, "no event");
+            let mut event: ibv_async_event = zeroed();
+            ok(ibv_get_async_event(self.context, &raw mut event));
+            let found = (event.event_type, event.element.port_num);
+            ibv_ack_async_event(&raw mut event);
+            found
+        }
+    }
+
     /// A QP as created; null if it is refused.
     pub fn create(&self, kind: u32, depth: u32, inline: u32) -> *mut ibv_qp {
         // SAFETY: the domain and the queue are live.
