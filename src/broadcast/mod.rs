@@ -178,6 +178,7 @@ impl Broadcaster {
             registration_hits,
             foreign,
             overflowed,
+            incidents,
         } = self.driver.transport().inner().counters();
         let statistics = self.driver.statistics();
         Statistics {
@@ -187,6 +188,11 @@ impl Broadcaster {
             registrations,
             registration_hits,
             foreign,
+            port_errors: incidents.port_errors,
+            port_down_ms: incidents.port_down.as_millis() as u64,
+            rejoins: incidents.rejoins,
+            rejoin_ms: incidents.apart.as_millis() as u64,
+            restarts: incidents.restarts,
             ..statistics
         }
     }

@@ -11,6 +11,7 @@ mod doctor;
 mod fabric;
 mod failure;
 mod files;
+mod incidents;
 mod info;
 mod launch;
 mod message;

@@ -67,7 +67,7 @@ mod transport;
 mod ud;
 mod work;
 
-pub use endpoint::Usage;
+pub use endpoint::{Incidents, Usage};
 pub use group::{Partition, choose_partition, ipoib_address};
 pub use settings::{Family, Multicast, Settings, SettingsError, Waiting};
 pub use setup::{

@@ -72,7 +72,8 @@ pub struct Settings {
     /// How long an adapter may leave a reliable message unacknowledged until it counts as gone. The
     /// hardware rounds it up to a power of two.
     pub ack_timeout: Duration,
-    /// How long each collective step of the set-up may take.
+    /// How long each collective step of the set-up may take; and how long a port may be down, a group not joined, or
+    /// the UD QP not work.
     pub timeout: Duration,
     /// How to wait.
     pub waiting: Waiting,

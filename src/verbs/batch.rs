@@ -8,8 +8,10 @@ use verbcast_sys as sys;
 
 /// Most work requests that are handed over at once.
 pub const MAX_TOGETHER: usize = 8;
-/// Parts of a request: a slot, and leased memory.
-pub(super) const MAX_PARTS: usize = 2;
+/// Parts of a send: a slot, and leased memory.
+pub(super) const SEND_PARTS: usize = 2;
+/// Parts of a receive: the same, and more of the slot.
+pub(super) const RECEIVE_PARTS: usize = 3;
 
 /// A work request as the verbs have it: part of a chain.
 pub(super) trait Request: Copy {
@@ -47,7 +49,7 @@ impl Request for sys::ibv_recv_wr {
 pub(super) struct Batch<R> {
     requests: [R; MAX_TOGETHER],
     /// Their scatter-gather entries, and how many each has.
-    parts: [([sys::ibv_sge; MAX_PARTS], usize); MAX_TOGETHER],
+    parts: [([sys::ibv_sge; RECEIVE_PARTS], usize); MAX_TOGETHER],
     /// What the provider reads while it takes the requests.
     handles: [Option<Arc<address_handle::Inner>>; MAX_TOGETHER],
     count: usize,

@@ -90,6 +90,33 @@ impl Membership {
         Ok((membership, path))
     }
 
+    /// The descriptor that becomes readable when there is [news](Self::take_end) of the membership.
+    pub fn fd(&self) -> BorrowedFd<'_> {
+        // SAFETY: the channel is live and its descriptor open as long.
+        unsafe { BorrowedFd::borrow_raw((*self.channel.as_ptr()).fd) }
+    }
+
+    /// Why the membership has ended, if it has since this was last asked. Does not wait.
+    pub fn take_end(&mut self) -> Option<String> {
+        let mut event = std::ptr::null_mut();
+        // SAFETY: the channel is live and does not block, and `event` is writable; the event is valid until it is
+        // acknowledged, and copied before.
+        let (kind, status) = unsafe {
+            if sys::rdma_get_cm_event(self.channel.as_ptr(), &mut event) != 0 {
+                return None;
+            }
+            let copy = ((*event).event, (*event).status);
+            sys::rdma_ack_cm_event(event);
+            copy
+        };
+        // SAFETY: the library returns a static C string for any number.
+        let what = unsafe { CStr::from_ptr(sys::rdma_event_str(kind)) }.to_string_lossy();
+        Some(match status {
+            0 => what.into_owned(),
+            _ => format!("{what}: {}", std::io::Error::from_raw_os_error(status.abs())),
+        })
+    }
+
     fn open() -> Result<Self> {
         // SAFETY: the call has no precondition.
         let channel = unsafe { sys::rdma_create_event_channel() };

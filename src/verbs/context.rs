@@ -1,6 +1,6 @@
 //! An open device.
 
-use super::error::{Error, Result, check};
+use super::error::{Result, check};
 use std::ffi::CStr;
 use std::os::fd::BorrowedFd;
 use std::ptr::NonNull;
@@ -11,7 +11,7 @@ use verbcast_sys as sys;
 pub(super) struct Inner {
     pub ptr: NonNull<sys::ibv_context>,
     pub name: String,
-    is_owned: bool,
+    pub is_owned: bool,
 }
 
 // SAFETY: verbs on a context are thread-safe.
@@ -78,15 +78,6 @@ pub struct Port {
     pub gid_table_len: u32,
 }
 
-/// Something happened to a device outside any work request.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AsyncEvent {
-    /// What, in the library's words.
-    pub what: String,
-    /// Whether nothing can be sent any more.
-    pub is_fatal: bool,
-}
-
 /// What a device says of itself, with the names of ibv_query_device(3).
 pub type DeviceAttributes = sys::ibv_device_attr;
 
@@ -151,49 +142,6 @@ impl Context {
             lid: attr.lid,
             gid_table_len: attr.gid_tbl_len.try_into().unwrap_or(0),
         })
-    }
-
-    /// The descriptor that becomes readable when there is an [`AsyncEvent`]; none where the context
-    /// is the program's own, and so are its events.
-    pub fn async_fd(&self) -> Option<BorrowedFd<'_>> {
-        // SAFETY: the context is live and its descriptor open as long.
-        let fd = unsafe { BorrowedFd::borrow_raw((*self.inner.ptr.as_ptr()).async_fd) };
-        self.inner.is_owned.then_some(fd)
-    }
-
-    /// Takes the next event if one is there. Does not wait after
-    /// [`unblock_async_events`](Self::unblock_async_events).
-    pub fn take_async_event(&self) -> Option<AsyncEvent> {
-        self.async_fd()?;
-        // SAFETY: an event is plain data, for which zero is valid.
-        let mut event: sys::ibv_async_event = unsafe { std::mem::zeroed() };
-        // SAFETY: the context is live and `event` writable; the event is acknowledged at once, so
-        // that destroying what it names cannot wait for it.
-        unsafe {
-            if sys::ibv_get_async_event(self.inner.ptr.as_ptr(), &mut event) != 0 {
-                return None;
-            }
-            sys::ibv_ack_async_event(&mut event);
-        }
-        // SAFETY: the library returns a static C string for any number.
-        let what = unsafe { CStr::from_ptr(sys::ibv_event_type_str(event.event_type)) };
-        let is_fatal = matches!(
-            event.event_type,
-            sys::IBV_EVENT_DEVICE_FATAL
-                | sys::IBV_EVENT_PORT_ERR
-                | sys::IBV_EVENT_CQ_ERR
-                | sys::IBV_EVENT_SRQ_ERR
-        );
-        Some(AsyncEvent { what: what.to_string_lossy().into_owned(), is_fatal })
-    }
-
-    /// Makes [`take_async_event`](Self::take_async_event) return at once where there is none.
-    ///
-    /// # Errors
-    /// If the descriptor's flags cannot be set.
-    pub fn unblock_async_events(&self) -> Result<()> {
-        let Some(fd) = self.async_fd() else { return Ok(()) };
-        set_nonblocking(fd).map_err(|errno| Error::new("fcntl", self.name(), errno.raw_os_error()))
     }
 }
 

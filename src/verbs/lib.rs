@@ -8,11 +8,13 @@
 //! Memory of messages is used under a [`Lease`].
 
 mod address_handle;
+mod async_event;
 mod batch;
 mod block;
 mod cm;
 mod completion;
 mod context;
+mod descriptors;
 mod device;
 mod error;
 mod fork;
@@ -38,11 +40,13 @@ mod srq;
 mod subnet;
 
 pub use address_handle::{AddressHandle, PathTo, Service};
+pub use async_event::{AsyncEvent, AsyncKind, PortChange};
 pub use batch::MAX_TOGETHER;
 pub use block::{Anchor, Block};
 pub use cm::{Membership, MulticastGroup};
 pub use completion::{Completion, CompletionQueue, Outcome};
-pub use context::{AsyncEvent, Context, DeviceAttributes, LinkLayer, Port, Protocol};
+pub use context::{Context, DeviceAttributes, LinkLayer, Port, Protocol};
+pub use descriptors::Descriptors;
 pub use device::{Device, devices};
 pub use error::{Error, Result};
 pub use fork::{ForkSafety, fork_safety};

@@ -32,8 +32,12 @@ pub(super) struct Inner {
 impl Inner {
     /// The scatter-gather entry for the first `len` bytes of a slot.
     pub fn sge(&self, slot: &Slot, len: usize) -> sys::ibv_sge {
-        debug_assert!(len <= self.slot_len);
-        self.memory.sge(slot.index as usize * self.slot_len, len)
+        self.sge_at(slot, 0, len)
+    }
+
+    pub fn sge_at(&self, slot: &Slot, offset: usize, len: usize) -> sys::ibv_sge {
+        debug_assert!(offset + len <= self.slot_len);
+        self.memory.sge(slot.index as usize * self.slot_len + offset, len)
     }
 
     pub fn slot_len(&self) -> usize {

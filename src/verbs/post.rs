@@ -167,7 +167,8 @@ impl QueuePair {
     }
 
     /// Gives a UD QP the first `len` bytes of a slot and a part of leased memory behind them to receive
-    /// into.
+    /// into. What is longer goes on in the slot, behind its first `len` bytes: together there is as much room as in the
+    /// slot alone, since one datagram that is too long may end all that the QP does.
     ///
     /// # Errors
     /// As [`submit_receives`](Self::submit_receives), or if the QP receives through a shared queue or the
@@ -179,8 +180,9 @@ impl QueuePair {
         id: u64,
     ) -> Result<()> {
         let Some(pool) = &self.inner.receives else { return Err(self.receives_nothing()) };
-        let parts = [pool.sge(&slot, len), lease.begin(range)?];
-        self.queue_receive(id, &parts)
+        let rest = pool.slot_len().saturating_sub(len + range.len());
+        let parts = [pool.sge(&slot, len), lease.begin(range)?, pool.sge_at(&slot, len, rest)];
+        self.queue_receive(id, if rest > 0 { &parts } else { &parts[..2] })
     }
 
     /// Gives a UD QP a part of shared memory to receive into. Until it has completed, somebody keeps the memory, or

@@ -1,7 +1,7 @@
 //! Queue pairs: unreliable datagrams (UD) and reliable connections (RC).
 
 use super::address_handle::PathTo;
-use super::batch::{Batch, MAX_PARTS};
+use super::batch::{Batch, RECEIVE_PARTS, SEND_PARTS};
 use super::completion::{self, CompletionQueue};
 use super::error::{Error, Result, check};
 use super::partition::PortPartition;
@@ -126,7 +126,7 @@ impl QueuePair {
         init.qp_type = sys::IBV_QPT_UD;
         init.cap.max_send_wr = send_depth;
         init.cap.max_recv_wr = receive_depth;
-        init.cap.max_recv_sge = MAX_PARTS as u32;
+        init.cap.max_recv_sge = RECEIVE_PARTS as u32;
         Self::new(domain, cq, (sends, Some(receives), None), None, init)
     }
 
@@ -160,7 +160,7 @@ impl QueuePair {
         let pd = Arc::clone(&domain.inner);
         init.send_cq = cq.inner.ptr.as_ptr();
         init.recv_cq = cq.inner.ptr.as_ptr();
-        init.cap.max_send_sge = MAX_PARTS as u32;
+        init.cap.max_send_sge = SEND_PARTS as u32;
         let mut create = |inline| {
             init.cap.max_inline_data = inline;
             // SAFETY: the domain and all queues named in `init` are live.

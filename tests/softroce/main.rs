@@ -13,6 +13,7 @@ mod mpi;
 mod mpirun;
 #[path = "../support/needs.rs"]
 mod needs;
+mod over_long;
 mod preload;
 mod preload_mpich;
 mod preload_openmpi;

@@ -2,6 +2,7 @@
 //! these.
 
 use super::contender::{BINOMIAL, RAW};
+use crate::incidents;
 use crate::results::{Axis, Group, Point, Results, Summary, System, Test, groups, ratio};
 use std::fmt::Write;
 
@@ -25,6 +26,10 @@ pub fn tables(results: &Results) -> String {
                 text += &row(&group, point);
             }
         }
+    }
+    let total = results.points.iter().map(|point| point.counters).sum();
+    if let Some(line) = incidents::line(&total) {
+        let _ = writeln!(text, "\n# {line}");
     }
     text
 }

@@ -3,6 +3,7 @@
 use super::plan::Plan;
 use crate::cli::CopyArgs;
 use crate::failure::Failure;
+use crate::incidents;
 use crate::message::Message;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write;
@@ -100,8 +101,12 @@ impl Summary {
         let _ = writeln!(
             text,
             "without a copy: {sent_in_place} packets sent, {received_in_place} received; {moved} were \
-             moved, {receive_flushes} times the receive queue was flushed\n"
+             moved, {receive_flushes} times the receive queue was flushed"
         );
+        if let Some(line) = incidents::line(&self.total) {
+            let _ = writeln!(text, "{line}");
+        }
+        text.push('\n');
         let _ = writeln!(
             text,
             "{:>5}  {:<10} {:>10} {:>10} {:>8} {:>8} {:>10} {:>8} {:>8}",

@@ -31,7 +31,7 @@ macro_rules! counters {
 counters! {
     /// Counters of one rank on one communicator, since its creation; or the sums over several ranks.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-    #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+    #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default))]
     pub struct Statistics {
         /// Broadcasts begun.
         pub operations: u64,
@@ -83,6 +83,16 @@ counters! {
         pub registrations: u64,
         /// Broadcasts, and buffers handed out, for which memory was found registered.
         pub registration_hits: u64,
+        /// Times that the rank's port went down and did not stay so.
+        pub port_errors: u64,
+        /// Milliseconds in which the port was down.
+        pub port_down_ms: u64,
+        /// Memberships in multicast groups that ended, and were made anew.
+        pub rejoins: u64,
+        /// Milliseconds from their ends to that.
+        pub rejoin_ms: u64,
+        /// Times that the UD QP failed, and was restarted.
+        pub restarts: u64,
     }
 }
 

@@ -61,7 +61,7 @@ impl Endpoint {
                         self.channels.tell(channel, Event::RingSent { slot, delivered: None });
                     }
                 }
-                return self.check_sent(outcome);
+                return self.check_datagrams(now, &outcome);
             }
             Work::Request(process, number) => {
                 while let Some((request, is_it)) = self.connections.ended(process, number) {
@@ -75,7 +75,7 @@ impl Endpoint {
                     unsafe { self.ended(by, process, request, is_done) }?;
                 }
                 self.connections.start(process).map_err(failed)?;
-                self.check_connection(process, outcome);
+                self.check_connection(now, process, outcome);
             }
             Work::Probe(process) => {
                 for channel in self.connections.probed(process) {
@@ -84,7 +84,7 @@ impl Endpoint {
                         self.channels.tell(channel, Event::Alive { peer });
                     }
                 }
-                self.check_connection(process, outcome);
+                self.check_connection(now, process, outcome);
             }
         }
         Ok(())
@@ -141,21 +141,33 @@ impl Endpoint {
     }
 
     /// A connection is unusable if a request over it has failed.
-    fn check_connection(&mut self, process: ProcessId, outcome: Outcome) {
+    fn check_connection(&mut self, now: Instant, process: ProcessId, outcome: Outcome) {
         match outcome {
-            Outcome::Failed(reason) => self.broke(process, &reason),
+            Outcome::Failed(reason) => {
+                if self.channels.iter().any(|channel| channel.has(process)) {
+                    self.blame_port(now);
+                }
+                self.broke(process, &reason);
+            }
             // The failure that it follows from was told.
             Outcome::Done(_) | Outcome::Flushed => {}
         }
     }
 
-    /// A datagram has left, or the device is of no use.
-    fn check_sent(&self, outcome: Outcome) -> Result<(), TransportError> {
+    /// A datagram has come or left, or the UD QP has failed. Where requests were flushed that nobody gave up, it has
+    /// failed otherwise than by one of them.
+    pub(super) fn check_datagrams(
+        &mut self,
+        now: Instant,
+        outcome: &Outcome,
+    ) -> Result<(), TransportError> {
         match outcome {
-            Outcome::Failed(reason) => {
-                Err(TransportError::Send { device: self.device.name().to_owned(), reason })
+            Outcome::Done(_) => {
+                self.datagrams.note_work();
+                Ok(())
             }
-            Outcome::Done(_) | Outcome::Flushed => Ok(()),
+            Outcome::Failed(reason) => self.fail_datagrams(now, reason),
+            Outcome::Flushed => self.fail_datagrams(now, "its requests were flushed"),
         }
     }
 }

@@ -1,13 +1,12 @@
 //! The device of an endpoint: its completions, its events, and whether it works.
 
+use std::os::fd::BorrowedFd;
 use std::time::Duration;
 use verbcast_core::cause::Cause;
-use verbcast_core::time::Instant;
 use verbcast_core::transport::TransportError;
-use verbcast_verbs::{Completion, CompletionQueue, Context, ProtectionDomain};
-
-/// Between two looks at the device's events, each a system call, where nobody sleeps on them.
-const EVENT_CHECK_INTERVAL: Duration = Duration::from_secs(1);
+use verbcast_verbs::{
+    AsyncEvent, Completion, CompletionQueue, Context, Descriptors, ProtectionDomain,
+};
 
 /// An opened device, and the queue that all completions come to.
 #[derive(Debug)]
@@ -18,17 +17,27 @@ pub struct Device {
     port: u8,
     /// Room for the completions that are taken together.
     batch: Vec<Completion>,
-    /// When the events were looked at by who polls.
-    checked: Instant,
+    /// The events, and what else tells of news; and these together with the queue.
+    news: Descriptors,
+    descriptors: Descriptors,
     /// How it has failed.
     broken: Option<TransportError>,
 }
 
 impl Device {
     /// The device of a context, of which a port is used.
-    pub fn new(cq: CompletionQueue, domain: ProtectionDomain, context: Context, port: u8) -> Self {
-        let (batch, checked, broken) = (Vec::new(), Instant::ZERO, None);
-        Device { cq, domain, context, port, batch, checked, broken }
+    pub fn new(
+        cq: CompletionQueue,
+        domain: ProtectionDomain,
+        context: Context,
+        port: u8,
+    ) -> Result<Self, verbcast_verbs::Error> {
+        let (news, descriptors) = (Descriptors::new()?, Descriptors::new()?);
+        descriptors.add(cq.fd())?;
+        let (batch, broken) = (Vec::new(), None);
+        let device = Device { cq, domain, context, port, batch, news, descriptors, broken };
+        device.context.async_fd().map_or(Ok(()), |fd| device.watch(fd))?;
+        Ok(device)
     }
 
     /// What its memory and its queues belong to.
@@ -41,39 +50,46 @@ impl Device {
         &self.cq
     }
 
-    /// Where its events come from.
-    pub fn context(&self) -> &Context {
-        &self.context
-    }
-
     /// Its name.
     pub fn name(&self) -> &str {
         self.context.name()
     }
 
-    /// Looks at its events; an error if it is unusable.
-    pub fn check(&mut self) -> Result<(), TransportError> {
-        while let Some(event) = self.context.take_async_event() {
-            let name = self.context.name();
-            if event.is_fatal {
-                return Err(TransportError::Fatal {
-                    device: name.to_owned(),
-                    port: self.port,
-                    event: event.what,
-                });
-            }
-            tracing::debug!("{name}: {}", event.what);
-        }
-        Ok(())
+    /// What becomes readable when there is a completion, once the queue is [armed](Self::arm), or [news](Self::has_news).
+    pub fn descriptors(&self) -> &Descriptors {
+        &self.descriptors
     }
 
-    /// [Looks](Self::check) at its events, if nobody has for a while.
-    pub fn check_in_turn(&mut self, now: Instant) -> Result<(), TransportError> {
-        if now - self.checked < EVENT_CHECK_INTERVAL {
-            return Ok(());
-        }
-        self.checked = now;
-        self.check()
+    /// A further descriptor that tells of news.
+    pub fn watch(&self, news: BorrowedFd<'_>) -> Result<(), verbcast_verbs::Error> {
+        self.news.add(news)?;
+        self.descriptors.add(news)
+    }
+
+    /// Whether the device has an event, or another watched descriptor something to read: one system call.
+    pub fn has_news(&self) -> Result<bool, TransportError> {
+        self.news.wait(Duration::ZERO).map_err(failed)
+    }
+
+    /// The next of its events.
+    pub fn take_event(&self) -> Option<AsyncEvent> {
+        self.context.take_async_event()
+    }
+
+    /// Whether the port is up now.
+    pub fn is_port_active(&self) -> bool {
+        self.context.port(self.port).is_ok_and(|port| port.is_active)
+    }
+
+    /// Whether this entry of the port's GID table is this GID now.
+    pub fn has_gid(&self, index: u8, gid: [u8; 16]) -> bool {
+        let gids = self.context.port(self.port).map(|port| self.context.gids(&port));
+        gids.is_ok_and(|gids| gids.iter().any(|entry| (entry.index, entry.gid) == (index, gid)))
+    }
+
+    /// It, or its port, is unusable.
+    pub fn fatal(&self, event: String) -> TransportError {
+        TransportError::Fatal { device: self.name().to_owned(), port: self.port, event }
     }
 
     /// Takes completions, in memory that is to be [given back](Self::give_back); whether there were any.

@@ -20,7 +20,9 @@ mod inquiry;
 mod lifetime;
 mod lifetimes;
 mod parting;
+mod port_state;
 mod receive;
+mod upkeep;
 mod usage;
 
 pub(super) use access::{Access, lock};
@@ -28,9 +30,10 @@ pub(super) use channel::Channel;
 pub(super) use device::{Device, failed};
 pub(super) use event::{Body, Event, Pools};
 pub(super) use receive::is_farewell;
+pub use upkeep::Incidents;
 pub use usage::Usage;
 
-use crate::rdma::group::{Group, Groups, Joined, Joiner};
+use crate::rdma::group::{GroupId, Joined, Joiner};
 use crate::rdma::ids::ChannelId;
 use crate::rdma::memory::Registrations;
 use crate::rdma::rc::{ConnectionPool, MAX_PAUSE};
@@ -38,8 +41,8 @@ use crate::rdma::settings::Settings;
 use crate::rdma::ud::UdPort;
 use demultiplexer::Demultiplexer;
 use lifetimes::Lifetimes;
-use std::sync::Arc;
 use std::time::Duration;
+use upkeep::Upkeep;
 use verbcast_core::rank::{Fragment, OpId};
 use verbcast_core::time::Instant;
 use verbcast_core::transport::TransportError;
@@ -67,7 +70,6 @@ pub struct Endpoint {
     pub datagrams: UdPort,
     pub connections: ConnectionPool,
     pub channels: Demultiplexer,
-    pub groups: Groups,
     /// Buffers for messages that stay registered.
     pub registrations: Registrations<Anchor>,
     pub device: Device,
@@ -78,21 +80,20 @@ pub struct Endpoint {
     /// Somebody panicked while nobody else could have it.
     is_poisoned: bool,
     lifetimes: Lifetimes,
+    upkeep: Upkeep,
 }
 
 impl Endpoint {
-    /// An endpoint that is to be in so many groups at most.
+    /// An endpoint made of its parts.
     pub fn new(
         (device, datagrams, connections): (Device, UdPort, ConnectionPool),
         site: Site,
         settings: Settings,
-        most_groups: usize,
     ) -> Self {
         Endpoint {
             datagrams,
             connections,
             channels: Demultiplexer::default(),
-            groups: Groups::new(most_groups),
             registrations: Registrations::new(settings.registration_cache),
             device,
             site,
@@ -100,6 +101,7 @@ impl Endpoint {
             is_shared: false,
             is_poisoned: false,
             lifetimes: Lifetimes::default(),
+            upkeep: Upkeep::default(),
         }
     }
 
@@ -110,7 +112,7 @@ impl Endpoint {
 
     /// Uses a Q_Key from now on, which datagrams of all groups must have.
     pub fn set_qkey(&mut self, qkey: u32) -> Result<(), String> {
-        let is_needed = self.groups.live().next().is_some();
+        let is_needed = self.datagrams.groups().iter().next().is_some();
         match self.datagrams.qkey() {
             known if known == qkey => Ok(()),
             known if is_needed => {
@@ -121,12 +123,12 @@ impl Endpoint {
     }
 
     /// Attaches the UD QP to a group that the port has joined.
-    pub fn attach(&mut self, joined: Joined) -> Result<Arc<Group>, String> {
+    pub fn attach(&mut self, joined: Joined) -> Result<GroupId, String> {
         self.set_qkey(joined.qkey())?;
         self.connections.set_service(joined.service());
-        let group = Arc::new(self.datagrams.attach(joined)?);
-        self.groups.add(&group);
-        Ok(group)
+        let watched = joined.fd().map_or(Ok(()), |fd| self.device.watch(fd));
+        watched.map_err(|error| error.to_string())?;
+        self.datagrams.attach(joined)
     }
 
     /// The memory that packets are received into.
@@ -146,7 +148,7 @@ impl Endpoint {
     /// Does what is due, and takes completions for all communicators, on behalf of one; whether there were
     /// any.
     pub fn pump(&mut self, by: ChannelId, now: Instant) -> Result<bool, TransportError> {
-        self.device.check_in_turn(now)?;
+        self.tend_in_turn(now)?;
         if self.is_poisoned {
             return Err(TransportError::Poisoned);
         }
@@ -167,9 +169,10 @@ impl Endpoint {
         self.datagrams.submit().and_then(|()| self.connections.submit()).map_err(failed)
     }
 
-    /// How long to sleep at most, of `at_most`: with handshakes under way, and where somebody else may take
-    /// the completion that the sleeper waits for.
-    pub fn longest_sleep(&self, at_most: Duration) -> Duration {
+    /// How long to sleep at most, of `at_most`: with handshakes under way, with something to look after, and where
+    /// somebody else may take the completion that the sleeper waits for.
+    pub fn longest_sleep(&self, now: Instant, at_most: Duration) -> Duration {
+        let at_most = at_most.min(self.upkeep.due() - now);
         let others = if self.channels.open_count() > 1 { SLEEP_AMONG_OTHERS } else { at_most };
         match self.connections.are_opening() {
             true => at_most.min(others).min(MAX_PAUSE / 16),
@@ -186,7 +189,7 @@ impl Endpoint {
             communicators: self.channels.open_count(),
             left: self.channels.left_count(),
             queue_pairs: 1 + 2 * self.connections.count(),
-            groups: self.groups.live().count(),
+            groups: self.datagrams.groups().iter().count(),
             registered_memory: self.settings.memory_of_endpoint(packet_len)
                 + channels.sum::<usize>(),
         }

@@ -52,10 +52,9 @@ impl Endpoint {
             let payload_len = header.map(|header| header.payload_len());
             self.verify_place(&mut slot, place, len, came.zip(payload_len))
         });
-        match outcome {
-            Outcome::Done(_) => {}
-            Outcome::Flushed if !self.datagrams.is_flushing() => return Ok(()),
-            Outcome::Failed(_) | Outcome::Flushed => return self.recycle_datagram(slot),
+        self.check_datagrams(now, &outcome)?;
+        if !matches!(outcome, Outcome::Done(_)) {
+            return self.recycle_datagram(slot);
         }
         match (header, channel) {
             (Some(header), Some(channel)) => {
@@ -103,7 +102,8 @@ impl Endpoint {
         came: Option<((Stream, Fragment), usize)>,
     ) -> Option<(OpId, Fragment)> {
         let (channel, op) = stream;
-        let received = len.saturating_sub(GRH_LEN + HEADER_LEN).min(tail.range.len());
+        let payload_len = len.saturating_sub(GRH_LEN + HEADER_LEN);
+        let received = payload_len.min(tail.range.len());
         let is_whole = received == tail.range.len();
         let is_it = is_whole && came == Some(((stream, fragment), received));
         let is_there = received > 0 && tail.lease.is_open();
@@ -113,7 +113,7 @@ impl Endpoint {
             // ends it while nobody else has the endpoint; the receive that could write here has ended,
             // and no other was posted for the same place.
             let payload = unsafe { tail.lease.bytes(start..start + received) };
-            self.datagrams.move_in(slot, payload);
+            self.datagrams.move_in(slot, payload, payload_len - received);
         }
         // SAFETY: the request's completion is at hand, and is told nowhere else.
         unsafe { tail.lease.completed() };

@@ -1,13 +1,23 @@
 //! The groups that an endpoint's communicators are in.
 
-use super::membership::Group;
-use std::sync::{Arc, Weak};
-use verbcast_core::wire::{GroupOffer, MAX_OFFERED_GROUPS};
+use super::attached::Group;
+use verbcast_core::wire::{GroupAddress, GroupOffer, MAX_OFFERED_GROUPS};
 
-/// The groups that communicators are in, or were.
+/// A group, as its endpoint numbers them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GroupId(usize);
+
+/// A group, and how many communicators use it: those that have left it do until what they sent has left.
+#[derive(Debug)]
+struct Entry {
+    group: Group,
+    users: usize,
+}
+
+/// The groups that communicators are in.
 #[derive(Debug)]
 pub struct Groups {
-    known: Vec<Weak<Group>>,
+    entries: Vec<Option<Entry>>,
     /// Groups to be in at most, unless ranks have none in common.
     most: usize,
 }
@@ -15,23 +25,66 @@ pub struct Groups {
 impl Groups {
     /// None yet, and `most` at most, unless ranks have none in common.
     pub fn new(most: usize) -> Self {
-        Groups { known: Vec::new(), most }
+        Groups { entries: Vec::new(), most }
     }
 
-    /// The groups that communicators are in.
-    pub fn live(&self) -> impl Iterator<Item = Arc<Group>> {
-        self.known.iter().filter_map(Weak::upgrade)
+    /// A group that a communicator is in.
+    ///
+    /// # Panics
+    /// If nobody uses it.
+    pub fn get(&self, id: GroupId) -> &Group {
+        let entry = self.entries.get(id.0).and_then(Option::as_ref);
+        &entry.expect("a group stays while it is used").group
     }
 
-    /// A communicator is in a further group.
-    pub fn add(&mut self, group: &Arc<Group>) {
-        self.known.retain(|group| group.strong_count() > 0);
-        self.known.push(Arc::downgrade(group));
+    /// As [`get`](Self::get), to renew it; none if nobody uses it any more.
+    pub fn get_mut(&mut self, id: GroupId) -> Option<&mut Group> {
+        Some(&mut self.entries.get_mut(id.0)?.as_mut()?.group)
+    }
+
+    /// All groups.
+    pub fn iter(&self) -> impl Iterator<Item = (GroupId, &Group)> {
+        let numbered = self.entries.iter().enumerate();
+        numbered.filter_map(|(id, entry)| Some((GroupId(id), &entry.as_ref()?.group)))
+    }
+
+    /// All groups, to look after them.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = (GroupId, &mut Group)> {
+        let numbered = self.entries.iter_mut().enumerate();
+        numbered.filter_map(|(id, entry)| Some((GroupId(id), &mut entry.as_mut()?.group)))
+    }
+
+    /// A communicator uses a group of this address, if there is one.
+    pub fn share(&mut self, address: GroupAddress) -> Option<GroupId> {
+        let is_it =
+            |entry: &Option<Entry>| entry.as_ref().is_some_and(|one| one.group.address == address);
+        let id = self.entries.iter().position(is_it)?;
+        self.entries[id].as_mut()?.users += 1;
+        Some(GroupId(id))
+    }
+
+    /// A communicator uses a further group.
+    pub fn add(&mut self, group: Group) -> GroupId {
+        let free = self.entries.iter().position(Option::is_none).unwrap_or(self.entries.len());
+        if free == self.entries.len() {
+            self.entries.push(None);
+        }
+        self.entries[free] = Some(Entry { group, users: 1 });
+        GroupId(free)
+    }
+
+    /// A communicator does not use a group any more; the last one leaves it.
+    pub fn release(&mut self, id: GroupId) {
+        let Some(place) = self.entries.get_mut(id.0) else { return };
+        if let Some(entry) = place {
+            entry.users -= 1;
+        }
+        place.take_if(|entry| entry.users == 0);
     }
 
     /// What is told of them to other ranks of a communicator.
     pub fn offer(&self) -> GroupOffer {
-        let mut groups: Vec<_> = self.live().map(|group| group.address).collect();
+        let mut groups: Vec<_> = self.iter().map(|(_, group)| group.address).collect();
         let is_full = groups.len() >= self.most;
         groups.truncate(MAX_OFFERED_GROUPS);
         GroupOffer { groups, is_full }

@@ -1,26 +1,17 @@
-//! A communicator's multicast group: joined, attached, ready to be sent to.
+//! A multicast group that the port is in, and what keeps it there.
 
 use std::net::UdpSocket;
+use std::os::fd::BorrowedFd;
 use verbcast_core::wire::GroupAddress;
-use verbcast_verbs::{
-    AddressHandle, Attachment, Error, GroupPath, Membership, ProtectionDomain, QueuePair, Service,
-};
+use verbcast_verbs::{GroupPath, Membership, Service};
 
 /// The Q_Key of datagrams where no group has its own.
 pub const DEFAULT_QKEY: u32 = 0x0123_4567;
 
-/// A joined group. Fields are dropped in order: detach, then leave.
+/// What keeps the port in a group: dropping it leaves. Only librdmacm tells when it ends otherwise; for the others, the
+/// port's events must do.
 #[derive(Debug)]
-pub struct Group {
-    pub handle: AddressHandle,
-    pub address: GroupAddress,
-    _attachment: Attachment,
-    _held: Held,
-}
-
-/// What keeps the port in a group: dropping it leaves.
-#[derive(Debug)]
-#[expect(dead_code, reason = "they are only kept")]
+#[expect(dead_code, reason = "some are only kept")]
 pub enum Held {
     /// A membership of librdmacm.
     Cm(Membership),
@@ -29,6 +20,24 @@ pub enum Held {
     Subnet(verbcast_umad::SaMembership),
     /// A socket's.
     Socket(UdpSocket),
+}
+
+impl Held {
+    /// The descriptor that tells of the end, if one does.
+    pub fn fd(&self) -> Option<BorrowedFd<'_>> {
+        match self {
+            Held::Cm(membership) => Some(membership.fd()),
+            _ => None,
+        }
+    }
+
+    /// Why the port is a member no more, if that has come to pass since this was last asked.
+    pub fn take_end(&mut self) -> Option<String> {
+        match self {
+            Held::Cm(membership) => membership.take_end(),
+            _ => None,
+        }
+    }
 }
 
 /// A group that the port has joined, and no QP is attached to: [`Joiner::join`](super::Joiner::join) makes it,
@@ -41,6 +50,11 @@ pub struct Joined {
 }
 
 impl Joined {
+    /// The descriptor that tells of the end of the membership, if one does.
+    pub fn fd(&self) -> Option<BorrowedFd<'_>> {
+        self.held.fd()
+    }
+
     /// The Q_Key of the group's datagrams.
     pub fn qkey(&self) -> u32 {
         self.path.qkey
@@ -49,18 +63,5 @@ impl Joined {
     /// The service level and traffic class of its datagrams.
     pub fn service(&self) -> Service {
         self.path.service()
-    }
-
-    /// Attaches `qp` to the group.
-    pub fn attach(self, domain: &ProtectionDomain, qp: &QueuePair) -> Result<Group, String> {
-        let Joined { address, held, path } = self;
-        let named = |error: Error| format!("group {address}: {error}");
-        let attachment = Attachment::new(qp, path.mgid(), path.mlid()).map_err(named)?;
-        Ok(Group {
-            handle: path.handle(domain).map_err(named)?,
-            address,
-            _attachment: attachment,
-            _held: held,
-        })
     }
 }

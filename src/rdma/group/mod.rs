@@ -1,6 +1,7 @@
 //! A communicator's multicast group: its address, which one it is, and the proof that it works.
 
 mod address;
+mod attached;
 mod choice;
 mod gather;
 mod groups;
@@ -11,14 +12,18 @@ mod member;
 mod membership;
 mod partition;
 mod prove;
+mod rejoin;
+mod renewal;
 mod subnet;
 
 pub(super) use address::{draw, generator};
+pub(super) use attached::Group;
 pub(super) use choice::shared_group;
 pub(super) use gather::gather;
-pub(super) use groups::Groups;
+pub(super) use groups::{GroupId, Groups};
 pub use ipoib::source as ipoib_address;
 pub(super) use joiner::Joiner;
 pub(super) use member::{Heard, Member};
-pub(super) use membership::{DEFAULT_QKEY, Group, Joined};
+pub(super) use membership::{DEFAULT_QKEY, Joined};
 pub use partition::{Partition, choose as choose_partition};
+pub(super) use renewal::Renewed;

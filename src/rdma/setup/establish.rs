@@ -145,7 +145,7 @@ fn prepare(
         seed: random.next_u64(),
         groups: std::array::from_fn(|_: usize| draw(&mut random, kind)),
     };
-    let ((ring, cells), offer) = (memory.exposed(), endpoint.groups.offer());
+    let ((ring, cells), offer) = (memory.exposed(), endpoint.datagrams.groups().offer());
     let introduction = Introduction { address: *own, adapter: *adapter, ring, cells, draw, offer };
     Ok((memory, introduction))
 }
@@ -199,7 +199,9 @@ fn describe(transport: &RdmaTransport, size: u32) -> Description {
         device: device.clone(),
         port: *port,
         gid_index: *gid_index,
-        group: transport.group.as_ref().map(|group| group.address.to_string()),
+        group: transport
+            .group
+            .map(|group| endpoint.datagrams.groups().get(group).address.to_string()),
         registered_memory: endpoint.settings.registered_memory(address.packet_len, size),
     }
 }

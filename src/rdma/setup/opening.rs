@@ -89,7 +89,8 @@ fn open_candidate(
     let completions = settings.completions_of(room.now, settings.ring_sends(size));
     let cq = CompletionQueue::new(&context, completions)?;
     let at = PortPartition { port: port.number, pkey_index: joiner.partition.index };
-    let datagrams = UdPort::new(&domain, &cq, at, port.mtu, &settings)?;
+    let most_groups = settings.groups.min(report.limits.multicast_groups) as usize;
+    let datagrams = UdPort::new(&domain, &cq, at, port.mtu, most_groups, &settings)?;
     let reads = READS.min(report.limits.reads) as u8;
     let address = ProcessAddress {
         incarnation: generator(rank).next_u64(),
@@ -103,13 +104,12 @@ fn open_candidate(
     let local = Local { domain: domain.clone(), cq: cq.clone(), at, gid_index, address };
     let mut connections = ConnectionPool::new(local, (size, room), &settings)?;
     connections.set_service(joiner.service(Service::default()));
-    let device = Device::new(cq, domain, context, port);
+    let device = Device::new(cq, domain, context, port)?;
     let fabric = fabric_of(chosen_port(report, candidate), gid_index);
     let adapter = Adapter { guid: report.guid, max_attached: report.limits.multicast_qps };
     let site =
         Site { device: report.name.clone(), port, gid_index, fabric, adapter, address, joiner };
-    let most_groups = settings.groups.min(report.limits.multicast_groups) as usize;
-    Ok(Endpoint::new((device, datagrams, connections), site, settings, most_groups))
+    Ok(Endpoint::new((device, datagrams, connections), site, settings))
 }
 
 fn open_device(name: &str) -> verbcast_verbs::Result<Context> {

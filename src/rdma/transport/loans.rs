@@ -2,6 +2,7 @@
 
 use super::owned::Owned;
 use super::places::Places;
+use crate::rdma::endpoint::Incidents;
 use crate::rdma::memory::{Source, Tail};
 use std::collections::HashMap;
 use std::ops::Range;
@@ -26,6 +27,8 @@ pub struct Counters {
     /// Datagrams dropped because they came while nobody polled this communicator, and others of its
     /// endpoint were polled.
     pub overflowed: u64,
+    /// What the endpoint has come through since this communicator was made.
+    pub incidents: Incidents,
 }
 
 /// A lent message.

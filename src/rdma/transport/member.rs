@@ -11,12 +11,11 @@ use verbcast_core::wire::{GroupAddress, Kind};
 
 impl Member for RdmaTransport {
     fn join(&mut self, address: GroupAddress, patience: Duration) -> Result<(), String> {
-        let seen = self.endpoint.see();
-        let known = seen.groups.live().find(|group| group.address == address);
-        let joiner = seen.site.joiner.clone();
-        drop(seen);
-        if known.is_some() {
-            self.group = known;
+        let mut endpoint = self.endpoint.hold();
+        self.group = endpoint.datagrams.share(address);
+        let joiner = endpoint.site.joiner.clone();
+        drop(endpoint);
+        if self.group.is_some() {
             return Ok(());
         }
         // Others may use the endpoint while the fabric is asked.
@@ -39,7 +38,7 @@ impl Member for RdmaTransport {
 
     fn send_probe(&mut self) -> Result<(), TransportError> {
         let header = own_header(Kind::Probe, self.seat.key, self.seat.rank, &[]);
-        if let Some(group) = &self.group {
+        if let Some(group) = self.group {
             let nothing = Source::Bytes(&[]);
             self.endpoint.hold().datagrams.multicast(group, &header, nothing).map_err(failed)?;
         }

@@ -30,8 +30,8 @@ pub use owned::Owned;
 pub(super) use peers::Peer;
 pub use zero_copy::{Claims, lend};
 
-use crate::rdma::endpoint::{Access, Endpoint, Pools, failed};
-use crate::rdma::group::{Group, Heard, Member};
+use crate::rdma::endpoint::{Access, Endpoint, Incidents, Pools, failed};
+use crate::rdma::group::{GroupId, Heard, Member};
 use crate::rdma::ids::{ChannelId, ProcessId};
 use crate::rdma::memory::Memory;
 use crate::rdma::rc::Sender;
@@ -41,8 +41,7 @@ use peers::Peers;
 use rx_table::RxTable;
 use std::collections::VecDeque;
 use std::ops::Range;
-use std::os::fd::BorrowedFd;
-use std::sync::Arc;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 use verbcast_core::cause::Cause;
 use verbcast_core::protocol::{Counter, Room, Token};
@@ -52,7 +51,7 @@ use verbcast_core::transport::{
     Arrival, Buffer, Liveness, Origin, Park, Payload, Transfer, Transport, TransportError,
 };
 use verbcast_core::wire::{HEADER_LEN, Key, Malformed, Packet};
-use verbcast_verbs::{CompletionQueue, ProtectionDomain};
+use verbcast_verbs::{CompletionQueue, Descriptors, ProtectionDomain};
 
 /// Looks for completions in one poll that tells nothing in the end, so that a flood of strangers'
 /// packets cannot keep it from ending.
@@ -71,7 +70,7 @@ pub struct Seat {
 /// endpoint, if it is this one's alone, before the memory that it uses.
 #[derive(Debug)]
 pub struct RdmaTransport {
-    pub(super) group: Option<Arc<Group>>,
+    pub(super) group: Option<GroupId>,
     pub(super) endpoint: Access,
     pub(super) channel: ChannelId,
     pub(super) memory: Memory,
@@ -80,6 +79,7 @@ pub struct RdmaTransport {
     pub(super) pools: Pools,
     pub(super) domain: ProtectionDomain,
     pub(super) cq: CompletionQueue,
+    descriptors: Descriptors,
     pub(super) seat: Seat,
     pub(super) peers: Peers,
     pub(super) settings: Settings,
@@ -91,6 +91,8 @@ pub struct RdmaTransport {
     pub(super) is_reached: bool,
     /// Foreign packets at the endpoint before.
     pub(super) foreign_before: u64,
+    /// What the endpoint had come through before.
+    incidents_before: Incidents,
     /// The time of the last poll.
     pub(super) now: Instant,
 }
@@ -105,8 +107,8 @@ impl RdmaTransport {
     ) -> Self {
         let seen = endpoint.see();
         let (domain, cq) = (seen.device.domain().clone(), seen.device.queue().clone());
-        let pools = seen.pools();
-        let foreign_before = seen.channels.foreign();
+        let (pools, descriptors) = (seen.pools(), seen.device.descriptors().clone());
+        let (foreign_before, incidents_before) = (seen.channels.foreign(), seen.incidents());
         drop(seen);
         RdmaTransport {
             group: None,
@@ -117,6 +119,7 @@ impl RdmaTransport {
             pools,
             domain,
             cq,
+            descriptors,
             seat,
             heard: Heard::new(peers.len()),
             peers: Peers::new(peers),
@@ -125,6 +128,7 @@ impl RdmaTransport {
             reported: VecDeque::new(),
             is_reached: false,
             foreign_before,
+            incidents_before,
             now: Instant::ZERO,
         }
     }
@@ -161,7 +165,7 @@ impl RdmaTransport {
 
 impl Room for RdmaTransport {
     fn multicast_room(&self) -> usize {
-        self.group.as_ref().map_or(0, |_| self.endpoint.see().datagrams.room())
+        self.group.map_or(0, |_| self.endpoint.see().datagrams.room())
     }
 
     fn reliable_room(&self, _to: Rank) -> usize {
@@ -222,7 +226,7 @@ impl Transport for RdmaTransport {
         header: &[u8; HEADER_LEN],
         payload: Payload<'_>,
     ) -> Result<Transfer, TransportError> {
-        let Some(group) = &self.group else { return Err(no_slot("a datagram")) };
+        let Some(group) = self.group else { return Err(no_slot("a datagram")) };
         let payload = self.loans.source(payload)?;
         let transfer = payload.transfer();
         let mut endpoint = self.endpoint.hold();
@@ -373,9 +377,10 @@ impl Park for RdmaTransport {
 }
 
 impl RdmaTransport {
-    /// The descriptor that tells of completions, once it is [armed](Park::arm).
+    /// The descriptor that tells of completions, once it is [armed](Park::arm), and of what happens to the device or
+    /// the group.
     pub fn channel_fd(&self) -> BorrowedFd<'_> {
-        self.cq.fd()
+        self.descriptors.as_fd()
     }
 
     fn sleep(&mut self, at_most: Duration) -> Result<(), TransportError> {
@@ -383,10 +388,11 @@ impl RdmaTransport {
         if at_most.is_zero() {
             return Ok(());
         }
-        let context = self.endpoint.see().device.context().clone();
-        wait::sleep(&self.cq, context.async_fd(), at_most).map_err(|errno| TransportError::Wait {
-            device: context.name().to_owned(),
-            source: Cause::new(errno),
+        let waited = self.descriptors.wait(at_most);
+        self.cq.take_events();
+        waited.map(drop).map_err(|error| TransportError::Wait {
+            device: self.endpoint.see().device.name().to_owned(),
+            source: Cause::new(error),
         })
     }
 
@@ -394,8 +400,8 @@ impl RdmaTransport {
     /// there is something to poll already.
     fn arm_queue(&mut self, at_most: Duration) -> Result<Duration, TransportError> {
         let mut endpoint = self.endpoint.hold();
-        endpoint.device.check()?;
-        let at_most = endpoint.longest_sleep(at_most);
+        endpoint.tend(self.now)?;
+        let at_most = endpoint.longest_sleep(self.now, at_most);
         endpoint.device.arm()?;
         // What completed before the queue was armed is told by nobody.
         let is_ready = endpoint.pull(self.channel, self.now) || has_news(&endpoint, self.channel);

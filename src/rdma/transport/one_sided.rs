@@ -13,7 +13,7 @@ impl RdmaTransport {
     /// Sends the packet in a slot of the ring to the group.
     pub(super) fn multicast_slot(&mut self, slot: u32) -> Result<(), TransportError> {
         let mut endpoint = self.endpoint.hold();
-        let Some(group) = &self.group else { return Err(no_room("a multicast from the ring")) };
+        let Some(group) = self.group else { return Err(no_room("a multicast from the ring")) };
         let (datagrams, ring) = (&mut endpoint.datagrams, &mut self.memory.ring);
         let mut short = [0; MAX_INLINE];
         let is_sent = match ring.copy_short(slot, &mut short) {

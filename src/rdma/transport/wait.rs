@@ -1,10 +1,7 @@
 //! Waiting for the device, by policy.
 
 use crate::rdma::settings::Waiting;
-use rustix::event::{PollFd, PollFlags, Timespec};
-use std::os::fd::BorrowedFd;
 use std::time::Duration;
-use verbcast_verbs::CompletionQueue;
 
 /// How long the adaptive policy yields before it blocks. Long enough for ranks that share a core to take their turns in a
 /// broadcast: each that blocks would have to be woken, at the expense of the one that sends.
@@ -39,24 +36,6 @@ pub fn step(waiting: Waiting, idle: Duration) -> Step {
 /// How long to sleep at most after `idle` without anything to do.
 pub fn longest_sleep(idle: Duration) -> Duration {
     FIRST_SLEEP.max(idle / SLEEP_SHARE)
-}
-
-/// Sleeps until the armed queue or the device's events tell something, at most for `at_most`.
-pub fn sleep(
-    cq: &CompletionQueue,
-    events: Option<BorrowedFd<'_>>,
-    at_most: Duration,
-) -> rustix::io::Result<()> {
-    let channel = cq.fd();
-    let events = events.as_ref().unwrap_or(&channel);
-    let mut fds = [PollFd::new(&channel, PollFlags::IN), PollFd::new(events, PollFlags::IN)];
-    let timeout = Timespec::try_from(at_most).ok();
-    match rustix::event::poll(&mut fds, timeout.as_ref()) {
-        Ok(_) | Err(rustix::io::Errno::INTR) => {}
-        Err(errno) => return Err(errno),
-    }
-    cq.take_events();
-    Ok(())
 }
 
 #[cfg(test)]

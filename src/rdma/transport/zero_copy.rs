@@ -130,8 +130,9 @@ impl RdmaTransport {
         let endpoint = self.endpoint.see();
         let overflowed =
             endpoint.channels.get(self.channel).map_or(0, |one| one.inbox.overflowed());
+        let incidents = endpoint.incidents().since(self.incidents_before);
         drop(endpoint);
-        Counters { foreign: self.foreign(), overflowed, ..self.loans.counters }
+        Counters { foreign: self.foreign(), overflowed, incidents, ..self.loans.counters }
     }
 
     /// Takes memory for `op`, unless it is too short or the device refuses it.

@@ -29,44 +29,40 @@ impl<T> DeferredDrop<T> {
     /// A send has ended.
     pub fn end(&mut self) {
         self.ended += 1;
-        self.drop_unused();
     }
 
-    /// Drops something when all sends that are posted now have ended.
+    /// Nobody sends with this any more. It [can be dropped](Self::next_unused) when all sends that are posted now have
+    /// ended.
     pub fn add(&mut self, one: T) {
         self.waiting.push_back((self.posted, one));
-        self.drop_unused();
     }
 
-    fn drop_unused(&mut self) {
-        while self.waiting.front().is_some_and(|(posted, _)| *posted <= self.ended) {
-            self.waiting.pop_front();
-        }
+    /// The next thing that no send uses.
+    pub fn next_unused(&mut self) -> Option<T> {
+        let is_unused = self.waiting.front().is_some_and(|(posted, _)| *posted <= self.ended);
+        if is_unused { self.waiting.pop_front().map(|(_, one)| one) } else { None }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::DeferredDrop;
-    use std::sync::Arc;
 
     #[test]
     fn what_sends_use_is_dropped_when_they_have_ended() {
         let mut deferred = DeferredDrop::default();
-        let (first, second) = (Arc::new(()), Arc::new(()));
-        let is_there = |one: &Arc<()>| Arc::strong_count(one) > 1;
-        deferred.add(Arc::clone(&first));
-        assert!(!is_there(&first), "nothing was sent");
+        deferred.add('a');
+        assert_eq!(deferred.next_unused(), Some('a'), "nothing was sent");
         deferred.post();
         deferred.post();
-        deferred.add(Arc::clone(&first));
+        deferred.add('b');
         deferred.post();
-        deferred.add(Arc::clone(&second));
+        deferred.add('c');
         deferred.end();
-        assert!(is_there(&first) && is_there(&second));
+        assert_eq!(deferred.next_unused(), None);
         deferred.end();
-        assert!(!is_there(&first) && is_there(&second));
+        assert_eq!((deferred.next_unused(), deferred.next_unused()), (Some('b'), None));
         deferred.end();
-        assert!(!is_there(&second));
+        assert_eq!(deferred.next_unused(), Some('c'));
     }
 }

@@ -3,6 +3,7 @@
 mod deferred_drop;
 mod port;
 mod prediction;
+mod restarts;
 
 pub(super) use port::{Datagram, Place, UdPort};
 pub(super) use prediction::Stream;

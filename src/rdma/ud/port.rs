@@ -2,7 +2,8 @@
 
 use super::deferred_drop::DeferredDrop;
 use super::prediction::{Prediction, Stream};
-use crate::rdma::group::{DEFAULT_QKEY, Group, Joined};
+use super::restarts::Restarts;
+use crate::rdma::group::{DEFAULT_QKEY, Group, GroupId, Groups, Joined};
 use crate::rdma::ids::{ChannelId, ProcessId};
 use crate::rdma::memory::{Source, Tail};
 use crate::rdma::outstanding::Outstanding;
@@ -13,7 +14,8 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
 use verbcast_core::rank::Fragment;
-use verbcast_core::wire::HEADER_LEN;
+use verbcast_core::time::Instant;
+use verbcast_core::wire::{GroupAddress, HEADER_LEN};
 use verbcast_verbs::{
     AddressHandle, CompletionQueue, Lease, PathTo, Pool, PortPartition, ProtectionDomain,
     QueuePair, Result, Slot, Span,
@@ -25,6 +27,8 @@ pub struct UdPort {
     domain: ProtectionDomain,
     qp: QueuePair,
     qkey: u32,
+    /// The groups that the QP is attached to.
+    groups: Groups,
     handles: HashMap<ProcessId, AddressHandle>,
     receives: Pool,
     sends: Pool,
@@ -36,10 +40,11 @@ pub struct UdPort {
     /// Memory of messages that sends use, by slot.
     sends_from: Vec<Option<Arc<Lease>>>,
     outstanding: Outstanding<Datagram>,
-    deferred_drop: DeferredDrop<Arc<Group>>,
+    deferred_drop: DeferredDrop<Unused>,
     prediction: Prediction,
     /// Receives to be posted when the flush under way has ended.
     idle: Option<Vec<Slot>>,
+    restarts: Restarts,
     at: PortPartition,
     send_depth: usize,
     ring_depth: usize,
@@ -54,6 +59,15 @@ pub enum Datagram {
     Ring(ChannelId, u32),
 }
 
+/// What sends that are posted may still use.
+#[derive(Debug)]
+enum Unused {
+    /// A group that a communicator has left.
+    Group(GroupId),
+    /// The way to a group that has another one now.
+    Handle(AddressHandle),
+}
+
 /// The place of a fragment, for which a receive is posted.
 #[derive(Debug)]
 pub struct Place {
@@ -63,12 +77,13 @@ pub struct Place {
 }
 
 impl UdPort {
-    /// Makes the QP and posts all its receives.
+    /// Makes the QP, which is to be in so many groups at most, and posts all its receives.
     pub fn new(
         domain: &ProtectionDomain,
         cq: &CompletionQueue,
         at: PortPartition,
         packet_len: usize,
+        most_groups: usize,
         settings: &Settings,
     ) -> Result<Self> {
         let (receives, to_post) = Pool::new(domain, settings.depths.receive, GRH_LEN + packet_len)?;
@@ -84,6 +99,7 @@ impl UdPort {
             domain: domain.clone(),
             qp,
             qkey: DEFAULT_QKEY,
+            groups: Groups::new(most_groups),
             handles: HashMap::new(),
             receives,
             sends,
@@ -95,6 +111,7 @@ impl UdPort {
             deferred_drop: DeferredDrop::default(),
             prediction: Prediction::new(settings.depths.receive),
             idle: None,
+            restarts: Restarts::default(),
             at,
             send_depth: settings.depths.send as usize,
             ring_depth: settings.depths.ring as usize,
@@ -131,8 +148,36 @@ impl UdPort {
     }
 
     /// Attaches the QP to a group that the port has joined.
-    pub fn attach(&self, joined: Joined) -> std::result::Result<Group, String> {
-        joined.attach(&self.domain, &self.qp)
+    pub fn attach(&mut self, joined: Joined) -> std::result::Result<GroupId, String> {
+        Ok(self.groups.add(Group::new(joined, &self.domain, &self.qp)?))
+    }
+
+    /// The groups that the QP is attached to.
+    pub fn groups(&self) -> &Groups {
+        &self.groups
+    }
+
+    /// The groups, to look after their memberships.
+    pub fn groups_mut(&mut self) -> impl Iterator<Item = (GroupId, &mut Group)> {
+        self.groups.iter_mut()
+    }
+
+    /// A membership of the port was made anew: datagrams go that way from now on.
+    pub fn renew(&mut self, id: GroupId, joined: Joined) -> Result<()> {
+        if joined.qkey() != self.qkey {
+            self.set_qkey(joined.qkey())?;
+        }
+        if let Some(group) = self.groups.get_mut(id) {
+            let former = group.renew(joined, &self.domain, &self.qp)?;
+            self.deferred_drop.add(Unused::Handle(former));
+            self.drop_unused();
+        }
+        Ok(())
+    }
+
+    /// A communicator uses a group that the QP is attached to already, if there is one of that address.
+    pub fn share(&mut self, address: GroupAddress) -> Option<GroupId> {
+        self.groups.share(address)
     }
 
     /// The Q_Key in use.
@@ -164,14 +209,15 @@ impl UdPort {
     /// Sends the packet of a slot of a channel's ring to a group.
     pub fn multicast_from(
         &mut self,
-        group: &Group,
+        group: GroupId,
         channel: ChannelId,
         slot: u32,
         span: &Span,
     ) -> Result<()> {
         let id = self.begin(Datagram::Ring(channel, slot));
         self.ring_room -= 1;
-        self.qp.send_datagram_from(span, id, &group.handle, (MULTICAST_QPN, self.qkey))
+        let handle = &self.groups.get(group).handle;
+        self.qp.send_datagram_from(span, id, handle, (MULTICAST_QPN, self.qkey))
     }
 
     /// A send begins; the id of its request.
@@ -183,21 +229,22 @@ impl UdPort {
     /// Sends to a group; false where there is no slot.
     pub fn multicast(
         &mut self,
-        group: &Group,
+        group: GroupId,
         header: &[u8; HEADER_LEN],
         payload: Source<'_>,
     ) -> Result<bool> {
         let Some(slot) = self.free.pop() else { return Ok(false) };
         let (index, to) = (slot.index(), (MULTICAST_QPN, self.qkey));
         let id = self.begin(Datagram::Slot(index));
+        let handle = &self.groups.get(group).handle;
         match payload {
             Source::Bytes(bytes) => {
                 let (slot, len) = fill(&mut self.sends, slot, header, bytes);
-                self.qp.send_datagram(slot, len, id, &group.handle, to)?;
+                self.qp.send_datagram(slot, len, id, handle, to)?;
             }
             Source::Place(Tail { lease, range }) => {
                 let head = fill(&mut self.sends, slot, header, &[]);
-                self.qp.send_datagram_with(head, (&lease, range), id, &group.handle, to)?;
+                self.qp.send_datagram_with(head, (&lease, range), id, handle, to)?;
                 self.sends_from[index as usize] = Some(lease);
             }
         }
@@ -226,8 +273,18 @@ impl UdPort {
     }
 
     /// Gives a group up, for this user of it.
-    pub fn leave(&mut self, group: Arc<Group>) {
-        self.deferred_drop.add(group);
+    pub fn leave(&mut self, group: GroupId) {
+        self.deferred_drop.add(Unused::Group(group));
+        self.drop_unused();
+    }
+
+    fn drop_unused(&mut self) {
+        while let Some(unused) = self.deferred_drop.next_unused() {
+            match unused {
+                Unused::Group(group) => self.groups.release(group),
+                Unused::Handle(handle) => drop(handle),
+            }
+        }
     }
 
     /// Hands to the device what waits to be sent, and the receives that wait to be posted.
@@ -243,6 +300,7 @@ impl UdPort {
     pub unsafe fn sent(&mut self, number: u32) -> Option<(Datagram, bool)> {
         let ended = self.outstanding.pop_until(number)?;
         self.deferred_drop.end();
+        self.drop_unused();
         match ended.0 {
             Datagram::Ring(..) => self.ring_room += 1,
             Datagram::Slot(slot) => {
@@ -273,10 +331,12 @@ impl UdPort {
         self.receives.bytes(slot).get(GRH_LEN..len).unwrap_or_default()
     }
 
-    /// Puts a payload that was received elsewhere behind the header in a slot.
-    pub fn move_in(&mut self, slot: &mut Slot, payload: &[u8]) {
+    /// Puts a payload that was received elsewhere behind the header in a slot, and behind it the `more` bytes for which
+    /// there was no room there.
+    pub fn move_in(&mut self, slot: &mut Slot, payload: &[u8], more: usize) {
         let start = GRH_LEN + HEADER_LEN;
         let bytes = self.receives.bytes_mut(slot);
+        bytes.copy_within(start..start + more, start + payload.len());
         bytes[start..start + payload.len()].copy_from_slice(payload);
     }
 
@@ -314,6 +374,29 @@ impl UdPort {
         self.qp.give_up()
     }
 
+    /// The QP has failed: it is flushed, and restarted when that [is due](Self::is_restart_due).
+    pub fn fail(&mut self, now: Instant, what: &str) -> Result<()> {
+        self.restarts.fail(now, what);
+        self.flush()
+    }
+
+    /// A datagram came or left.
+    pub fn note_work(&mut self) {
+        if !self.is_flushing() {
+            self.restarts.work();
+        }
+    }
+
+    /// The failures of the QP, and when it is restarted after them.
+    pub fn restarts(&self) -> &Restarts {
+        &self.restarts
+    }
+
+    /// Whether all requests have ended, and the QP may be restarted now.
+    pub fn is_restart_due(&self, now: Instant) -> bool {
+        self.is_flushing() && self.is_flushed() && self.restarts.is_due(now)
+    }
+
     /// Whether a flush is under way.
     pub fn is_flushing(&self) -> bool {
         self.idle.is_some()
@@ -325,10 +408,13 @@ impl UdPort {
         sends && self.prediction.outstanding() == 0
     }
 
-    /// Makes the QP work again, and posts its receives.
+    /// Makes the QP work again, and posts its receives. It is attached to its groups anew: some adapters may forget
+    /// that when a QP is reset.
     pub fn restart(&mut self) -> Result<()> {
+        self.groups.iter_mut().for_each(|(_, group)| group.detach());
         self.qp.reset()?;
         self.qp.ready_datagrams(self.at, self.qkey)?;
+        self.groups.iter_mut().try_for_each(|(_, group)| group.attach(&self.qp))?;
         let idle = self.idle.take().unwrap_or_default();
         idle.into_iter().try_for_each(|slot| self.post(slot, None))?;
         self.submit()

@@ -1,0 +1,92 @@
+//! A communicator's multicast group: joined, attached, ready to be sent to.
+
+use super::membership::{Held, Joined};
+use super::renewal::Renewal;
+use verbcast_core::time::Instant;
+use verbcast_core::wire::GroupAddress;
+use verbcast_verbs::{AddressHandle, Attachment, Error, GroupPath, ProtectionDomain, QueuePair};
+
+/// A joined group. Fields are dropped in order: detach, then leave.
+#[derive(Debug)]
+pub struct Group {
+    pub handle: AddressHandle,
+    pub address: GroupAddress,
+    path: GroupPath,
+    /// None while the QP is restarted.
+    attachment: Option<Attachment>,
+    held: Held,
+    /// While the membership is lost.
+    renewal: Option<Renewal>,
+}
+
+impl Group {
+    /// Attaches `qp` to a group that the port has joined.
+    pub fn new(joined: Joined, domain: &ProtectionDomain, qp: &QueuePair) -> Result<Self, String> {
+        let Joined { address, held, path } = joined;
+        let named = |error: Error| format!("group {address}: {error}");
+        let attachment = Attachment::new(qp, path.mgid(), path.mlid()).map_err(named)?;
+        Ok(Group {
+            handle: path.handle(domain).map_err(named)?,
+            address,
+            path,
+            attachment: Some(attachment),
+            held,
+            renewal: None,
+        })
+    }
+
+    /// Detaches the QP, which may have lost its place already.
+    pub fn detach(&mut self) {
+        if let Some(Err(error)) = self.attachment.take().map(Attachment::close) {
+            tracing::debug!("group {}: {error}", self.address);
+        }
+    }
+
+    /// Attaches `qp` anew.
+    pub fn attach(&mut self, qp: &QueuePair) -> Result<(), Error> {
+        self.attachment = Some(Attachment::new(qp, self.path.mgid(), self.path.mlid())?);
+        Ok(())
+    }
+
+    /// Why the membership has ended, if it has since this was last asked.
+    pub fn take_end(&mut self) -> Option<String> {
+        self.held.take_end()
+    }
+
+    /// The membership is lost, or may be. `spread` is random, and another one in each process.
+    pub fn lose(&mut self, now: Instant, what: String, spread: u64) {
+        match &mut self.renewal {
+            Some(renewal) => renewal.lose(what),
+            None => {
+                tracing::warn!("group {}: {what}; joining again", self.address);
+                self.renewal = Some(Renewal::new(now, what, spread));
+            }
+        }
+    }
+
+    /// The membership that is being made anew, if one is.
+    pub fn renewal(&mut self) -> Option<&mut Renewal> {
+        self.renewal.as_mut()
+    }
+
+    /// Is a member by `joined` from now on, and attached to it with `qp`; what datagrams were sent by before.
+    pub fn renew(
+        &mut self,
+        joined: Joined,
+        domain: &ProtectionDomain,
+        qp: &QueuePair,
+    ) -> Result<AddressHandle, Error> {
+        let Joined { held, path, .. } = joined;
+        let handle = path.handle(domain)?;
+        let is_moved = (path.mgid(), path.mlid()) != (self.path.mgid(), self.path.mlid());
+        self.path = path;
+        if is_moved && self.attachment.is_some() {
+            // In this order, as an adapter may go by the MGID alone.
+            self.detach();
+            self.attach(qp)?;
+        }
+        // The former membership is left last, so that the group does not end meanwhile.
+        (self.held, self.renewal) = (held, None);
+        Ok(std::mem::replace(&mut self.handle, handle))
+    }
+}
