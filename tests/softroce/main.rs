@@ -1,5 +1,7 @@
 //! Tests on a device, of which one is enough. `ci/softroce exec` runs them on a machine that has SoftRoCE's.
 
+#[path = "../adapters/tests/imitation/again.rs"]
+mod again;
 mod away;
 mod broadcast;
 mod direct_placement;
@@ -24,6 +26,7 @@ mod ranks;
 mod stranger;
 mod system_calls;
 mod transport;
+mod upkeep;
 #[path = "../support/variants.rs"]
 mod variants;
 mod zero_copy;

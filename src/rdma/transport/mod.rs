@@ -383,6 +383,17 @@ impl RdmaTransport {
         self.descriptors.as_fd()
     }
 
+    /// Receives that are posted for datagrams.
+    pub fn posted_receives(&self) -> u64 {
+        self.endpoint.see().datagrams.posted_receives()
+    }
+
+    /// Makes the UD QP fail as an adapter does, which tests cannot do otherwise.
+    #[doc(hidden)]
+    pub fn break_datagrams(&mut self) -> Result<(), TransportError> {
+        self.endpoint.hold().datagrams.give_up().map_err(failed)
+    }
+
     fn sleep(&mut self, at_most: Duration) -> Result<(), TransportError> {
         let at_most = self.arm_queue(at_most)?;
         if at_most.is_zero() {

@@ -374,6 +374,16 @@ impl UdPort {
         self.qp.give_up()
     }
 
+    /// Receives that are posted.
+    pub fn posted_receives(&self) -> u64 {
+        self.prediction.outstanding()
+    }
+
+    /// Puts the QP in the error state.
+    pub fn give_up(&mut self) -> Result<()> {
+        self.qp.give_up()
+    }
+
     /// The QP has failed: it is flushed, and restarted when that [is due](Self::is_restart_due).
     pub fn fail(&mut self, now: Instant, what: &str) -> Result<()> {
         self.restarts.fail(now, what);
