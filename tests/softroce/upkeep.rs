@@ -42,8 +42,7 @@ impl Nic {
         run("ip", args);
     }
 
-    /// Takes the carrier away or gives it back, and waits until the port is so. Nothing must be sent while it is away:
-    /// SoftRoCE would try for ever.
+    /// Takes the carrier away or gives it back, and waits until the port is so. Nothing is sent while it is away.
     fn set_carrier(&self, is_on: bool) {
         self.ip(&["link", "set", self.name, "carrier", if is_on { "on" } else { "off" }]);
         let state = format!("/sys/class/infiniband/{}/ports/1/state", self.device);
