@@ -3,7 +3,7 @@
 use super::error::WireError;
 use super::fields::{Reader, Writer};
 use super::format::Format;
-use super::process_address::MAX_24_BITS;
+use super::process_address::{MAX_24_BITS, PACKET_LENS};
 
 /// A step of the handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,12 +33,15 @@ pub struct Ends {
     pub messages: End,
     /// For probes.
     pub probes: End,
+    /// Most bytes of a packet on the way between the two, as far as the sender knows.
+    pub mtu: usize,
 }
 
 /// A message of the handshake: the payload of a packet whose key is the incarnation of the process that it is meant
 /// for.
 ///
-/// On the wire: step (8 bits), incarnation (64), and QP number and sequence number (32 each) of both ends.
+/// On the wire: step (8 bits), incarnation (64), QP number and sequence number (32 each) of both ends, and
+/// the MTU (32).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Message {
     /// The [incarnation](super::ProcessAddress::incarnation) of the process that it is from.
@@ -52,7 +55,7 @@ pub struct Message {
 impl Message {
     /// Its tag and version.
     pub const FORMAT: Format =
-        Format { name: "a message of a handshake", tag: *b"vbC", version: 1 };
+        Format { name: "a message of a handshake", tag: *b"vbC", version: 2 };
 
     /// Its bytes.
     pub fn emit(&self) -> Vec<u8> {
@@ -60,6 +63,7 @@ impl Message {
         to.u8(self.step as u8).u64(self.from);
         self.ends.messages.write(&mut to);
         self.ends.probes.write(&mut to);
+        to.count(self.ends.mtu);
         to.finish()
     }
 
@@ -76,7 +80,11 @@ impl Message {
             _ => return Err(from.invalid("step")),
         };
         let sender = from.u64()?;
-        let ends = Ends { messages: End::read(&mut from)?, probes: End::read(&mut from)? };
+        let (messages, probes) = (End::read(&mut from)?, End::read(&mut from)?);
+        let ends = Ends { messages, probes, mtu: from.u32()? as usize };
+        if !PACKET_LENS.contains(&ends.mtu) {
+            return Err(from.invalid("MTU"));
+        }
         from.end().map(|()| Message { from: sender, step, ends })
     }
 }

@@ -22,6 +22,17 @@ pub struct Region {
     pub key: u32,
 }
 
+/// How a rank uses its port, as far as the join of a group depends on it.
+///
+/// On the wire: rate (32 bits), P_Key (16).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PortUse {
+    /// The port's rate in Mb/s; 0 where it is not known.
+    pub rate: u32,
+    /// The P_Key that it uses.
+    pub pkey: u16,
+}
+
 /// What rank 0 draws for all.
 ///
 /// On the wire: key and seed (64 bits each), then the groups.
@@ -59,7 +70,8 @@ pub struct Adapter {
 
 /// A rank's introduction: where its process is, what memory it exposes, what it draws and offers.
 ///
-/// On the wire: the [process's address](ProcessAddress), the [adapter](Adapter), the two [regions](Region), the [draw](Draw) and the
+/// On the wire: the [process's address](ProcessAddress), the [adapter](Adapter), the [use of its port](PortUse), the two
+/// [regions](Region), the [draw](Draw) and the
 /// [offer](GroupOffer), one behind the other. A change of anything that the ranks of a communicator exchange later on,
 /// such as the header of packets or the cells of counters, also changes this format's version.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,6 +80,8 @@ pub struct Introduction {
     pub address: ProcessAddress,
     /// Its device.
     pub adapter: Adapter,
+    /// How it uses its port.
+    pub port: PortUse,
     /// Its ring of retained packets, which the others may read.
     pub ring: Region,
     /// Its table of counters, which the others may write.
@@ -87,6 +101,7 @@ impl Introduction {
         let mut to = Self::FORMAT.write();
         self.address.write(&mut to);
         to.u64(self.adapter.guid).u32(self.adapter.max_attached);
+        to.u32(self.port.rate).u16(self.port.pkey);
         self.ring.write(&mut to);
         self.cells.write(&mut to);
         self.draw.write(&mut to);
@@ -103,6 +118,7 @@ impl Introduction {
         let introduction = Introduction {
             address: ProcessAddress::read(&mut from)?,
             adapter: Adapter { guid: from.u64()?, max_attached: from.u32()? },
+            port: PortUse { rate: from.u32()?, pkey: from.u16()? },
             ring: Region::read(&mut from)?,
             cells: Region::read(&mut from)?,
             draw: Draw::read(&mut from)?,

@@ -38,7 +38,7 @@ pub use header::{HEADER_LEN, Header, Key, Kind, Malformed, Packet, RawHeader};
 pub use hello::{Hello, MAX_HELLO, MAX_TOKEN};
 pub use inquiry::Inquiry;
 pub use introduction::{
-    Adapter, DRAWS, Draw, GroupOffer, Introduction, MAX_OFFERED_GROUPS, Region,
+    Adapter, DRAWS, Draw, GroupOffer, Introduction, MAX_OFFERED_GROUPS, PortUse, Region,
 };
 pub use notice::{NOTICE_LEN, Notice};
 pub use preload_ballot::{OneNode, PreloadBallot};

@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 
 /// Bytes that a packet may have at most at a port: InfiniBand's smallest MTU (IBA 1.4, section 14.2.5.6), and far more
 /// than its largest.
-const PACKET_LENS: RangeInclusive<usize> = 256..=64 << 10;
+pub(super) const PACKET_LENS: RangeInclusive<usize> = 256..=64 << 10;
 /// QP numbers and packet sequence numbers have 24 bits.
 pub(super) const MAX_24_BITS: u32 = 0xff_ffff;
 

@@ -111,10 +111,12 @@ fn introduction() -> impl Strategy<Value = Introduction> {
         .prop_map(|(groups, is_full)| GroupOffer { groups, is_full });
     let adapter =
         any::<(u64, u32)>().prop_map(|(guid, max_attached)| Adapter { guid, max_attached });
-    (process_address(), adapter, region(), region(), draw, offer).prop_map(
-        |(address, adapter, ring, cells, draw, offer)| Introduction {
+    let port = any::<(u32, u16)>().prop_map(|(rate, pkey)| PortUse { rate, pkey });
+    (process_address(), (adapter, port), region(), region(), draw, offer).prop_map(
+        |(address, (adapter, port), ring, cells, draw, offer)| Introduction {
             address,
             adapter,
+            port,
             ring,
             cells,
             draw,
@@ -125,7 +127,11 @@ fn introduction() -> impl Strategy<Value = Introduction> {
 
 fn handshake_message() -> impl Strategy<Value = handshake::Message> {
     let end = || (number_of_24_bits(), number_of_24_bits()).prop_map(|(qpn, psn)| End { qpn, psn });
-    let ends = (end(), end()).prop_map(|(messages, probes)| Ends { messages, probes });
+    let ends = (end(), end(), 256..=4096_usize).prop_map(|(messages, probes, mtu)| Ends {
+        messages,
+        probes,
+        mtu,
+    });
     let step = prop::sample::select(vec![Step::Open, Step::Accept, Step::Confirm]);
     (any::<u64>(), step, ends).prop_map(|(from, step, ends)| handshake::Message {
         from,
@@ -289,8 +295,10 @@ proptest! {
     }
 
     #[test]
-    fn proof_ballots(has_heard_all: bool, has_heard_strangers: bool) {
-        let ballot = ProofBallot { has_heard_all, has_heard_strangers };
+    fn proof_ballots(has_heard_strangers: bool, has_heard_short_alone: bool, ranks in vec(any::<bool>(), 0..70)) {
+        let mut missing = ranks;
+        missing.resize(missing.len().next_multiple_of(8), false);
+        let ballot = ProofBallot { has_heard_strangers, has_heard_short_alone, missing };
         is_sound(ProofBallot::FORMAT, &ballot, &ballot.emit(), ProofBallot::parse)?;
     }
 

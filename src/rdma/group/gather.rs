@@ -1,5 +1,6 @@
 //! Gathering the ranks of a communicator in a group that works, collectively.
 
+use super::enter::enter;
 use super::member::Member;
 use super::prove::{Proof, prove};
 use crate::bootstrap::{Bootstrap, VoteError, vote};
@@ -7,15 +8,15 @@ use crate::rdma::settings::{Multicast, Settings};
 use verbcast_core::rank::Rank;
 use verbcast_core::wire::GroupAddress;
 
-/// Joins one of these groups and proves it; whether there is one that works. The outcome is the same at every
-/// rank.
+/// Joins one of these groups, `first` before the others, and proves it; whether there is one that works. The
+/// outcome is the same at every rank.
 pub fn gather(
     bootstrap: &mut dyn Bootstrap,
     member: &mut impl Member,
-    groups: &[GroupAddress],
+    (groups, first): (&[GroupAddress], Rank),
     settings: &Settings,
 ) -> Result<bool, VoteError> {
-    match try_gather(bootstrap, member, groups, settings) {
+    match try_gather(bootstrap, member, (groups, first), settings) {
         Ok(()) => Ok(true),
         Err(error @ VoteError::Refused(_)) if settings.multicast == Multicast::Prefer => {
             let gone = member.go_without().map(|()| [].as_slice());
@@ -32,14 +33,13 @@ pub fn gather(
 fn try_gather(
     bootstrap: &mut dyn Bootstrap,
     member: &mut impl Member,
-    groups: &[GroupAddress],
+    (groups, first): (&[GroupAddress], Rank),
     settings: &Settings,
 ) -> Result<(), VoteError> {
     for (draw, address) in groups.iter().enumerate() {
         let _span = tracing::info_span!("group", %address).entered();
         member.leave();
-        let joined = member.join(*address, settings.timeout);
-        vote(bootstrap, joined.as_ref().map(|()| [].as_slice()).map_err(String::as_str))?;
+        enter(bootstrap, member, *address, first, settings.timeout)?;
         // A group that is shared is the only one here.
         let is_last = draw + 1 == groups.len();
         match prove(bootstrap, member, &address.to_string(), settings, is_last)? {

@@ -26,6 +26,8 @@ pub struct Joiner {
     pub port: u8,
     /// The place of its GID in the port's table.
     pub gid_index: u8,
+    /// Its rate in Mb/s; 0 where it is not known.
+    pub rate: u32,
     pub partition: Partition,
     /// GIDs of the port that are IPv6 addresses, with their indices, for groups of that family.
     pub ipv6: Vec<(u8, [u8; 16])>,

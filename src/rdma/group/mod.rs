@@ -3,6 +3,7 @@
 mod address;
 mod attached;
 mod choice;
+mod enter;
 mod gather;
 mod groups;
 mod ipoib;
@@ -10,11 +11,15 @@ mod join_error;
 mod joiner;
 mod member;
 mod membership;
+mod order;
 mod partition;
 mod prove;
 mod rejoin;
 mod renewal;
 mod subnet;
+#[cfg(test)]
+mod testing;
+mod waves;
 
 pub(super) use address::{draw, generator};
 pub(super) use attached::Group;
@@ -22,8 +27,11 @@ pub(super) use choice::shared_group;
 pub(super) use gather::gather;
 pub(super) use groups::{GroupId, Groups};
 pub use ipoib::source as ipoib_address;
+pub(super) use join_error::JoinError;
 pub(super) use joiner::Joiner;
 pub(super) use member::{Heard, Member};
 pub(super) use membership::{DEFAULT_QKEY, Joined};
+pub(super) use order::{PortSpeed, first_to_join};
+pub(super) use partition::is_same as is_same_partition;
 pub use partition::{Partition, choose as choose_partition};
 pub(super) use renewal::Renewed;

@@ -116,7 +116,7 @@ mod tests {
 
     const fn ends(qpn: u32) -> Ends {
         let messages = End { qpn, psn: 1 };
-        Ends { messages, probes: End { qpn: qpn + 1, psn: 2 } }
+        Ends { messages, probes: End { qpn: qpn + 1, psn: 2 }, mtu: 4096 }
     }
 
     const ENDS: [Ends; 2] = [ends(17), ends(34)];

@@ -7,7 +7,9 @@ use super::opening::Prospect;
 use super::shared::{Lead, SharedEndpoint};
 use crate::bootstrap::{Bootstrap, VoteError, read_all, vote};
 use crate::rdma::endpoint::{Access, Channel, Site};
-use crate::rdma::group::{draw, gather, generator, shared_group};
+use crate::rdma::group::{
+    PortSpeed, draw, first_to_join, gather, generator, is_same_partition, shared_group,
+};
 use crate::rdma::memory::{Exposed, Memory};
 use crate::rdma::settings::{Multicast, Settings};
 use crate::rdma::transport::{Peer, RdmaTransport, Seat};
@@ -16,7 +18,7 @@ use std::time::Duration;
 use verbcast_core::rank::Rank;
 use verbcast_core::time::Clock;
 use verbcast_core::transport::{Arrival, Liveness, Park, Transport, TransportError};
-use verbcast_core::wire::{Draw, Introduction, Key};
+use verbcast_core::wire::{Draw, Introduction, Key, PortUse};
 use verbcast_verbs::Context;
 
 /// What all ranks agreed on.
@@ -106,6 +108,7 @@ fn establish_with(
     let all = read_all(&introductions, Introduction::parse)?;
     let (endpoint, (memory, _)) = opened.map_err(|what| VoteError::Refused(vec![(rank, what)]))?;
     tell_apart(&all)?;
+    agree_on_partition(&all)?;
     let assembled = assemble(endpoint, memory, rank, &all, settings);
     vote(bootstrap, assembled.as_ref().map(|_| [].as_slice()).map_err(String::as_str))?;
     let mut transport = assembled.map_err(|what| VoteError::Refused(vec![(rank, what)]))?;
@@ -117,8 +120,9 @@ fn establish_with(
     if let Some(what) = crowded.as_ref().filter(|_| rank == Rank(0)) {
         tracing::warn!("going on without multicast: {what}");
     }
-    let multicast =
-        multicast && crowded.is_none() && gather(bootstrap, &mut transport, groups, settings)?;
+    let multicast = multicast
+        && crowded.is_none()
+        && gather(bootstrap, &mut transport, (groups, slowest(&all)), settings)?;
     connect(bootstrap, &mut transport, peers, settings.timeout)?;
     transport.is_reached = true;
     let description = describe(&transport, size);
@@ -146,7 +150,9 @@ fn prepare(
         groups: std::array::from_fn(|_: usize| draw(&mut random, kind)),
     };
     let ((ring, cells), offer) = (memory.exposed(), endpoint.datagrams.groups().offer());
-    let introduction = Introduction { address: *own, adapter: *adapter, ring, cells, draw, offer };
+    let port = PortUse { rate: joiner.rate, pkey: joiner.partition.pkey };
+    let adapter = *adapter;
+    let introduction = Introduction { address: *own, adapter, port, ring, cells, draw, offer };
     Ok((memory, introduction))
 }
 
@@ -162,6 +168,29 @@ fn tell_apart(all: &[Introduction]) -> Result<(), VoteError> {
         }
     }
     Ok(())
+}
+
+/// Makes sure that all ranks use one partition, if they use P_Keys at all.
+fn agree_on_partition(all: &[Introduction]) -> Result<(), VoteError> {
+    let first = all[0].port.pkey;
+    let others = (0..).map(Rank).zip(all).map(|(rank, one)| (rank, one.port.pkey));
+    let refusals: Vec<_> = others
+        .filter(|(_, pkey)| !is_same_partition(*pkey, first))
+        .map(|(rank, pkey)| {
+            let what = format!(
+                "uses P_Key {pkey:#06x}, but rank 0 uses {first:#06x}, of another partition: set \
+                 VERBCAST_PKEY to one that all ports have"
+            );
+            (rank, what)
+        })
+        .collect();
+    if refusals.is_empty() { Ok(()) } else { Err(VoteError::Refused(refusals)) }
+}
+
+/// The rank with the slowest port, which joins groups first.
+fn slowest(all: &[Introduction]) -> Rank {
+    let speed = |one: &Introduction| PortSpeed { mtu: one.address.packet_len, rate: one.port.rate };
+    first_to_join(&all.iter().map(speed).collect::<Vec<_>>())
 }
 
 /// Makes the communicator known to its endpoint.

@@ -184,6 +184,7 @@ fn joiner(
         device: report.name.clone(),
         port: port.number,
         gid_index: candidate.gid_index,
+        rate: port.rate.unwrap_or(0),
         gid,
         partition,
         ipv6,

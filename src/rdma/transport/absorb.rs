@@ -6,7 +6,7 @@ use super::rx_table::RxPacket;
 use crate::rdma::endpoint::{Body, Event, is_farewell};
 use verbcast_core::protocol::Via;
 use verbcast_core::transport::{Arrival, TransportError};
-use verbcast_core::wire::{Kind, RawHeader};
+use verbcast_core::wire::{HEADER_LEN, Kind, RawHeader};
 
 impl RdmaTransport {
     pub(super) fn next_event(&mut self) -> Option<Event> {
@@ -28,7 +28,8 @@ impl RdmaTransport {
                 };
                 if header.unchecked().kind == Kind::Probe {
                     if let Ok(packet) = body.check(&header, &self.pools) {
-                        self.heard.insert(packet.header().source);
+                        let len = HEADER_LEN + packet.payload().len();
+                        self.heard.insert(packet.header().source, len);
                     }
                     self.give_back(body)?;
                     return Ok(None);

@@ -2,15 +2,16 @@
 
 use super::RdmaTransport;
 use crate::rdma::endpoint::failed;
-use crate::rdma::group::{DEFAULT_QKEY, Heard, Member};
+use crate::rdma::group::{DEFAULT_QKEY, Heard, JoinError, Member};
 use crate::rdma::memory::Source;
 use crate::rdma::packet::own_header;
 use std::time::Duration;
-use verbcast_core::transport::TransportError;
-use verbcast_core::wire::{GroupAddress, Kind};
+use verbcast_core::time::Instant;
+use verbcast_core::transport::{Arrival, Park, Transport, TransportError};
+use verbcast_core::wire::{GroupAddress, HEADER_LEN, Kind};
 
 impl Member for RdmaTransport {
-    fn join(&mut self, address: GroupAddress, patience: Duration) -> Result<(), String> {
+    fn join(&mut self, address: GroupAddress, patience: Duration) -> Result<(), JoinError> {
         let mut endpoint = self.endpoint.hold();
         self.group = endpoint.datagrams.share(address);
         let joiner = endpoint.site.joiner.clone();
@@ -19,9 +20,9 @@ impl Member for RdmaTransport {
             return Ok(());
         }
         // Others may use the endpoint while the fabric is asked.
-        let joined = joiner.join(address, patience);
-        let joined = joined.map_err(|error| format!("group {address}: {error}"))?;
-        self.group = Some(self.endpoint.hold().attach(joined)?);
+        let joined = joiner.join(address, patience)?;
+        let attached = self.endpoint.hold().attach(joined);
+        self.group = Some(attached.map_err(JoinError::Never)?);
         Ok(())
     }
 
@@ -36,13 +37,40 @@ impl Member for RdmaTransport {
         self.endpoint.hold().set_qkey(DEFAULT_QKEY)
     }
 
-    fn send_probe(&mut self) -> Result<(), TransportError> {
-        let header = own_header(Kind::Probe, self.seat.key, self.seat.rank, &[]);
+    fn packet_len(&self) -> usize {
+        self.seat.packet_len
+    }
+
+    fn limit_packet_len(&mut self, packet_len: usize) {
+        self.seat.packet_len = packet_len;
+        let mut endpoint = self.endpoint.hold();
+        for (_, peer) in self.peers.iter() {
+            endpoint.connections.limit_mtu(peer.process, packet_len);
+        }
+    }
+
+    fn send_probe(&mut self, len: usize) -> Result<(), TransportError> {
+        let payload = vec![0; len - HEADER_LEN];
+        let header = own_header(Kind::Probe, self.seat.key, self.seat.rank, &payload);
         if let Some(group) = self.group {
-            let nothing = Source::Bytes(&[]);
-            self.endpoint.hold().datagrams.multicast(group, &header, nothing).map_err(failed)?;
+            let payload = Source::Bytes(&payload);
+            let mut endpoint = self.endpoint.hold();
+            // Without a slot it is as if the probe were lost.
+            endpoint.datagrams.multicast(group, &header, payload).map_err(failed)?;
         }
         Ok(())
+    }
+
+    fn receive(&mut self, now: Instant) -> Result<bool, TransportError> {
+        match self.poll(now)? {
+            Some(Arrival::Packet { buffer, .. }) => self.recycle(buffer).map(|()| true),
+            Some(_) => Ok(true),
+            None => Ok(false),
+        }
+    }
+
+    fn wait(&mut self, idle: Duration, at_most: Duration) -> Result<(), TransportError> {
+        self.park(idle, at_most)
     }
 
     fn heard(&mut self) -> &mut Heard {

@@ -121,7 +121,7 @@ impl RdmaTransport {
             cq,
             descriptors,
             seat,
-            heard: Heard::new(peers.len()),
+            heard: Heard::new(peers.len(), seat.packet_len),
             peers: Peers::new(peers),
             settings,
             rx_table: RxTable::default(),

@@ -42,6 +42,8 @@ pub struct Room {
 #[derive(Debug)]
 struct Process {
     address: ProcessAddress,
+    /// Most bytes of a packet on the way to it, as far as is known: its port's MTU, or less.
+    path_mtu: usize,
     connection: Option<Connection>,
 }
 
@@ -120,7 +122,7 @@ impl ConnectionPool {
             return Some(known);
         }
         let id = u32::try_from(self.processes.len()).ok().filter(|id| *id < MAX_PROCESSES)?;
-        self.processes.push(Process { address, connection: None });
+        self.processes.push(Process { address, path_mtu: address.packet_len, connection: None });
         self.by_incarnation.insert(address.incarnation, ProcessId(id));
         Some(ProcessId(id))
     }

@@ -27,7 +27,8 @@ impl ConnectionPool {
         };
         let (messages, messages_end) = make(self.requests)?;
         let (probes, probes_end) = make(1)?;
-        let own = Ends { messages: messages_end, probes: probes_end };
+        let mtu = self.mtu(process);
+        let own = Ends { messages: messages_end, probes: probes_end, mtu };
         let most = (self.requests, self.ring_sends, REPORTS_AT_ONCE);
         let connection = Connection::new((messages, probes), own, Handshake::new(now), most);
         self.processes[process.0 as usize].connection = Some(connection);
@@ -81,15 +82,15 @@ impl ConnectionPool {
         self.open(now, process)?;
         let (patience, path) = (self.patience, self.path(process));
         let own = self.local.address;
-        let Process { address, connection } = &mut self.processes[process.0 as usize];
+        let Process { address, connection, .. } = &mut self.processes[process.0 as usize];
         let Some(connection) = connection else { return Ok(None) };
         let was_connected = connection.handshake.is_connected();
         let Reaction { connect, answer } = connection.handshake.handle(now, message);
         connection.owes_confirm |= !was_connected && answer == Some(Step::Confirm);
         if let Some(other) = connect {
-            let Ends { messages, probes } = connection.own;
+            let Ends { messages, probes, mtu } = connection.own;
             let most = patience.with_most_retries();
-            let mtu = own.packet_len.min(address.packet_len);
+            let mtu = mtu.min(other.mtu);
             let reads = own.reads.min(address.reads);
             let (to, prober) = (qp_end(other.messages), qp_end(other.probes));
             connection.messages.connect(&path, mtu, messages.psn, to, most, reads)?;
@@ -119,6 +120,18 @@ impl ConnectionPool {
             connection.handshake.heard();
         }
         self.start(process)
+    }
+
+    /// The path to a process carries packets of no more than `mtu` bytes: connections to come take no longer ones.
+    pub fn limit_mtu(&mut self, process: ProcessId, mtu: usize) {
+        let known = &mut self.processes[process.0 as usize].path_mtu;
+        *known = mtu.min(*known);
+    }
+
+    /// Most bytes of a packet to a process, as far as this side knows.
+    fn mtu(&self, process: ProcessId) -> usize {
+        let path_mtu = self.processes[process.0 as usize].path_mtu;
+        path_mtu.min(self.local.address.packet_len)
     }
 
     /// Uses this service level and traffic class for connections to come.
