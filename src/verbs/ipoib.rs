@@ -1,13 +1,10 @@
 //! The IPoIB interfaces of a port, as the kernel lists the host's network interfaces.
 
+use super::error::Result;
+use super::interfaces::{Content, Entry, entries};
 use std::collections::BTreeMap;
-use std::ffi::CStr;
-use std::io;
-use std::mem::offset_of;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
+use std::net::SocketAddr;
 
-/// Length of an IPoIB hardware address: flags and QP number, then the port's GID (RFC 4391, section 9.1.1).
-const HARDWARE_LEN: usize = 20;
 /// Where the P_Key is in the broadcast address: the group's MGID begins at 4 (RFC 4391, section 4).
 const PKEY_AT: usize = 8;
 /// The bit of a full member. Interfaces tell their partition with it, whatever the port's membership.
@@ -32,31 +29,15 @@ pub struct IpoibInterface {
 ///
 /// # Errors
 /// If the kernel does not list the network interfaces.
-pub fn ipoib_interfaces(gid: [u8; 16]) -> io::Result<Vec<IpoibInterface>> {
+pub fn ipoib_interfaces(gid: [u8; 16]) -> Result<Vec<IpoibInterface>> {
     Ok(of_port(&entries()?, gid))
-}
-
-/// What the kernel says of an interface.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Entry {
-    name: String,
-    is_up: bool,
-    content: Content,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Content {
-    /// Its index, and its hardware and broadcast addresses.
-    Link { index: u32, own: [u8; HARDWARE_LEN], broadcast: [u8; HARDWARE_LEN] },
-    /// An IP address.
-    Address(SocketAddr),
 }
 
 /// The interfaces whose hardware address ends with the GID, with their addresses.
 fn of_port(entries: &[Entry], gid: [u8; 16]) -> Vec<IpoibInterface> {
     let mut found = BTreeMap::new();
-    for Entry { name, is_up, content } in entries {
-        if let Content::Link { index, own, broadcast } = content
+    for Entry { name, index, is_up, content } in entries {
+        if let Content::Link { own, broadcast } = content
             && own.ends_with(&gid)
         {
             let pkey = u16::from_be_bytes([broadcast[PKEY_AT], broadcast[PKEY_AT + 1]]);
@@ -74,7 +55,7 @@ fn of_port(entries: &[Entry], gid: [u8; 16]) -> Vec<IpoibInterface> {
 
 /// The address that an entry has, if identifiers can be bound to it.
 fn usable(content: &Content) -> Option<SocketAddr> {
-    let Content::Address(address) = content else { return None };
+    let Content::Address { address, .. } = content else { return None };
     let is_usable = match address {
         SocketAddr::V4(v4) => !v4.ip().is_unspecified(),
         // A link-local address of no scope names no interface.
@@ -83,93 +64,9 @@ fn usable(content: &Content) -> Option<SocketAddr> {
     is_usable.then_some(*address)
 }
 
-/// All that `getifaddrs` tells and that is of use here.
-fn entries() -> io::Result<Vec<Entry>> {
-    let mut first = std::ptr::null_mut();
-    // SAFETY: `first` is writable.
-    if unsafe { libc::getifaddrs(&mut first) } != 0 {
-        return Err(io::Error::last_os_error());
-    }
-    let mut entries = Vec::new();
-    let mut next = first;
-    while !next.is_null() {
-        // SAFETY: the list is live until it is freed below, and its members point to the next.
-        let raw = unsafe { *next };
-        // SAFETY: every interface has a name that ends with a zero.
-        let name = unsafe { CStr::from_ptr(raw.ifa_name) }.to_string_lossy().into_owned();
-        let is_up = raw.ifa_flags & libc::IFF_UP as u32 != 0;
-        // SAFETY: both addresses are null or whole socket addresses of their family.
-        let content = unsafe { content(raw.ifa_addr, raw.ifa_ifu) };
-        entries.extend(content.map(|content| Entry { name, is_up, content }));
-        next = raw.ifa_next;
-    }
-    // SAFETY: the list came from `getifaddrs` and nothing points into it any more.
-    unsafe { libc::freeifaddrs(first) };
-    Ok(entries)
-}
-
-/// What an entry says, if it is of use here.
-///
-/// # Safety
-/// Both addresses are null or whole socket addresses of their family, as `getifaddrs` makes them.
-unsafe fn content(
-    address: *const libc::sockaddr,
-    broadcast: *const libc::sockaddr,
-) -> Option<Content> {
-    if address.is_null() {
-        return None;
-    }
-    // SAFETY: promised by the caller.
-    match i32::from(unsafe { (*address).sa_family }) {
-        libc::AF_PACKET => {
-            // SAFETY: promised by the caller.
-            let (link, own) = unsafe { link(address) }?;
-            if link.sll_hatype != libc::ARPHRD_INFINIBAND || broadcast.is_null() {
-                return None;
-            }
-            // SAFETY: promised by the caller.
-            let (_, broadcast) = unsafe { self::link(broadcast) }?;
-            Some(Content::Link { index: link.sll_ifindex as u32, own, broadcast })
-        }
-        libc::AF_INET => {
-            // SAFETY: the family says that it is one of these.
-            let v4 = unsafe { address.cast::<libc::sockaddr_in>().read_unaligned() };
-            let ip = Ipv4Addr::from(u32::from_be(v4.sin_addr.s_addr));
-            Some(Content::Address(SocketAddr::new(IpAddr::V4(ip), 0)))
-        }
-        libc::AF_INET6 => {
-            // SAFETY: the family says that it is one of these.
-            let v6 = unsafe { address.cast::<libc::sockaddr_in6>().read_unaligned() };
-            let ip = Ipv6Addr::from(v6.sin6_addr.s6_addr);
-            Some(Content::Address(SocketAddrV6::new(ip, 0, 0, v6.sin6_scope_id).into()))
-        }
-        _ => None,
-    }
-}
-
-/// A link-layer address, and its bytes if it has an IPoIB address's length.
-///
-/// # Safety
-/// It is a whole socket address, as `getifaddrs` makes it.
-unsafe fn link(address: *const libc::sockaddr) -> Option<(libc::sockaddr_ll, [u8; HARDWARE_LEN])> {
-    // SAFETY: promised by the caller.
-    if i32::from(unsafe { (*address).sa_family }) != libc::AF_PACKET {
-        return None;
-    }
-    // SAFETY: the family says that it is one of these.
-    let link = unsafe { address.cast::<libc::sockaddr_ll>().read_unaligned() };
-    if usize::from(link.sll_halen) != HARDWARE_LEN {
-        return None;
-    }
-    let at = offset_of!(libc::sockaddr_ll, sll_addr);
-    // SAFETY: the C library keeps as many bytes as the length says, also where they are more than the
-    // declared array has (`struct sockaddr_ll_max` of glibc, `struct sockaddr_ll_hack` of musl).
-    let bytes = unsafe { address.byte_add(at).cast::<[u8; HARDWARE_LEN]>().read_unaligned() };
-    Some((link, bytes))
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::interfaces::HARDWARE_LEN;
     use super::*;
 
     const GID: [u8; 16] = [0xfe, 0x80, 0, 0, 0, 0, 0, 0, 0, 2, 0xc9, 3, 0, 0x10, 0x20, 0x31];
@@ -180,13 +77,13 @@ mod tests {
         own[4..].copy_from_slice(&GID);
         own[19] = last;
         broadcast[PKEY_AT..PKEY_AT + 2].copy_from_slice(&pkey.to_be_bytes());
-        let content = Content::Link { index, own, broadcast };
-        Entry { name: name.to_owned(), is_up, content }
+        let content = Content::Link { own, broadcast };
+        Entry { name: name.to_owned(), index, is_up, content }
     }
 
     fn address(name: &str, text: &str) -> Entry {
-        let content = Content::Address(text.parse().unwrap());
-        Entry { name: name.to_owned(), is_up: true, content }
+        let content = Content::Address { address: text.parse().unwrap(), prefix_len: 0 };
+        Entry { name: name.to_owned(), index: 0, is_up: true, content }
     }
 
     #[test]
@@ -215,10 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn the_hosts_own_interfaces_are_read() {
-        let entries = entries().unwrap();
-        let loopback: SocketAddr = "127.0.0.1:0".parse().unwrap();
-        assert!(entries.iter().any(|entry| entry.content == Content::Address(loopback)));
-        assert_eq!(of_port(&entries, [0xa5; 16]), []);
+    fn a_gid_of_no_port_has_no_interface() {
+        assert_eq!(ipoib_interfaces([0xa5; 16]), Ok(Vec::new()));
     }
 }

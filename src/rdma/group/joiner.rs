@@ -148,8 +148,7 @@ impl Joiner {
         mgid: [u8; 16],
         patience: Duration,
     ) -> Result<(Held, GroupPath), JoinError> {
-        let interfaces = ipoib_interfaces(self.gid);
-        let interfaces = interfaces.map_err(|error| never(format!("getifaddrs: {error}")))?;
+        let interfaces = ipoib_interfaces(self.gid).map_err(never)?;
         let source = ipoib::source(&interfaces, self.partition.pkey).map_err(never)?;
         match Membership::join(source, MulticastGroup::Mgid(mgid), patience) {
             Ok((membership, path)) => Ok((Held::Cm(membership), path)),
