@@ -115,6 +115,53 @@ fn ipoib_that_is_down_is_named() {
 }
 
 #[test]
+fn the_partition_is_that_of_the_interface() {
+    copies_under("mlx5-ib,pkeys=0xffff/0x8005,ipoib_pkey=0x8005");
+}
+
+#[test]
+fn a_join_that_was_refused_is_tried_again() {
+    copies_under("mlx5-ib,join_refusals=2,join_error=ETIMEDOUT,join_delay=300");
+}
+
+#[test]
+fn a_group_that_delivers_late_is_waited_for() {
+    copies_under("mlx5-ib,deaf_for=9000");
+}
+
+#[test]
+fn a_path_that_carries_less_than_its_ports_is_found() {
+    let Some(adapter) = Adapter::new("mlx5-roce,path_mtu=1024") else { return };
+    let said = adapter.copies(1_000_003, 4);
+    assert!(said.contains("trying an MTU of 1024"), "{said}");
+}
+
+#[test]
+fn a_change_of_the_subnet_manager_costs_nothing_but_a_new_join() {
+    copies_under("mlx5-ib,events=sm_change@100d");
+}
+
+#[test]
+fn what_happens_to_another_port_is_its_own_affair() {
+    copies_under("mlx5-ib,events=other_port_err@100d");
+}
+
+#[test]
+fn a_queue_pair_that_fails_is_started_again() {
+    copies_under("mlx5-ib,events=qp_fatal@100d");
+}
+
+#[test]
+fn a_short_flap_of_the_port_costs_repairs() {
+    copies_under("mlx5-ib,events=port_err@100d/port_active@8");
+}
+
+#[test]
+fn attachments_that_a_reset_loses_are_made_again() {
+    copies_under("mlx5-ib,reset_detaches=yes,events=qp_fatal@100d");
+}
+
+#[test]
 fn nothing_is_sent_inline_where_nothing_can_be() {
     copies_under("hfi1,max_inline=0");
 }
@@ -125,6 +172,28 @@ fn own_copies_do_no_harm() {
 }
 
 #[test]
+fn queues_are_no_deeper_than_the_adapters() {
+    copies_under("mlx5-ib,max_cqe=4000,max_qp_rd_atom=1");
+    let Some(adapter) = Adapter::new("mlx5-ib,max_qp_wr=8") else { return };
+    let output = adapter.copy(1000, 2);
+    let stderr = text(&output.stderr);
+    assert!(!output.status.success() && stderr.contains("VERBCAST_RECEIVE_DEPTH"), "{stderr}");
+}
+
+#[test]
 fn more_ranks_than_a_group_takes_still_get_the_file() {
     copies_under("mlx5-ib,max_mcast_qp_attach=2");
+}
+
+#[test]
+fn without_ipoib_the_subnet_administrator_is_asked() {
+    copies_under("mlx5-ib,ipoib=none,sa=answers");
+}
+
+#[test]
+fn without_ipoib_and_the_right_to_ask_both_ways_are_named() {
+    let Some(adapter) = Adapter::new("mlx5-ib,ipoib=none") else { return };
+    let output = adapter.copy(1000, 2);
+    let stderr = text(&output.stderr);
+    assert!(!output.status.success() && stderr.contains("modprobe ib_ipoib"), "{stderr}");
 }

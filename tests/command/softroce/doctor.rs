@@ -7,7 +7,7 @@ use std::fs;
 use std::process::{Command, Output};
 
 /// A command for these devices.
-fn doctor(devices: &[String]) -> Command {
+pub fn doctor(devices: &[String]) -> Command {
     let mut command = verbcast();
     command.args(["doctor", "--device", &devices.join(",")]);
     command
@@ -65,21 +65,4 @@ fn too_little_locked_memory_is_named() {
     let doctor = doctor(&devices[..1]);
     command.arg(doctor.get_program()).args(doctor.get_args());
     names(&run(&mut command), "locked-memory (29): ");
-}
-
-/// Every second NIC's wire carries less than its port.
-#[test]
-fn a_path_that_carries_less_than_its_ports_is_named() {
-    let Some(devices) = needs::devices() else { return };
-    if devices.len() < 2 {
-        return needs::skip("needs a wire");
-    }
-    let set = |mtu: &str| {
-        let status = Command::new("ip").args(["link", "set", "p2", "mtu", mtu]).status();
-        assert!(status.unwrap().success());
-    };
-    set("1500");
-    let output = run(doctor(&devices[..2]).args(["--ranks", "2"]));
-    set("4500");
-    names(&output, "path-mtu (6): ");
 }

@@ -7,3 +7,4 @@ mod copy;
 mod doctor;
 mod limits;
 mod mpi_bench;
+mod wire;
