@@ -4,6 +4,7 @@
 //! It needs read and write access to `/dev/infiniband/umad*`, which is root's, or a fabric that is simulated:
 //! with ibsim's `libumad2sim.so` preloaded, libibumad's device files are those of a simulated host.
 
+mod channel;
 mod claim;
 mod error;
 mod member_record;
