@@ -1,10 +1,11 @@
 #!/bin/bash
 # Runs in the guest, as root: waits for jobs in a shared folder and runs them one by one.
-# Usage: agent.sh STATE/vm (see ci/lib/job.sh for the files of a job)
+# Usage: agent.sh STATE/vm TARGET (see ci/lib/job.sh for the files of a job; TARGET is cargo's folder)
 set -uo pipefail
 
 here=$(dirname "$(realpath "${BASH_SOURCE[0]}")")
 shared=$1
+target=$2
 configured=
 
 prepare_guest() {
@@ -35,6 +36,11 @@ run_job() {
     rm -f "$job/ready"
     if ! configure_nics "$job"; then
         echo "error: the NICs could not be set up" >>"$job/err"
+        give_status "$job" 125
+        return
+    fi
+    if ! "$here/programs.sh" "$target" 2>>"$job/err"; then
+        echo "error: the host's programs could not be mounted" >>"$job/err"
         give_status "$job" 125
         return
     fi

@@ -88,19 +88,24 @@ vm_boot() {
 }
 
 vm_launch() {
+    local target=${CARGO_TARGET_DIR:-$REPO/target} tag
+    mkdir -p "$target"
+    target=$(realpath "$target")
     local options=(--run "$(kernel_image)" --force-9p --user root --cpus "$(nproc)" --memory "$(vm_memory)"
         --verbose --append "tsc=reliable loglevel=5" --cwd "$REPO" --rwdir "$REPO")
     [[ $1 == kvm ]] || options+=(--disable-kvm)
     # A target folder elsewhere must be writable from inside as well.
-    if [[ -n ${CARGO_TARGET_DIR:-} && -d $CARGO_TARGET_DIR ]]; then
-        options+=(--rwdir "$(realpath "$CARGO_TARGET_DIR")")
-    fi
+    [[ $target == "$(realpath "$REPO")"/* ]] || options+=(--rwdir "$target")
+    # For programs.sh.
+    for tag in "usr=/usr" "target=$target"; do
+        options+=(--qemu-opts="-virtfs local,mount_tag=${tag%%=*},path=${tag#*=},security_model=none,readonly=on,multidevs=remap")
+    done
     # For ci/softroce shell. The path is relative to the folder in which the machine is started.
     options+=(--qemu-opts="-chardev socket,id=shell,path=shell.sock,server=on,wait=off"
         --qemu-opts="-device virtio-serial-pci,id=shellbus -device virtconsole,bus=shellbus.0,chardev=shell")
     # Its own session: Ctrl-C at a terminal reaches this script, which then ends the machine in order.
     PATH=$STATE/venv/bin:$PATH:/usr/sbin:/sbin env -C "$STATE/vm" setsid timeout -k 5 "$LIFETIME" \
-        vng "${options[@]}" -- "$(printf '%q ' bash "$REPO/ci/guest/agent.sh" "$STATE/vm")" \
+        vng "${options[@]}" -- "$(printf '%q ' bash "$REPO/ci/guest/agent.sh" "$STATE/vm" "$target")" \
         >"$STATE/console.log" 2>&1 </dev/null 5>&- 9>&- &
     echo $! >"$STATE/vm/pid"
     # vm_running looks at the command line, which the new process has only after a moment.
