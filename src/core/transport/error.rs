@@ -30,8 +30,13 @@ pub enum TransportError {
         reason: String,
     },
     /// The device keeps requests that it should have given up.
-    #[error("the device does not end the requests of a QP in the error state")]
-    Stuck,
+    #[error("{device} does not end the requests of QP {qp:#08x}, which is in the error state")]
+    Stuck {
+        /// The device.
+        device: String,
+        /// The QP's number.
+        qp: u32,
+    },
     /// The system did not let the caller wait.
     #[error("waiting for {device} failed: {source}")]
     Wait {

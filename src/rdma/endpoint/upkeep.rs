@@ -209,6 +209,12 @@ impl Endpoint {
         self.datagrams.fail(now, what).map_err(failed)
     }
 
+    /// The UD QP is in the error state, but its requests do not end.
+    pub fn stuck(&self) -> TransportError {
+        let device = self.device.name().to_owned();
+        TransportError::Stuck { device, qp: self.datagrams.qpn() }
+    }
+
     fn tend_datagrams(&mut self, now: Instant) -> Result<(), TransportError> {
         if !self.datagrams.is_flushing() {
             self.upkeep.failed_since = None;
@@ -223,7 +229,7 @@ impl Endpoint {
         let is_stuck =
             |since: Instant| now - since > FLUSH_PATIENCE && !self.datagrams.is_flushed();
         if self.upkeep.failed_since.is_some_and(is_stuck) {
-            return Err(TransportError::Stuck);
+            return Err(self.stuck());
         }
         self.upkeep.wake_at(now);
         Ok(())

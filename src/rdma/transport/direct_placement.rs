@@ -188,7 +188,7 @@ impl RdmaTransport {
                 continue;
             }
             if begun.elapsed() > FLUSH_PATIENCE {
-                return Err(TransportError::Stuck);
+                return Err(self.endpoint.see().stuck());
             }
             std::thread::sleep(FLUSH_PAUSE);
         }
