@@ -25,6 +25,7 @@ impl Parameters {
         let SuiteParameters { rank, size, depths, .. } = self.suite;
         Identity {
             rank,
+            size,
             key: self.key,
             payload_crc: self.payload_crc,
             most_held: depths.max_held() as usize,

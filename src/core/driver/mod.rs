@@ -38,6 +38,8 @@ use watch::Watch;
 pub struct Identity {
     /// This rank.
     pub rank: Rank,
+    /// Ranks of the communicator.
+    pub size: u32,
     /// The communicator's key.
     pub key: Key,
     /// Whether the CRC covers payloads.

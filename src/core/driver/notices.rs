@@ -70,12 +70,20 @@ impl<C: Core, T: Transport> Driver<C, T> {
             match arrival {
                 Arrival::Delivered { to, token } => self.paid(to, token.kind),
                 Arrival::Broken { peer, .. } => self.needs_no_notice(peer),
-                Arrival::Packet { buffer, .. } | Arrival::Fetched { buffer, .. } => {
-                    let packet = self.transport.packet(&buffer, self.identity.key);
-                    let departed = packet.ok().map(|packet| *packet.header());
-                    if let Some(header) = departed.filter(|header| header.kind == Kind::Bye) {
+                Arrival::Packet { via, buffer } => {
+                    let Identity { key, size, .. } = self.identity;
+                    let packet = self.transport.packet(&buffer, key);
+                    let header = packet.ok().map(|packet| *packet.header());
+                    let is_farewell =
+                        |header: &Header| header.kind == Kind::Bye && via.admits(header, size);
+                    if let Some(header) = header.filter(is_farewell) {
                         self.needs_no_notice(header.source);
                     }
+                    if self.transport.recycle(buffer).is_err() {
+                        break;
+                    }
+                }
+                Arrival::Fetched { buffer, .. } => {
                     if self.transport.recycle(buffer).is_err() {
                         break;
                     }

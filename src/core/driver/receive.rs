@@ -75,6 +75,10 @@ impl<C: Core, T: Transport> Driver<C, T> {
             }
         };
         let header = *packet.header();
+        if !via.admits(&header, self.identity.size) {
+            self.statistics.rejected += 1;
+            return self.give_back(stored);
+        }
         if header.source == self.identity.rank {
             // Multicast comes back to its sender.
             return self.give_back(stored);
@@ -83,7 +87,9 @@ impl<C: Core, T: Transport> Driver<C, T> {
             Kind::Abort => {
                 let notice = Notice::parse(packet.payload());
                 self.give_back(stored)?;
-                if let Ok(Notice { rank, reason }) = notice {
+                if let Ok(Notice { rank, reason }) = notice
+                    && rank.0 < self.identity.size
+                {
                     self.fail(Failure { rank, reason });
                 }
                 return Ok(());

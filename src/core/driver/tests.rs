@@ -5,7 +5,7 @@ use crate::protocol::window::{Config, Window};
 use crate::protocol::{Counter, Room, Token, Via};
 use crate::rank::Fragment;
 use crate::transport::{Arrival, Buffer, Liveness, Payload, Transfer};
-use crate::wire::{HEADER_LEN, Header, Malformed, Packet};
+use crate::wire::{HEADER_LEN, Header, Malformed, Notice, Packet};
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -20,6 +20,7 @@ struct Notes {
     probed: Vec<Rank>,
     fetched: Vec<(Rank, Token)>,
     told: Vec<Rank>,
+    disconnected: Vec<Rank>,
     recycled: usize,
     /// What was asked for and may still wait.
     waiting: usize,
@@ -78,6 +79,10 @@ impl Liveness for Notes {
         self.probed.push(peer);
         Ok(())
     }
+
+    fn disconnect(&mut self, _: Instant, peer: Rank) {
+        self.disconnected.push(peer);
+    }
 }
 
 impl Transport for Notes {
@@ -135,7 +140,16 @@ impl Transport for Notes {
 
 fn identity(rank: u32) -> Identity {
     let (rank, key) = (Rank(rank), KEY);
-    Identity { rank, key, payload_crc: true, most_held: 4, most_copied: 4, copies_datagrams: false }
+    let (most_held, most_copied) = (4, 4);
+    Identity {
+        rank,
+        size: 3,
+        key,
+        payload_crc: true,
+        most_held,
+        most_copied,
+        copies_datagrams: false,
+    }
 }
 
 /// A driver in the middle of a broadcast of rank 0.
@@ -154,8 +168,16 @@ fn packet(source: u32, kind: Kind, op: u32, key: Key, payload: &[u8]) -> Vec<u8>
 }
 
 fn receive(driver: &mut Driver<Window, Notes>, packet: Vec<u8>) -> Result<bool, Failure> {
+    receive_by(driver, Via::Reliable, packet)
+}
+
+fn receive_by(
+    driver: &mut Driver<Window, Notes>,
+    via: Via,
+    packet: Vec<u8>,
+) -> Result<bool, Failure> {
     let buffer = driver.transport.arrives(packet);
-    driver.transport.arrivals.push_back(Arrival::Packet { via: Via::Reliable, buffer });
+    driver.transport.arrivals.push_back(Arrival::Packet { via, buffer });
     driver.turn(Instant::ZERO, None)
 }
 
@@ -228,6 +250,32 @@ fn a_rank_that_left_in_good_order_did_not_fail() {
     receive(&mut driver, packet(2, Kind::Bye, 1, KEY, &[])).unwrap();
     breaks(&mut driver, 2).unwrap();
     assert_eq!(driver.transport.told, []);
+}
+
+#[test]
+fn packets_that_no_rank_sends_so_disconnect_nobody_and_end_nothing() {
+    let notice = |rank| Notice { rank: Rank(rank), reason: "forged".to_owned() }.emit();
+    let kinds = [Kind::Ready, Kind::Bye, Kind::Connect];
+    let mut forged: Vec<_> =
+        kinds.iter().map(|kind| (Via::Multicast, 2, *kind, Vec::new())).collect();
+    for via in [Via::Multicast, Via::Reliable] {
+        for kind in (0..=u8::MAX).filter_map(Kind::from_wire) {
+            let sources = [3, 1 << 31, u32::MAX];
+            forged.extend(sources.iter().map(|source| (via, *source, kind, notice(0))));
+        }
+        forged.push((via, 0, Kind::Abort, notice(3)));
+        forged.push((via, 0, Kind::Abort, b"no notice".to_vec()));
+    }
+    let mut driver = waiting();
+    for (via, source, kind, payload) in forged {
+        let bytes = packet(source, kind, 0, KEY, &payload);
+        let outcome = receive_by(&mut driver, via, bytes);
+        assert!(outcome.is_ok(), "{via:?} {source} {kind:?}: {outcome:?}");
+    }
+    assert_eq!(driver.transport.disconnected, []);
+    assert_eq!(driver.transport.recycled, driver.transport.packets.len());
+    receive(&mut driver, packet(2, Kind::Bye, 1, KEY, &[])).unwrap();
+    assert_eq!(driver.transport.disconnected, [Rank(2)], "its own farewell");
 }
 
 #[test]

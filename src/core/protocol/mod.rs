@@ -35,7 +35,7 @@ pub use transmit::{Counter, Piece, Room, Target, Token, Transmit};
 
 use crate::rank::{Fragment, OpId, Rank};
 use crate::time::Instant;
-use crate::wire::Kind;
+use crate::wire::{Header, Kind};
 use departure::Departure;
 use small_map::SmallMap;
 use start::Limits;
@@ -50,6 +50,20 @@ pub enum Via {
     Reliable,
     /// Read from the ring of the rank that retains it.
     Fetched,
+}
+
+impl Via {
+    /// Whether a packet may come this way among `size` ranks: from one of them, and of a kind that is sent so. Who knows
+    /// a communicator's key can make others, which mean nothing.
+    pub fn admits(self, header: &Header, size: u32) -> bool {
+        use Kind::{Abort, Acknowledge, Bye, Fragment, Probe, Ready};
+        let is_sent_so = match self {
+            Via::Multicast => matches!(header.kind, Fragment | Acknowledge | Abort | Probe),
+            Via::Reliable => matches!(header.kind, Fragment | Ready | Acknowledge | Abort | Bye),
+            Via::Fetched => header.kind == Fragment,
+        };
+        is_sent_so && header.source.0 < size
+    }
 }
 
 /// A received packet as a core sees it: everything but its payload.

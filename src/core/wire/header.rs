@@ -77,7 +77,8 @@ pub enum Kind {
 }
 
 impl Kind {
-    fn from_wire(byte: u8) -> Option<Kind> {
+    /// The kind of a number on the wire, if it is one.
+    pub fn from_wire(byte: u8) -> Option<Kind> {
         use Kind::*;
         [Fragment, Ready, Abort, Bye, Probe, Connect, Acknowledge]
             .into_iter()

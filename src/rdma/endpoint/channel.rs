@@ -5,8 +5,9 @@ use super::inbox::Inbox;
 use super::lifetime::Lifetime;
 use crate::rdma::ids::ProcessId;
 use std::collections::HashMap;
+use verbcast_core::protocol::Via;
 use verbcast_core::rank::Rank;
-use verbcast_core::wire::Key;
+use verbcast_core::wire::{Header, Key};
 
 /// One communicator at its endpoint.
 #[derive(Debug)]
@@ -39,6 +40,11 @@ impl Channel {
     /// The processes of all ranks.
     pub fn processes(&self) -> &[ProcessId] {
         &self.processes
+    }
+
+    /// Whether a packet of its key may come to it so, whatever else is wrong with it.
+    pub fn admits(&self, via: Via, header: &Header) -> bool {
+        via.admits(header, self.processes.len() as u32)
     }
 
     /// The rank of a process, if it has one.

@@ -4,7 +4,8 @@ use super::channel::Channel;
 use super::event::Event;
 use crate::rdma::ids::{ChannelId, ProcessId};
 use std::collections::{HashMap, HashSet};
-use verbcast_core::wire::Key;
+use verbcast_core::protocol::Via;
+use verbcast_core::wire::{Key, RawHeader};
 use verbcast_verbs::Span;
 
 /// All communicators of an endpoint, and what came for none of them.
@@ -67,6 +68,13 @@ impl Demultiplexer {
     /// The communicator of a key.
     pub fn of_key(&self, key: Key) -> Option<ChannelId> {
         self.by_key.get(&key.0).copied()
+    }
+
+    /// The communicator that a packet is for, if it may come to it so.
+    pub fn receiver(&self, via: Via, header: &RawHeader) -> Option<ChannelId> {
+        let header = header.unchecked();
+        let id = self.of_key(header.key)?;
+        self.get(id)?.admits(via, header).then_some(id)
     }
 
     pub fn iter(&self) -> impl Iterator<Item = &Channel> {
@@ -136,7 +144,8 @@ impl Demultiplexer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use verbcast_core::rank::Rank;
+    use verbcast_core::rank::{Fragment, OpId, Rank};
+    use verbcast_core::wire::{Header, Kind};
 
     const PROCESSES: [ProcessId; 3] = [ProcessId(0), ProcessId(1), ProcessId(2)];
 
@@ -153,6 +162,28 @@ mod tests {
         channels.close(first, Vec::new(), &HashSet::new());
         assert_eq!((channels.of_key(Key(5)), channels.open_count()), (None, 1));
         assert_eq!(open(&mut channels, 7), Some(first));
+    }
+
+    #[test]
+    fn what_no_rank_sends_so_is_for_nobody() {
+        let mut channels = Demultiplexer::default();
+        let id = open(&mut channels, 5);
+        let receiver = |via, kind, source, key| {
+            let (key, op, fragment) = (Key(key), OpId(0), Fragment(0));
+            let source = Rank(source);
+            let header =
+                Header { kind, source, key, op, fragment, message_len: 0, report: 0, asks: false };
+            channels.receiver(via, &RawHeader::parse(&header.emit(&[], true)).unwrap())
+        };
+        assert_eq!(receiver(Via::Multicast, Kind::Fragment, 2, 5), id);
+        assert_eq!(receiver(Via::Reliable, Kind::Bye, 2, 5), id);
+        assert_eq!(receiver(Via::Multicast, Kind::Fragment, 2, 6), None, "another key");
+        for source in [3, u32::MAX] {
+            assert_eq!(receiver(Via::Multicast, Kind::Fragment, source, 5), None);
+            assert_eq!(receiver(Via::Reliable, Kind::Bye, source, 5), None);
+        }
+        assert_eq!(receiver(Via::Multicast, Kind::Bye, 2, 5), None);
+        assert_eq!(receiver(Via::Reliable, Kind::Probe, 2, 5), None);
     }
 
     #[test]

@@ -3,7 +3,8 @@
 //! belongs. The way stops eight times, the first four within the look at the endpoint that begins the fifth:
 //!
 //! 1. [`Endpoint::pull`] (`complete.rs`) takes its completion from the completion queue.
-//! 2. [`Endpoint::receive_datagram`] (here) parses its header, unchecked as yet, and finds its communicator by the key.
+//! 2. [`Endpoint::receive_datagram`] (here) parses its header, unchecked as yet, and finds its communicator by the key,
+//!    if it may come from such a rank by multicast.
 //! 3. [`Endpoint::verify_place`] (here) keeps its payload where it was received, if that is the place of this fragment
 //!    in a lent message; else it moves it behind the header.
 //! 4. [`Endpoint::deliver`] (`deliver.rs`) puts both into the inbox of the communicator: by a copy, if that does not poll
@@ -44,7 +45,7 @@ impl Endpoint {
     ) -> Result<(), TransportError> {
         let len = if let Outcome::Done(len) = outcome { len } else { 0 };
         let header = RawHeader::parse(self.datagrams.bytes(&slot, len));
-        let channel = header.and_then(|header| self.channels.of_key(header.unchecked().key));
+        let channel = header.and_then(|header| self.channels.receiver(Via::Multicast, &header));
         let came = header.zip(channel);
         let came = came.and_then(|(header, channel)| self.fragment(channel, &header));
         self.datagrams.note_received(came);
@@ -137,7 +138,7 @@ impl Endpoint {
     ) -> Result<(), TransportError> {
         let bytes = self.connections.bytes(&slot, len);
         let header = RawHeader::parse(bytes);
-        let channel = header.and_then(|header| self.channels.of_key(header.unchecked().key));
+        let channel = header.and_then(|header| self.channels.receiver(Via::Reliable, &header));
         let (header, channel) = match (header, channel) {
             (Some(header), Some(channel)) => (header, channel),
             (Some(header), None) if self.is_own(&header) => {
