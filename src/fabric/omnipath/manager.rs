@@ -2,6 +2,7 @@
 
 use super::discovery;
 use super::mlids::{Exhausted, Mgid, Mlids, Pool};
+use super::reach::Parts;
 use super::root::{Root, Selection, select};
 use super::tree::Tree;
 use crate::multicast::{Entries, MulticastTables};
@@ -16,7 +17,7 @@ pub struct Settings {
     /// `MinCostImprovement`, in percent.
     pub min_improvement: u32,
     /// Without `DisableStrictCheck`, groups are refused that some link between switches cannot carry;
-    /// with it, only those that none can.
+    /// with it, only those for which no path has both the MTU and the rate.
     pub disable_strict_check: bool,
     /// `EnablePruning`.
     pub pruning: bool,
@@ -97,6 +98,10 @@ pub enum JoinError {
     /// Links between switches do not carry the group's MTU and rate.
     #[error("links between switches do not carry the group's MTU and rate")]
     Unrealizable,
+    /// No path from the port to the group's members carries them; of a group without members, none to any other
+    /// switch.
+    #[error("no path from the port's switch has both the group's MTU and its rate")]
+    NoPath,
     /// The port's own link does not carry them.
     #[error("the port does not carry the group's MTU and rate")]
     Port,
@@ -131,6 +136,8 @@ pub struct Manager {
     topology: Topology,
     settings: Settings,
     endpoint: u32,
+    /// In the order of discovery.
+    switches: Vec<u32>,
     root: Option<Root>,
     tree: Option<Tree>,
     mlids: Mlids,
@@ -151,9 +158,16 @@ impl Manager {
     ) -> Result<Manager, JoinError> {
         let mlids = Mlids::new(settings.mlid_table_cap, settings.pools.clone());
         let precreated = settings.precreated.clone();
-        let groups = BTreeMap::new();
-        let mut manager =
-            Manager { topology, settings, endpoint, root: None, tree: None, mlids, groups };
+        let mut manager = Manager {
+            topology,
+            settings,
+            endpoint,
+            switches: Vec::new(),
+            root: None,
+            tree: None,
+            mlids,
+            groups: BTreeMap::new(),
+        };
         manager.span(root);
         for Precreated { mgid, terms } in precreated {
             manager.create(mgid, terms, true)?;
@@ -163,9 +177,9 @@ impl Manager {
 
     /// Chooses the root and grows the common tree.
     fn span(&mut self, current: Option<u64>) {
-        let switches = discovery(&self.topology, self.endpoint);
+        self.switches = discovery(&self.topology, self.endpoint);
         let Settings { selection, min_improvement, .. } = self.settings;
-        self.root = select(&self.topology, &switches, selection, current, min_improvement);
+        self.root = select(&self.topology, &self.switches, selection, current, min_improvement);
         let root = self.root.map(|root| root.switch);
         self.tree = root.and_then(|root| Tree::largest_complete(&self.topology, root));
     }
@@ -192,17 +206,33 @@ impl Manager {
         links.filter(move |link| link.ends.iter().all(inner)).map(|link| link.quality)
     }
 
-    /// Whether links between switches carry a group: all of them, or, without the strict check, one
-    /// the MTU and one the rate.
+    /// Whether links between switches carry a group: all of them, or, without the strict check, at least one.
     fn is_realizable(&self, terms: &Terms) -> bool {
-        let mtu = |quality: Quality| quality.mtu >= terms.mtu;
-        let rate = |quality: Quality| quality.rate_mbps() >= terms.rate_mbps;
+        let carries =
+            |quality: Quality| quality.mtu >= terms.mtu && quality.rate_mbps() >= terms.rate_mbps;
         match self.settings.disable_strict_check {
-            false => self.inner_links().all(|quality| mtu(quality) && rate(quality)),
-            true => {
-                let has_none = self.inner_links().next().is_none();
-                has_none || (self.inner_links().any(mtu) && self.inner_links().any(rate))
-            }
+            false => self.inner_links().all(carries),
+            true => self.inner_links().next().is_none() || self.inner_links().any(carries),
+        }
+    }
+
+    /// The parts of the fabric within which a group has paths; the common root's is the first.
+    fn parts(&self, terms: &Terms) -> Parts {
+        let root = self.root.map(|root| root.switch);
+        let switches = root.into_iter().chain(self.switches.iter().copied());
+        Parts::new(&self.topology, switches, terms.mtu, terms.rate_mbps)
+    }
+
+    /// Whether a path leads from a port to the others in a group, or, if there are none, to another switch where
+    /// there is one.
+    fn has_path(&self, endpoint: u32, terms: &Terms, group: Option<&Group>) -> bool {
+        let parts = self.parts(terms);
+        let Some(own) = parts.of(&self.topology, endpoint) else { return false };
+        let members = group.into_iter().flat_map(|group| group.members.keys());
+        let mut others = members.filter(|member| **member != endpoint).peekable();
+        match others.peek() {
+            None => self.inner_links().next().is_none() || parts.switches(own) > 1,
+            Some(_) => others.any(|other| parts.of(&self.topology, *other) == Some(own)),
         }
     }
 
@@ -237,6 +267,9 @@ impl Manager {
         let own = self.topology.link(port).map(|link| link.quality).unwrap_or_default();
         if own.mtu < terms.mtu || own.rate_mbps() < terms.rate_mbps {
             return Err(JoinError::Port);
+        }
+        if !self.has_path(join.endpoint, &terms, group) {
+            return Err(JoinError::NoPath);
         }
         let is_new = group.is_none();
         // A new group's tree is written with its first member.
@@ -296,9 +329,10 @@ impl Manager {
 
     fn entries_without(&self, mlid: u16, without: Option<Mgid>) -> Entries {
         let mut entries = Entries::none(&self.topology);
-        let groups = self.groups.iter().filter(|(mgid, group)| {
-            group.mlid == mlid && Some(**mgid) != without && self.is_realizable(&group.terms)
-        });
+        let groups = self
+            .groups
+            .iter()
+            .filter(|(mgid, group)| group.mlid == mlid && Some(**mgid) != without);
         for (_, group) in groups {
             let own = self.of_group(group);
             for switch in 0..self.topology.switches() as usize {
@@ -310,18 +344,19 @@ impl Manager {
     }
 
     fn of_group(&self, group: &Group) -> Entries {
-        let Some(root) = self.root else { return Entries::none(&self.topology) };
         let Terms { mtu, rate_mbps, .. } = group.terms;
         let common = self.tree.as_ref();
         let common = common.filter(|tree| tree.mtu >= mtu && tree.rate_mbps >= rate_mbps);
         let own;
         let tree = match common {
             Some(tree) => tree,
-            // The common tree does not carry it, or under the strict check is for no larger ones.
-            None => {
-                own = Tree::grow(&self.topology, root.switch, mtu, rate_mbps);
-                &own
-            }
+            None => match self.own_tree(group) {
+                Some(tree) => {
+                    own = tree;
+                    &own
+                }
+                None => return Entries::none(&self.topology),
+            },
         };
         let of = |sends_only: bool| -> Vec<u32> {
             let is = |kind: &MemberKind| (*kind == MemberKind::SendOnly) == sends_only;
@@ -331,6 +366,22 @@ impl Manager {
             true => tree.pruned(&self.topology, &of(false), &of(true)),
             false => tree.complete(&self.topology, &of(false)),
         }
+    }
+
+    /// The tree of a group that the common one does not carry: over the part of the fabric that has most of its
+    /// members, from the common root if that is in it, else from the part's first switch. None if no member has a
+    /// switch.
+    fn own_tree(&self, group: &Group) -> Option<Tree> {
+        let parts = self.parts(&group.terms);
+        let mut members: BTreeMap<u32, usize> = BTreeMap::new();
+        for part in group.members.keys().filter_map(|member| parts.of(&self.topology, *member)) {
+            *members.entry(part).or_default() += 1;
+        }
+        let most = members.values().max()?;
+        let root = self.root.map(|root| root.switch);
+        let mut order = root.iter().chain(&self.switches);
+        let first = order.find(|switch| members.get(switch) == Some(most))?;
+        Some(Tree::grow(&self.topology, *first, group.terms.mtu, group.terms.rate_mbps))
     }
 
     /// The tables of all MLIDs.

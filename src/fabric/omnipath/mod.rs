@@ -7,6 +7,7 @@
 mod cost;
 mod manager;
 mod mlids;
+mod reach;
 mod root;
 mod tree;
 

@@ -202,12 +202,12 @@ fn joins_are_cheap_on_complete_trees_and_dear_on_pruned_ones() {
     let pruning = Settings { pruning: true, ..Settings::default() };
     let mut pruned = manager(&topology, pruning);
     let full = |x| join(mesh.host(x, 0), 1, MemberKind::Full);
-    // The first member's group is written everywhere; pruned, from the root in the middle to it.
+    // The first member's group is written everywhere; pruned, at its own switch.
     assert_eq!(complete.join(full(4)).unwrap().blocks, 5);
-    assert_eq!(pruned.join(full(4)).unwrap().blocks, 3);
+    assert_eq!(pruned.join(full(4)).unwrap().blocks, 1);
     assert_eq!(complete.join(full(0)).unwrap().blocks, 1);
-    // The root has one port more, and two switches are new.
-    assert_eq!(pruned.join(full(0)).unwrap().blocks, 3);
+    // All between the two are new, and the one at the end has a port more.
+    assert_eq!(pruned.join(full(0)).unwrap().blocks, 5);
     assert_eq!(pruned.join(full(1)).unwrap().blocks, 1);
     let only = |x| join(mesh.host(x, 0), 1, MemberKind::SendOnly);
     assert_eq!(complete.join(only(3)).unwrap().blocks, 0);

@@ -1,8 +1,9 @@
 //! The spanning tree over all switches (section 4.5.2.4), and a group's part of it (4.5.2.5).
 
+use super::reach::carriers;
 use crate::multicast::Entries;
 use crate::topology::{Port, Topology};
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 /// A spanning tree of the links that carry an MTU and a rate.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,24 +18,17 @@ pub struct Tree {
 }
 
 impl Tree {
-    /// Grows a tree from the root: breadth first, ports ascending, links that carry `mtu` and
-    /// `rate_mbps` only. The order of switches is that of all links, also of those that do not.
+    /// Grows a tree from the root: breadth first, ports ascending, over links that carry `mtu` and
+    /// `rate_mbps`. Switches that no such links lead to are left out.
     pub fn grow(topology: &Topology, root: u32, mtu: u16, rate_mbps: u32) -> Tree {
         let mut up = vec![None; topology.switches() as usize];
-        let mut seen = vec![false; topology.switches() as usize];
-        seen[topology.switch_index(root)] = true;
         let mut queue = VecDeque::from([root]);
         while let Some(node) = queue.pop_front() {
-            for (port, peer) in topology.next_switches(node) {
-                let at = Port { node, port };
+            for (port, peer) in carriers(topology, node, mtu, rate_mbps) {
                 let index = topology.switch_index(peer.node);
-                if !std::mem::replace(&mut seen[index], true) {
+                if peer.node != root && up[index].is_none() {
+                    up[index] = Some((peer.port, Port { node, port }));
                     queue.push_back(peer.node);
-                }
-                let quality = topology.link(at).map(|link| link.quality).unwrap_or_default();
-                let carries = quality.mtu >= mtu && quality.rate_mbps() >= rate_mbps;
-                if carries && peer.node != root && up[index].is_none() {
-                    up[index] = Some((peer.port, at));
                 }
             }
         }
@@ -81,31 +75,38 @@ impl Tree {
         entries
     }
 
-    /// The entries of a group on the pruned tree: the ways from the root to the switches of receivers
-    /// and of senders that receive nothing.
+    /// The entries of a group on the pruned tree: the links between the switches of receivers and of senders that
+    /// receive nothing, and no switch that none of these need; so it goes no further towards the root than to where
+    /// the ways of all of them meet.
     pub fn pruned(&self, topology: &Topology, receivers: &[u32], senders: &[u32]) -> Entries {
+        let members = receivers.iter().chain(senders);
+        let leaves: BTreeSet<u32> =
+            members.filter_map(|member| Some(topology.leaf(*member)?.node)).collect();
+        // How many of the group's switches are at or below each.
+        let mut below = vec![0; self.up.len()];
+        for leaf in &leaves {
+            let mut at = Some(*leaf);
+            while let Some(switch) = at {
+                below[topology.switch_index(switch)] += 1;
+                at = self.up[topology.switch_index(switch)].map(|(_, parent)| parent.node);
+            }
+        }
         let mut entries = Entries::none(topology);
-        let mut seen = vec![false; topology.switches() as usize];
-        for leaf in receivers.iter().chain(senders).filter_map(|member| topology.leaf(*member)) {
-            let mut at = leaf.node;
-            while !std::mem::replace(&mut seen[topology.switch_index(at)], true) {
-                match self.add_link(topology, &mut entries, at) {
-                    Some(parent) => at = parent,
-                    None => break,
-                }
+        for switch in topology.switch_nodes() {
+            if (1..leaves.len()).contains(&below[topology.switch_index(switch)]) {
+                self.add_link(topology, &mut entries, switch);
             }
         }
         add_receivers(topology, &mut entries, receivers);
         entries
     }
 
-    /// Adds both ends of the link to a switch's parent, which is returned.
-    fn add_link(&self, topology: &Topology, entries: &mut Entries, switch: u32) -> Option<u32> {
+    /// Adds both ends of the link to a switch's parent.
+    fn add_link(&self, topology: &Topology, entries: &mut Entries, switch: u32) {
         let index = topology.switch_index(switch);
-        let (port, parent) = self.up[index]?;
+        let Some((port, parent)) = self.up[index] else { return };
         entries.ports_mut(index).insert(port);
         entries.ports_mut(topology.switch_index(parent.node)).insert(parent.port);
-        Some(parent.node)
     }
 }
 

@@ -1,6 +1,7 @@
 mod delivery;
 mod fat_tree;
 mod mesh;
+mod omnipath;
 mod opensm;
 mod properties;
 mod text;
