@@ -30,7 +30,7 @@ use verbcast_core::protocol::options::SuiteParameters;
 use verbcast_core::protocol::suite::Suite;
 use verbcast_core::rank::Rank;
 use verbcast_core::time::Clock;
-use verbcast_core::transport::Faulty;
+use verbcast_core::transport::{Faulty, Purpose};
 use verbcast_core::wire::HEADER_LEN;
 use verbcast_verbs::Context;
 use wait::{Ending, Idle, LINGER, Meanwhile};
@@ -224,7 +224,8 @@ impl Broadcaster {
     pub fn broadcast_into<T: Pod>(&mut self, root: Rank, buffer: &mut [T]) -> Result<(), Error> {
         let bytes: &mut [u8] = bytemuck::cast_slice_mut(buffer);
         let op = self.start_when_possible(root, bytes.len())?;
-        rdma::lend(self, Self::transport, op, bytes, |broadcaster, bytes| {
+        let purpose = Purpose::of(self.rank(), root);
+        rdma::lend(self, Self::transport, (op, purpose), bytes, |broadcaster, bytes| {
             broadcaster.run_until_complete(op, &mut Ending::default(), bytes)
         })
     }

@@ -6,6 +6,7 @@ use crate::rdma::Owned;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::Poll;
 use verbcast_core::rank::{OpId, Rank};
+use verbcast_core::transport::Purpose;
 use verbcast_verbs::Block;
 
 /// A broadcast in flight, which [`Broadcaster::wait`] and [`Broadcaster::try_wait`] of the broadcaster that
@@ -73,15 +74,16 @@ impl Broadcaster {
         let op = self.driver.start(self.clock.now(), root, len).map_err(Error::from)?;
         let message = make()?;
         assert_eq!(message.len(), len, "the length of the message");
+        let purpose = Purpose::of(self.rank(), root);
         let stage = match message.into_owned() {
             Owned::Vec(message) => {
-                self.driver.own(op, message);
+                self.driver.own(op, root, message);
                 Stage::Lent
             }
-            Owned::Block(block) => match self.transport().lend_block(op, block) {
+            Owned::Block(block) => match self.transport().lend_block(op, block, purpose) {
                 None => Stage::Lent,
                 Some(block) => {
-                    self.driver.own(op, block.to_vec());
+                    self.driver.own(op, root, block.to_vec());
                     Stage::Copied(block)
                 }
             },

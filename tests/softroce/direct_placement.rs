@@ -9,7 +9,9 @@ use verbcast::rdma::{self, Claims, RdmaTransport, Settings};
 use verbcast_core::protocol::{Room, Via};
 use verbcast_core::rank::{Fragment, OpId, Rank};
 use verbcast_core::time::Clock;
-use verbcast_core::transport::{Arrival, Buffer, Origin, Park, Payload, Transfer, Transport};
+use verbcast_core::transport::{
+    Arrival, Buffer, Origin, Park, Payload, Purpose, Transfer, Transport,
+};
 use verbcast_core::wire::{HEADER_LEN, Header, Key, Kind};
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -39,6 +41,16 @@ impl Member<'_> {
 
     /// Multicasts fragments, and waits until all have come back.
     fn multicast(&mut self, message: &[u8], fragments: impl Iterator<Item = usize>) {
+        self.multicast_with(message, fragments, |_| {});
+    }
+
+    /// The same with headers that `change` has changed.
+    fn multicast_with(
+        &mut self,
+        message: &[u8],
+        fragments: impl Iterator<Item = usize>,
+        change: impl Fn(&mut [u8; HEADER_LEN]),
+    ) {
         let mut sent = 0;
         for fragment in fragments {
             while self.transport.multicast_room() == 0 {
@@ -56,7 +68,8 @@ impl Member<'_> {
                 report: 0,
                 asks: false,
             };
-            let header = header.emit(payload, true);
+            let mut header = header.emit(payload, true);
+            change(&mut header);
             self.transport.multicast(&header, Payload::Bytes(payload)).unwrap();
             sent += 1;
         }
@@ -144,11 +157,20 @@ fn run(
 }
 
 fn lend(member: &mut Member<'_>, message: &mut [u8], body: impl FnOnce(&mut Member<'_>)) {
+    lend_for(Purpose::Receive, member, message, body);
+}
+
+fn lend_for(
+    purpose: Purpose,
+    member: &mut Member<'_>,
+    message: &mut [u8],
+    body: impl FnOnce(&mut Member<'_>),
+) {
     // The closure cannot name the lifetime of `Member` otherwise.
     fn transport<'b>(member: &'b mut Member<'_>) -> &'b mut RdmaTransport {
         &mut member.transport
     }
-    rdma::lend(member, transport, OP, message, |member, refused| {
+    rdma::lend(member, transport, (OP, purpose), message, |member, refused| {
         assert!(refused.is_none());
         body(member);
     });
@@ -335,4 +357,41 @@ fn take_bursts_but_one(
         }
     }
     member.barrier();
+}
+
+/// Rank 1 lends a message and gets datagrams that are not to touch it.
+fn comes_to_nothing(purpose: Purpose, change: impl Fn(&mut [u8; HEADER_LEN]) + Sync) {
+    let Some(devices) = needs::devices() else { return };
+    run(
+        &devices,
+        |member, message| {
+            for burst in (0..FRAGMENTS).collect::<Vec<_>>().chunks(8) {
+                member.barrier();
+                member.multicast_with(message, burst.iter().copied(), &change);
+            }
+            member.barrier();
+        },
+        |member, message| {
+            let mut buffer = vec![0xee; message.len()];
+            lend_for(purpose, member, &mut buffer, |member| {
+                for burst in (0..FRAGMENTS).collect::<Vec<_>>().chunks(8) {
+                    member.barrier();
+                    burst.iter().for_each(|_| member.next().unwrap());
+                    assert_eq!(member.transport.claims(OP), Claims::None);
+                }
+                member.barrier();
+            });
+            assert!(buffer.iter().all(|byte| *byte == 0xee), "something was received into it");
+        },
+    );
+}
+
+#[test]
+fn forged_fragments_are_not_received_into_a_message_that_is_sent() {
+    comes_to_nothing(Purpose::Send, |_| {});
+}
+
+#[test]
+fn damaged_fragments_foretell_nothing() {
+    comes_to_nothing(Purpose::Receive, |header| header[HEADER_LEN - 1] ^= 1);
 }

@@ -25,7 +25,7 @@ pub use statistics::Statistics;
 use crate::protocol::{Core, Event, StartError};
 use crate::rank::{OpId, Rank};
 use crate::time::Instant;
-use crate::transport::{Transport, TransportError};
+use crate::transport::{Purpose, Transport, TransportError};
 use crate::wire::{Key, Kind};
 use held::Held;
 use messages::Messages;
@@ -144,14 +144,15 @@ impl<C: Core, T: Transport> Driver<C, T> {
         message: Vec<u8>,
     ) -> Result<OpId, StartError> {
         let op = self.start(now, root, message.len())?;
-        self.own(op, message);
+        self.own(op, root, message);
         Ok(op)
     }
 
-    /// Has the message of an operation from now on, itself or by its transport, until it is
+    /// Has the message of an operation of `root` from now on, itself or by its transport, until it is
     /// [taken](Self::take_message).
-    pub fn own(&mut self, op: OpId, message: Vec<u8>) {
-        if let Some(message) = self.transport.lend(op, message) {
+    pub fn own(&mut self, op: OpId, root: Rank, message: Vec<u8>) {
+        let purpose = Purpose::of(self.identity.rank, root);
+        if let Some(message) = self.transport.lend(op, message, purpose) {
             self.messages.insert(op, message);
         }
     }

@@ -20,7 +20,7 @@ pub use error::TransportError;
 pub use faults::{FaultError, Faults};
 pub use faulty::Faulty;
 pub use liveness::Liveness;
-pub use payload::{Origin, Payload, Transfer};
+pub use payload::{Origin, Payload, Purpose, Transfer};
 
 use crate::protocol::{Counter, Room, Token};
 use crate::rank::{OpId, Rank};
@@ -151,9 +151,9 @@ pub trait Transport: Room + Liveness {
     /// If the device fails.
     fn recycle(&mut self, buffer: Buffer) -> Result<(), TransportError>;
 
-    /// Takes the message of an operation, to send and receive it without a copy, until it is
+    /// Takes the message of an operation, to send or receive it without a copy, until it is
     /// [taken back](Self::take_back); returns it where that is not to be. By default it never is.
-    fn lend(&mut self, _op: OpId, message: Vec<u8>) -> Option<Vec<u8>> {
+    fn lend(&mut self, _op: OpId, message: Vec<u8>, _purpose: Purpose) -> Option<Vec<u8>> {
         Some(message)
     }
 

@@ -4,8 +4,24 @@
 //! the time of a call; or they were lent to the transport, and the driver names parts of them.
 
 use super::Buffer;
-use crate::rank::OpId;
+use crate::rank::{OpId, Rank};
 use std::ops::Range;
+
+/// What a rank has a message for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// All of it is here and is sent, so that nothing may be received into it.
+    Send,
+    /// It is received, and parts of it that are here may be sent on.
+    Receive,
+}
+
+impl Purpose {
+    /// The purpose at rank `me` of a broadcast of `root`.
+    pub fn of(me: Rank, root: Rank) -> Self {
+        if me == root { Purpose::Send } else { Purpose::Receive }
+    }
+}
 
 /// The part of a message that a packet carries.
 #[derive(Clone, Debug, PartialEq, Eq)]

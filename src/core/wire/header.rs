@@ -222,6 +222,15 @@ impl RawHeader {
         }
         Ok(Packet { header: self.header, payload })
     }
+
+    /// The packet, which was found whole by a [check](Self::check_parts) before; `rest` starts with its payload.
+    ///
+    /// # Errors
+    /// [`Malformed::Damaged`] where the length is wrong.
+    pub fn known_intact<'a>(&self, rest: &'a [u8]) -> Result<Packet<'a>, Malformed> {
+        let payload = rest.get(..self.payload_len()).ok_or(Malformed::Damaged)?;
+        Ok(Packet { header: self.header, payload })
+    }
 }
 
 /// Received bytes that were found to be a whole packet of this communicator.

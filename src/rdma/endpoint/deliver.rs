@@ -63,13 +63,15 @@ impl Endpoint {
     fn copied(&mut self, to: ChannelId, event: Event) -> Result<Option<Event>, TransportError> {
         let most = self.settings.depths.max_held() as usize;
         Ok(match event {
-            Event::Packet { via, header, body, place } if !matches!(body, Body::Copy(_)) => {
+            Event::Packet { via, header, is_intact, body, place }
+                if !matches!(body, Body::Copy(_)) =>
+            {
                 let channel = self.channels.get_mut(to);
                 let is_full = via == Via::Multicast
                     && channel.as_ref().is_none_or(|channel| channel.inbox.copies() >= most);
                 if !is_full {
                     let body = self.copy(body)?;
-                    return Ok(Some(Event::Packet { via, header, body, place }));
+                    return Ok(Some(Event::Packet { via, header, is_intact, body, place }));
                 }
                 if let Some(channel) = channel {
                     channel.inbox.overflow();

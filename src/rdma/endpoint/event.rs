@@ -9,8 +9,14 @@ use verbcast_verbs::{Pool, Slot};
 /// Something that happened.
 #[derive(Debug)]
 pub enum Event {
-    /// A packet came. Its payload may be at the place of a fragment in a lent message.
-    Packet { via: Via, header: RawHeader, body: Body, place: Option<(OpId, Fragment)> },
+    /// A packet came, which may have been found intact. Its payload may be at the place of a fragment in a lent message.
+    Packet {
+        via: Via,
+        header: RawHeader,
+        is_intact: bool,
+        body: Body,
+        place: Option<(OpId, Fragment)>,
+    },
     /// A receive that was posted for the place of a fragment has ended otherwise; whether what it
     /// received was moved from there.
     Missed { op: OpId, fragment: Fragment, moved: bool },

@@ -6,13 +6,13 @@
 //! 2. [`Endpoint::receive_datagram`] (here) parses its header, unchecked as yet, and finds its communicator by the key,
 //!    if it may come from such a rank by multicast.
 //! 3. [`Endpoint::verify_place`] (here) keeps its payload where it was received, if that is the place of this fragment
-//!    in a lent message; else it moves it behind the header.
+//!    in a lent message and the CRC is right; else it moves it behind the header. What is not intact foretells nothing.
 //! 4. [`Endpoint::deliver`] (`deliver.rs`) puts both into the inbox of the communicator: by a copy, if that does not poll
 //!    now. An inbox that is full drops them, which counts as loss.
 //! 5. `RdmaTransport::poll` (`../transport/mod.rs`, `absorb.rs`) takes them from there and enters them into its table of
 //!    received packets; the driver gets their number in that table. The fault injector may lose them here.
-//! 6. `Driver::receive_packet` (`src/core/driver/receive.rs`) checks the CRC and asks the protocol where the payload
-//!    belongs. What comes before its broadcast has begun is held, and asked about again when it has.
+//! 6. `Driver::receive_packet` (`src/core/driver/receive.rs`) checks the CRC of what is not known to be intact, and asks
+//!    the protocol where the payload belongs. What comes before its broadcast has begun is held, and asked about again when it has.
 //! 7. `RdmaTransport::place` (`../transport/direct_placement.rs`) copies it there, unless it was received there; where
 //!    another datagram may still be received there, it is stashed until that has ended. A message that is not lent is
 //!    filled by the driver.
@@ -47,12 +47,14 @@ impl Endpoint {
         let header = RawHeader::parse(self.datagrams.bytes(&slot, len));
         let channel = header.and_then(|header| self.channels.receiver(Via::Multicast, &header));
         let came = header.zip(channel);
-        let came = came.and_then(|(header, channel)| self.fragment(channel, &header));
-        self.datagrams.note_received(came);
+        let fragment = came.and_then(|(header, channel)| self.fragment(channel, &header));
         let place = place.and_then(|place| {
-            let payload_len = header.map(|header| header.payload_len());
-            self.verify_place(&mut slot, place, len, came.zip(payload_len))
+            let came = fragment.zip(header);
+            self.verify_place(&mut slot, place, len, came)
         });
+        let is_whole = |header: &RawHeader| header.check(self.datagrams.bytes(&slot, len)).is_ok();
+        let is_intact = place.is_some() || came.is_some_and(|(header, _)| is_whole(&header));
+        self.datagrams.note_received(fragment.filter(|_| is_intact));
         self.check_datagrams(now, &outcome)?;
         if !matches!(outcome, Outcome::Done(_)) {
             return self.recycle_datagram(slot);
@@ -64,7 +66,7 @@ impl Endpoint {
                     return self.free(body);
                 }
                 let via = Via::Multicast;
-                self.deliver(by, channel, Event::Packet { via, header, body, place })
+                self.deliver(by, channel, Event::Packet { via, header, is_intact, body, place })
             }
             (Some(header), None) if self.is_own(&header) => {
                 let packet = header.check(self.datagrams.bytes(&slot, len)).ok();
@@ -92,28 +94,37 @@ impl Endpoint {
         (kind == Kind::Fragment && source != own).then_some(((channel, op), fragment))
     }
 
-    /// A receive for the place of a fragment has ended, with a datagram of `len` bytes or none; with it came a fragment,
-    /// whose payload has a length. The payload stays in its place if it is what was expected there, and then the place
+    /// A receive for the place of a fragment has ended, with a datagram of `len` bytes or none; what came seems to be a
+    /// fragment. The payload stays in its place if it is what was expected there and its CRC is right, and then the place
     /// is returned; otherwise the datagram is made whole in its slot.
     fn verify_place(
         &mut self,
         slot: &mut Slot,
         Place { stream, fragment, tail }: Place,
         len: usize,
-        came: Option<((Stream, Fragment), usize)>,
+        came: Option<((Stream, Fragment), RawHeader)>,
     ) -> Option<(OpId, Fragment)> {
         let (channel, op) = stream;
         let payload_len = len.saturating_sub(GRH_LEN + HEADER_LEN);
         let received = payload_len.min(tail.range.len());
         let is_whole = received == tail.range.len();
-        let is_it = is_whole && came == Some(((stream, fragment), received));
+        let expected = came.filter(|(came, _)| is_whole && *came == (stream, fragment));
+        let expected = expected.map(|(_, header)| header);
         let is_there = received > 0 && tail.lease.is_open();
-        if !is_it && is_there {
-            let start = tail.range.start;
-            // SAFETY: the lease ends only by the channel that lent, which waits for this completion or
-            // ends it while nobody else has the endpoint; the receive that could write here has ended,
-            // and no other was posted for the same place.
-            let payload = unsafe { tail.lease.bytes(start..start + received) };
+        let start = tail.range.start;
+        // SAFETY: the lease ends only by the channel that lent, which waits for this completion or
+        // ends it while nobody else has the endpoint; the receive that could write here has ended,
+        // and no other was posted for the same place.
+        let payload = is_there.then(|| unsafe { tail.lease.bytes(start..start + received) });
+        let head = self.datagrams.bytes(slot, len).first_chunk();
+        let is_intact = |header: RawHeader| {
+            header.payload_len() == received
+                && head
+                    .zip(payload)
+                    .is_some_and(|(head, all)| header.check_parts(head, all).is_ok())
+        };
+        let is_it = expected.is_some_and(is_intact);
+        if !is_it && let Some(payload) = payload {
             self.datagrams.move_in(slot, payload, payload_len - received);
         }
         // SAFETY: the request's completion is at hand, and is told nowhere else.
@@ -166,7 +177,8 @@ impl Endpoint {
             self.note_farewell(channel, &header, &body);
             return self.free(body);
         }
-        self.deliver(by, channel, Event::Packet { via: Via::Reliable, header, body, place: None })
+        let (via, is_intact, place) = (Via::Reliable, false, None);
+        self.deliver(by, channel, Event::Packet { via, header, is_intact, body, place })
     }
 
     /// A message of a process came, which concerns no communicator or one that is closed.

@@ -17,7 +17,7 @@ impl RdmaTransport {
     /// Takes note of an event; what is to be reported of it.
     pub(super) fn absorb(&mut self, event: Event) -> Result<Option<Arrival>, TransportError> {
         Ok(match event {
-            Event::Packet { via, header, mut body, place } => {
+            Event::Packet { via, header, is_intact, mut body, place } => {
                 let in_place = match place.map(|(op, there)| self.settle(&mut body, op, there)) {
                     None | Some(Placement::Moved) => None,
                     Some(Placement::InPlace(op, range)) => Some((op, range)),
@@ -40,7 +40,8 @@ impl RdmaTransport {
                 {
                     self.endpoint.hold().farewell(self.channel, packet.header().source);
                 }
-                let buffer = self.rx_table.put(RxPacket { header: Some(header), body, in_place });
+                let header = Some(header);
+                let buffer = self.rx_table.put(RxPacket { header, is_intact, body, in_place });
                 Some(Arrival::Packet { via, buffer })
             }
             Event::Missed { op, fragment, moved } => {
@@ -59,7 +60,8 @@ impl RdmaTransport {
             }
             Event::Fetched { from, token, body } => {
                 let header = RawHeader::parse(body.bytes(&self.pools));
-                let buffer = self.rx_table.put(RxPacket { header, body, in_place: None });
+                let packet = RxPacket { header, is_intact: false, body, in_place: None };
+                let buffer = self.rx_table.put(packet);
                 Some(Arrival::Fetched { from, token, buffer })
             }
             Event::Alive { peer } => Some(Arrival::Alive { peer }),

@@ -48,7 +48,7 @@ use verbcast_core::protocol::{Counter, Room, Token};
 use verbcast_core::rank::{OpId, Rank};
 use verbcast_core::time::Instant;
 use verbcast_core::transport::{
-    Arrival, Buffer, Liveness, Origin, Park, Payload, Transfer, Transport, TransportError,
+    Arrival, Buffer, Liveness, Origin, Park, Payload, Purpose, Transfer, Transport, TransportError,
 };
 use verbcast_core::wire::{HEADER_LEN, Key, Malformed, Packet};
 use verbcast_verbs::{CompletionQueue, Descriptors, ProtectionDomain};
@@ -322,8 +322,12 @@ impl Transport for RdmaTransport {
     fn packet(&self, buffer: &Buffer, key: Key) -> Result<Packet<'_>, Malformed> {
         let packet = self.rx_table.get(buffer).ok_or(Malformed::Foreign)?;
         let header = packet.header.filter(|header| header.unchecked().key == key);
+        let header = header.ok_or(Malformed::Foreign)?;
+        if packet.is_intact {
+            return header.known_intact(self.payload(buffer));
+        }
         let head = packet.body.bytes(&self.pools).first_chunk().ok_or(Malformed::Foreign)?;
-        header.ok_or(Malformed::Foreign)?.check_parts(head, self.payload(buffer))
+        header.check_parts(head, self.payload(buffer))
     }
 
     fn recycle(&mut self, buffer: Buffer) -> Result<(), TransportError> {
@@ -333,8 +337,8 @@ impl Transport for RdmaTransport {
         }
     }
 
-    fn lend(&mut self, op: OpId, message: Vec<u8>) -> Option<Vec<u8>> {
-        self.lend_vec(op, message)
+    fn lend(&mut self, op: OpId, message: Vec<u8>, purpose: Purpose) -> Option<Vec<u8>> {
+        self.lend_vec(op, message, purpose)
     }
 
     fn take_back(&mut self, op: OpId) -> Option<Vec<u8>> {

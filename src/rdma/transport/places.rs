@@ -51,6 +51,14 @@ impl Places {
         }
     }
 
+    /// Those of a message that is sent: no receive is posted for any of them, whatever comes.
+    ///
+    /// # Panics
+    /// If `fragment_len` is zero.
+    pub fn none(message_len: usize, fragment_len: usize) -> Self {
+        Self::new(message_len, fragment_len, u32::MAX)
+    }
+
     /// The bytes for which a receive may be posted for a fragment, which from now on is the device's;
     /// `None` where it must not.
     pub fn arm(&mut self, fragment: Fragment) -> Option<Range<usize>> {
@@ -153,6 +161,14 @@ mod tests {
         places.close();
         assert_eq!(places.arm(Fragment(1)), None);
         assert_eq!(places.armed(), 1);
+    }
+
+    #[test]
+    fn nothing_is_received_into_a_message_that_is_sent() {
+        let mut places = Places::none(1050, 100);
+        for fragment in 0..12 {
+            assert_eq!(places.arm(Fragment(fragment)), None, "{fragment}");
+        }
     }
 
     #[test]

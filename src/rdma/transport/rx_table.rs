@@ -11,6 +11,8 @@ use verbcast_core::wire::RawHeader;
 #[derive(Debug)]
 pub struct RxPacket {
     pub header: Option<RawHeader>,
+    /// Its CRC was found right when it came.
+    pub is_intact: bool,
     pub body: Body,
     pub in_place: Option<(OpId, Range<usize>)>,
 }
@@ -60,7 +62,7 @@ mod tests {
     use super::*;
 
     fn packet(byte: u8) -> RxPacket {
-        RxPacket { header: None, body: Body::Copy([byte].into()), in_place: None }
+        RxPacket { header: None, is_intact: false, body: Body::Copy([byte].into()), in_place: None }
     }
 
     #[test]

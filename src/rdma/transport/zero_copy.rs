@@ -10,7 +10,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use verbcast_core::rank::OpId;
-use verbcast_core::transport::TransportError;
+use verbcast_core::transport::{Purpose, TransportError};
 use verbcast_core::wire::HEADER_LEN;
 use verbcast_verbs::{Anchor, Block, Lease, page_size};
 
@@ -36,13 +36,13 @@ pub enum Claims {
 pub fn lend<O, R>(
     owner: &mut O,
     transport: fn(&mut O) -> &mut RdmaTransport,
-    op: OpId,
+    (op, purpose): (OpId, Purpose),
     message: &mut [u8],
     body: impl FnOnce(&mut O, Option<&mut [u8]>) -> R,
 ) -> R {
     // SAFETY: the message is borrowed for longer than this call, in which nobody touches it after
     // here unless it is not lent; the guard ends the lease whichever way the call ends.
-    let lease = unsafe { transport(owner).accept(op, NonNull::from(&mut *message)) };
+    let lease = unsafe { transport(owner).accept(op, NonNull::from(&mut *message), purpose) };
     let Some(lease) = lease else { return body(owner, Some(message)) };
     let guard = Guard { owner, transport, op, lease };
     body(&mut *guard.owner, None)
@@ -66,10 +66,15 @@ impl<O> Drop for Guard<'_, O> {
 
 impl RdmaTransport {
     /// Takes a message for `op`; gives it back where it is not to be sent and received without a copy.
-    pub(super) fn lend_vec(&mut self, op: OpId, mut message: Vec<u8>) -> Option<Vec<u8>> {
+    pub(super) fn lend_vec(
+        &mut self,
+        op: OpId,
+        mut message: Vec<u8>,
+        purpose: Purpose,
+    ) -> Option<Vec<u8>> {
         // SAFETY: the message becomes the loan's, which frees it after the lease has ended, and
         // touches it no earlier.
-        if unsafe { self.accept(op, NonNull::from(&mut message[..])) }.is_none() {
+        if unsafe { self.accept(op, NonNull::from(&mut message[..]), purpose) }.is_none() {
             return Some(message);
         }
         self.loans.own(op, Owned::Vec(message));
@@ -77,9 +82,9 @@ impl RdmaTransport {
     }
 
     /// As [`Transport::lend`](verbcast_core::transport::Transport::lend), with memory that is registered.
-    pub fn lend_block(&mut self, op: OpId, mut message: Block) -> Option<Block> {
+    pub fn lend_block(&mut self, op: OpId, mut message: Block, purpose: Purpose) -> Option<Block> {
         // SAFETY: as above.
-        if unsafe { self.accept(op, NonNull::from(&mut message[..])) }.is_none() {
+        if unsafe { self.accept(op, NonNull::from(&mut message[..]), purpose) }.is_none() {
             return Some(message);
         }
         self.loans.own(op, Owned::Block(message));
@@ -140,7 +145,12 @@ impl RdmaTransport {
     /// # Safety
     /// Until the lease has ended, which it does when the memory is [reclaimed](Self::reclaim) or this
     /// transport is dropped, the memory stays allocated, and nobody touches it but through the lease.
-    unsafe fn accept(&mut self, op: OpId, memory: NonNull<[u8]>) -> Option<Arc<Lease>> {
+    unsafe fn accept(
+        &mut self,
+        op: OpId,
+        memory: NonNull<[u8]>,
+        purpose: Purpose,
+    ) -> Option<Arc<Lease>> {
         let least = self.settings.zero_copy.filter(|_| self.peers.count() > 1)?;
         if memory.len() < least {
             return None;
@@ -166,7 +176,10 @@ impl RdmaTransport {
         };
         let lease = Arc::new(lease);
         let fragment_len = self.seat.packet_len - HEADER_LEN;
-        let places = Places::new(memory.len(), fragment_len, self.settings.margin());
+        let places = match purpose {
+            Purpose::Send => Places::none(memory.len(), fragment_len),
+            Purpose::Receive => Places::new(memory.len(), fragment_len, self.settings.margin()),
+        };
         loans.by_op.insert(op, Loan { lease: Arc::clone(&lease), places, owned: None });
         Some(lease)
     }

@@ -7,7 +7,8 @@
 mod tests;
 
 use super::{
-    Arrival, Buffer, Faults, Liveness, Origin, Park, Payload, Transfer, Transport, TransportError,
+    Arrival, Buffer, Faults, Liveness, Origin, Park, Payload, Purpose, Transfer, Transport,
+    TransportError,
 };
 use crate::protocol::{Counter, Room, Token, Via};
 use crate::rank::{OpId, Rank};
@@ -244,8 +245,8 @@ impl<T: Transport> Transport for Faulty<T> {
         self.inner.recycle(buffer)
     }
 
-    fn lend(&mut self, op: OpId, message: Vec<u8>) -> Option<Vec<u8>> {
-        self.inner.lend(op, message)
+    fn lend(&mut self, op: OpId, message: Vec<u8>, purpose: Purpose) -> Option<Vec<u8>> {
+        self.inner.lend(op, message, purpose)
     }
 
     fn take_back(&mut self, op: OpId) -> Option<Vec<u8>> {

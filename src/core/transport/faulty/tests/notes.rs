@@ -131,8 +131,8 @@ impl Transport for Notes {
         Ok(())
     }
 
-    fn lend(&mut self, op: OpId, message: Vec<u8>) -> Option<Vec<u8>> {
-        self.note("lend", (op, message));
+    fn lend(&mut self, op: OpId, message: Vec<u8>, purpose: Purpose) -> Option<Vec<u8>> {
+        self.note("lend", (op, message, purpose));
         Some(vec![8])
     }
 
@@ -195,7 +195,7 @@ pub fn ask_everything(transport: &mut impl Transport) -> String {
         transport.probe(rank),
     ];
     transport.disconnect(Instant::ZERO, rank);
-    let owned = [transport.lend(op, vec![3]), transport.take_back(op)];
+    let owned = [transport.lend(op, vec![3], Purpose::Receive), transport.take_back(op)];
     let placed = transport.place(op, 4..5, Origin::Bytes(&bytes));
     let rooms = [
         transport.multicast_room(),
