@@ -74,8 +74,10 @@ impl<'a> Cluster<'a> {
         let members = (0..*size).map(Rank).map(|rank| {
             let transport = SimTransport::new(rank, Rc::clone(&network));
             let driver = Driver::assemble(options, &plan.parameters(rank), transport);
+            let mut driver = driver.map_err(|error| Violation(error.to_string()))?;
+            driver.pass(plan.passed);
             Ok(Member {
-                driver: driver.map_err(|error| Violation(error.to_string()))?,
+                driver,
                 next: 0,
                 calls_at: 0,
                 flying: VecDeque::new(),

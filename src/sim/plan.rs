@@ -37,6 +37,8 @@ pub struct Plan {
     pub steps: Vec<Step>,
     /// The id of the first.
     pub first_op: OpId,
+    /// Fragments that had gone by before, of which no rank has told another.
+    pub passed: u64,
     /// Broadcasts that a rank has in flight at most.
     pub at_once: usize,
     /// The n-th broadcast is called no earlier than n times this.
@@ -79,6 +81,7 @@ impl Plan {
             size,
             steps,
             first_op: OpId(0),
+            passed: 0,
             at_once: 1,
             interval: 0,
             skew: 0,

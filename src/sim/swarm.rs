@@ -16,6 +16,10 @@ use verbcast_core::wire::HEADER_LEN;
 /// Bytes of a message in a fragment.
 const FRAGMENT: u32 = 64;
 
+/// Fragments that had gone by: none, and what brings positions to where 31 or 32 bits end, or beyond.
+const PASSED: [u64; 8] =
+    [0, 0, 0, (1 << 31) - 3, 1 << 31, (1 << 32) - 7, 1 << 32, (1 << 40) + (1 << 31) + 5];
+
 /// Tables by which short messages take another protocol than long ones.
 const MIXED: [&str; 3] = [
     "ranks any bytes <= 100 window\nranks any bytes any two-stage-on-demand\n",
@@ -100,6 +104,9 @@ pub fn draw(seed: u64) -> Drawn {
     plan.seed = seed;
     plan.packet_len = HEADER_LEN + FRAGMENT as usize;
     plan.first_op = OpId(draw.pick(&[0, 1 << 20, u32::MAX, u32::MAX - 5]));
+    // Another generator, so that what a seed draws besides stays what it was.
+    let mut far = Draw(ChaCha8Rng::seed_from_u64(!seed));
+    plan.passed = far.pick(&PASSED);
     plan.at_once = 1 + draw.below(4) as usize;
     plan.skew = draw.pick(&[0, 0, 10_000, 1_000_000]);
     plan.costs.jitter = draw.pick(&[0, 500, 20_000]);

@@ -51,4 +51,10 @@ impl<T: Transport> Driver<Suite, T> {
         let suite = options.suite(&parameters.suite)?;
         Ok(Driver::new(suite, transport, parameters.identity()))
     }
+
+    /// As if broadcasts of so many fragments had gone by; for simulations, before the first is started:
+    /// [`Suite::pass`].
+    pub fn pass(&mut self, fragments: u64) {
+        self.core.pass(fragments);
+    }
 }

@@ -123,6 +123,11 @@ impl Suite {
         }
     }
 
+    /// As if broadcasts of so many fragments had gone by: [`Window::pass`].
+    pub fn pass(&mut self, fragments: u64) {
+        self.parts.window.pass(fragments);
+    }
+
     fn lane(&mut self, lane: Lane) -> &mut dyn Core {
         match lane {
             Lane::TwoStage => &mut self.parts.two_stage,

@@ -19,7 +19,7 @@ use self::core::make;
 use self::words::Words;
 use std::fmt::Write;
 use std::time::Duration;
-use verbcast_core::protocol::window::Report;
+use verbcast_core::protocol::window::{Report, Seq};
 use verbcast_core::protocol::{
     Core, Counter, Disposition, Event, Incoming, Room, Target, Timer, Token, Transmit, Via,
 };
@@ -306,10 +306,10 @@ fn transmitted(transmit: &Transmit, family: Family) -> String {
 
 /// A report of the window family in words.
 fn spoken(value: u64) -> String {
-    match Report::parse(value) {
+    match Report::parse(value, Seq(0)) {
         None => String::new(),
-        Some(Report { have, credit }) if have == credit => format!(": have {}", have.0),
-        Some(Report { have, credit }) => format!(": have {} credit {}", have.0, credit.0),
+        Some(Report { have, credit }) if have == credit => format!(": have {}", have.low()),
+        Some(Report { have, credit }) => format!(": have {} credit {}", have.low(), credit.low()),
     }
 }
 

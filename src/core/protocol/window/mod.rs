@@ -49,7 +49,10 @@ mod report;
 mod reporting;
 mod ring;
 mod seq;
+#[cfg(test)]
+mod tests;
 mod transfer;
+
 pub use config::{Acknowledge, By, Config, Repair};
 pub use groups::{Groups, Repairers};
 pub use patience::Bounds;
@@ -71,7 +74,7 @@ use pull::Pull;
 use ring::Ring;
 use std::collections::{BTreeSet, VecDeque};
 
-/// Fragments of a message at most, so that their numbers keep an order where they wrap.
+/// Fragments of a message at most, so that 32 bits tell the positions in flight apart.
 pub(super) const MAX_FRAGMENTS: u32 = 1 << 30;
 /// By how much longer a repairer waits where receivers repair themselves.
 const FORBEARANCE: u32 = 8;
@@ -128,7 +131,7 @@ impl Window {
     pub fn new(me: Rank, size: u32, first: OpId, config: Config) -> Result<Self, ConfigError> {
         config.validate()?;
         // Fragments are counted from the same number as operations.
-        let begin = Seq(first.0);
+        let begin = Seq(first.0.into());
         let forbearance = if config.repair == Repair::Pull { FORBEARANCE } else { 1 };
         let patience = Patience::new(config.patience);
         Ok(Window {
@@ -157,6 +160,15 @@ impl Window {
             events: VecDeque::new(),
             now: Instant::ZERO,
         })
+    }
+
+    /// As if broadcasts of so many fragments had gone by, of which this rank has heard nothing from others nor told them
+    /// anything, as where it neither was their root nor repaired them; for simulations, before the first
+    /// [start](Core::start).
+    pub fn pass(&mut self, fragments: u64) {
+        self.next_seq = Seq(self.next_seq.0 + fragments);
+        self.have = self.next_seq;
+        self.seen = self.next_seq;
     }
 
     fn operation(&mut self, op: OpId) -> Option<&mut Operation> {

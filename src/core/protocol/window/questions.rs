@@ -20,7 +20,7 @@ impl Window {
         let share = self.config.share();
         let unasked = self.ring.unasked();
         let first = if unasked == 0 { seq } else { self.ring.first_unasked() };
-        let is_far = seq.after(first) >= 2 * share as i32;
+        let is_far = seq.after(first) >= 2 * i64::from(share);
         let ends = is_last && self.config.blocking;
         self.config.asks() && (unasked + 1 >= share || is_far || ends)
     }

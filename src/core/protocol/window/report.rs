@@ -2,6 +2,9 @@
 
 use super::seq::Seq;
 
+/// The longest lag that a report can say.
+const MAX_LAG: i64 = i32::MAX as i64;
+
 /// What a rank has told of itself, or is known to have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Report {
@@ -19,22 +22,22 @@ impl Report {
         Report { have: first, credit: first }
     }
 
-    /// On the wire: `have`, then by how much `credit` lags behind it, then a one, so that zero can
-    /// say nothing.
+    /// On the wire: the low 32 bits of `have`, then in 31 bits by how much `credit` lags behind it, or as much as they
+    /// can say, then a one, so that zero can say nothing.
     pub fn emit(self) -> u64 {
-        let lag = self.have.after(self.credit).max(0) as u32;
-        u64::from(self.have.0) << 32 | u64::from(lag) << 1 | 1
+        let lag = self.have.after(self.credit).clamp(0, MAX_LAG);
+        u64::from(self.have.low()) << 32 | (lag as u64) << 1 | 1
     }
 
-    /// Reads a report; `None` where it says nothing.
-    pub fn parse(value: u64) -> Option<Self> {
-        let have = Seq((value >> 32) as u32);
-        let lag = (value as u32) >> 1;
+    /// Reads a report of a rank that is `near` a position; `None` where it says nothing.
+    pub fn parse(value: u64, near: Seq) -> Option<Self> {
+        let have = Seq::nearest((value >> 32) as u32, near);
+        let lag = u64::from(value as u32 >> 1);
         (value & 1 == 1).then(|| Report { have, credit: Seq(have.0.wrapping_sub(lag)) })
     }
 
     /// By how much another report is behind this one.
-    pub fn lead(self, other: Report) -> i32 {
+    pub fn lead(self, other: Report) -> i64 {
         self.have.after(other.have).max(self.credit.after(other.credit))
     }
 
@@ -56,19 +59,40 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_report_survives_the_wire_across_the_wrap() {
-        for (have, credit) in [(0, 0), (5, 5), (3, u32::MAX - 1), (u32::MAX, u32::MAX - 100)] {
+    fn a_report_survives_the_wire_wherever_the_low_bits_wrap() {
+        let wrap = u64::from(u32::MAX);
+        for (have, credit) in
+            [(0, 0), (5, 5), (wrap + 4, wrap - 1), (wrap, wrap - 100), (1 << 40, 1 << 40)]
+        {
             let report = Report { have: Seq(have), credit: Seq(credit) };
-            assert_eq!(Report::parse(report.emit()), Some(report));
+            for near in [report.credit, report.have.plus(64)] {
+                assert_eq!(Report::parse(report.emit(), near), Some(report));
+            }
         }
-        assert_eq!(Report::parse(0), None);
+        assert_eq!(Report::parse(0, Seq(0)), None);
+    }
+
+    #[test]
+    fn a_credit_that_lags_beyond_what_can_be_said_is_said_to_lag_less() {
+        let report = Report { have: Seq(1 << 40), credit: Seq(9) };
+        let said = Report::parse(report.emit(), report.have).unwrap();
+        assert_eq!((said.have, said.have.after(said.credit)), (report.have, MAX_LAG));
     }
 
     #[test]
     fn a_report_never_goes_back() {
-        let mut known = Report::initial(Seq(u32::MAX));
-        assert!(known.advance(Report { have: Seq(1), credit: Seq(u32::MAX) }));
-        assert!(!known.advance(Report::initial(Seq(u32::MAX - 3))));
-        assert_eq!(known, Report { have: Seq(1), credit: Seq(u32::MAX) });
+        let mut known = Report::initial(Seq(7));
+        assert!(known.advance(Report { have: Seq(9), credit: Seq(7) }));
+        assert!(!known.advance(Report::initial(Seq(4))));
+        assert_eq!(known, Report { have: Seq(9), credit: Seq(7) });
+    }
+
+    #[test]
+    fn a_report_after_a_long_silence_is_news() {
+        for apart in [1 << 31, 1 << 32, 1 << 40] {
+            let mut known = Report::initial(Seq(7));
+            let later = Report::initial(Seq(7 + apart));
+            assert!(known.advance(later) && known == later, "{apart}");
+        }
     }
 }

@@ -45,7 +45,7 @@ impl Window {
 
     /// Takes a rank's report.
     pub(super) fn learn(&mut self, from: Rank, value: u64) {
-        let Some(report) = Report::parse(value) else { return };
+        let Some(report) = Report::parse(value, self.next_seq) else { return };
         if self.ring.learn(self.now, from, report) {
             if self.config.credits.is_some() {
                 self.owe_what_lags();
@@ -98,7 +98,7 @@ impl Window {
 
     /// A report that lags too far is due at once, or soon where a datagram may have brought it.
     fn owe_what_lags(&mut self) {
-        let chunk = self.config.chunk() as i32;
+        let chunk = i64::from(self.config.chunk());
         for index in 0..self.operations.len() {
             let operation = &self.operations[index];
             let Some(to) = self.reports_to(operation) else { continue };
@@ -118,7 +118,7 @@ impl Window {
     /// Credits that were gathered pass through any number of ranks. So that what each holds back never adds up to all that
     /// there are, they go on as soon as a question is answered with them, and others after a while. A rank that gathers
     /// in one broadcast may owe its own credit in another, where both go to the same rank and nobody asks for the second.
-    fn owe_credit(&mut self, to: Rank, context: (Rank, Groups), lag: i32) {
+    fn owe_credit(&mut self, to: Rank, context: (Rank, Groups), lag: i64) {
         let (root, groups) = context;
         let told = self.debts.told(to);
         let gathers = groups.leaves(self.me, root).next().is_some();
@@ -126,7 +126,7 @@ impl Window {
         if self.config.credits.is_none() || !(gathers || held_back) || lag <= 0 {
             return;
         }
-        let is_answer = self.config.asks() && lag >= self.config.share() as i32;
+        let is_answer = self.config.asks() && lag >= i64::from(self.config.share());
         let by = if is_answer { self.now } else { self.now + self.config.acknowledge_after };
         self.debts.owe(to, context, self.now, by);
     }

@@ -254,9 +254,9 @@ impl Ring {
             return false;
         }
         self.known.insert(from, known);
-        let span = known.have.after(had) as u32;
-        if span < self.len() {
-            (0..span).for_each(|step| self.acknowledged(now, from, had.plus(step)));
+        let span = known.have.after(had);
+        if span < self.len().into() {
+            (0..span as u32).for_each(|step| self.acknowledged(now, from, had.plus(step)));
         } else {
             let kept: Vec<_> = self.slots.iter().flatten().map(|kept| kept.seq).collect();
             let news = |seq: &Seq| seq.after(had) >= 0 && seq.after(known.have) < 0;

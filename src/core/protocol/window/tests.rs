@@ -1,0 +1,145 @@
+//! Ranks that have heard nothing of one another while many fragments went by.
+
+use super::*;
+use crate::rank::Fragment;
+
+/// Fragments that went by: few, and around where an order of 31 or 32 bits would turn.
+const PASSED: [u64; 7] = [0, 1 << 30, (1 << 31) - 1, 1 << 31, (1 << 31) + 1, 1 << 32, 1 << 40];
+const FIRST: OpId = OpId(5);
+const LEN: u64 = 20;
+const LATER: Instant = Instant::from_nanos(10_000_000_000);
+
+struct Ample;
+
+impl Room for Ample {
+    fn multicast_room(&self) -> usize {
+        1
+    }
+
+    fn reliable_room(&self, _to: Rank) -> usize {
+        1
+    }
+
+    fn report_room(&self, _to: Rank) -> usize {
+        1
+    }
+
+    fn fetch_room(&self, _from: Rank) -> usize {
+        1
+    }
+
+    fn is_idle(&self, _slot: u32) -> bool {
+        true
+    }
+}
+
+/// Rank `me` of `size`, to which `passed` fragments of which it has told and heard nothing are known.
+fn core(me: u32, size: u32, passed: u64, config: Config) -> Window {
+    let mut core = Window::new(Rank(me), size, FIRST, config).unwrap();
+    core.pass(passed);
+    core
+}
+
+fn pushed() -> Config {
+    let (repairers, repair) = (Repairers::CoRoots(2), Repair::Push);
+    Config { repairers, repair, acknowledge: Acknowledge::Each, ..Config::new(10, 8) }
+}
+
+/// Where the fragments of the first broadcast end.
+fn end(passed: u64) -> Seq {
+    Seq(u64::from(FIRST.0) + passed + 2)
+}
+
+fn fragment(index: u32, asks: bool) -> Incoming {
+    Incoming {
+        via: Via::Multicast,
+        source: Rank(0),
+        kind: Kind::Fragment,
+        op: FIRST,
+        fragment: Fragment(index),
+        message_len: LEN,
+        payload_len: 10,
+        report: 0,
+        asks,
+    }
+}
+
+fn sent(core: &mut Window) -> Vec<Transmit> {
+    std::iter::from_fn(|| core.poll_transmit(&Ample)).collect()
+}
+
+/// The fragments that are sent again to a rank.
+fn again(sent: &[Transmit], to: u32) -> Vec<u32> {
+    let to = super::super::Target::Rank(Rank(to));
+    let resent = sent.iter().filter_map(|transmit| match transmit {
+        Transmit::Resend { target, token, .. } if *target == to => Some(token.fragment.0),
+        _ => None,
+    });
+    resent.collect()
+}
+
+#[test]
+fn a_co_root_sends_a_leaf_of_which_it_has_never_heard_all_again() {
+    for passed in PASSED {
+        let mut co_root = core(2, 4, passed, pushed());
+        co_root.start(Instant::ZERO, Rank(0), LEN).unwrap();
+        for index in 0..2 {
+            co_root.handle_packet(Instant::ZERO, &fragment(index, false));
+        }
+        sent(&mut co_root);
+        co_root.handle_timeout(LATER);
+        assert_eq!(again(&sent(&mut co_root), 3), [0, 1], "after {passed}");
+    }
+}
+
+#[test]
+fn a_new_root_hears_acknowledgements_of_who_never_told_it_anything() {
+    for passed in PASSED {
+        let mut root = core(0, 3, passed, Config { repair: Repair::Push, ..Config::new(10, 8) });
+        root.start(Instant::ZERO, Rank(0), LEN).unwrap();
+        sent(&mut root);
+        let report = Report::initial(end(passed)).emit();
+        for leaf in [1, 2] {
+            root.handle_report(Instant::ZERO, Rank(leaf), Counter::Acknowledged, report);
+        }
+        let events: Vec<_> = std::iter::from_fn(|| root.poll_event()).collect();
+        assert!(events.contains(&Event::Quiescent(FIRST)), "after {passed}: {events:?}");
+        root.handle_timeout(LATER);
+        assert_eq!(sent(&mut root), [], "after {passed}");
+    }
+}
+
+#[test]
+fn a_leaf_answers_a_root_that_it_never_told_anything() {
+    let config = Config { acknowledge: Acknowledge::Needed, ..Config::new(10, 8) };
+    for passed in PASSED {
+        let mut leaf = core(1, 3, passed, config);
+        leaf.start(Instant::ZERO, Rank(0), LEN).unwrap();
+        for (index, asks) in [(0, false), (1, true)] {
+            leaf.handle_packet(Instant::ZERO, &fragment(index, asks));
+        }
+        let (to, counter) = (Rank(0), Counter::Acknowledged);
+        let value = Report::initial(end(passed)).emit();
+        assert_eq!(sent(&mut leaf), [Transmit::Report { to, counter, value }], "after {passed}");
+    }
+}
+
+#[test]
+fn a_root_with_credits_waits_for_who_never_told_it_anything() {
+    let config = Config { credits: Some(1), repair: Repair::Push, ..Config::new(10, 8) };
+    for passed in PASSED {
+        let mut root = core(0, 3, passed + 8, config);
+        root.start(Instant::ZERO, Rank(0), LEN).unwrap();
+        let to_group = |sent: Vec<Transmit>| {
+            let is_multicast = |transmit: &&Transmit| matches!(transmit, Transmit::Resend { .. });
+            sent.iter().filter(is_multicast).count()
+        };
+        assert_eq!(to_group(sent(&mut root)), 0, "after {passed}");
+        let begin = Seq(end(passed + 8).0 - 2);
+        for leaf in [1, 2] {
+            let report = Report::initial(begin).emit();
+            root.handle_report(LATER, Rank(leaf), Counter::Acknowledged, report);
+        }
+        assert_eq!(to_group(sent(&mut root)), 1, "after {passed}");
+    }
+}
