@@ -208,7 +208,7 @@ impl FatTree {
             false => Node {
                 kind: Kind::Switch,
                 name: self.name(node),
-                guid: switch_guid(node - hosts),
+                guid: switch_guid(hosts, node - hosts),
                 ports: self.ports,
             },
         };
@@ -250,7 +250,7 @@ pub(super) fn host_guid(host: u32) -> u64 {
     0x10_0000 + 2 * u64::from(host)
 }
 
-/// A GUID for the `switch`-th switch.
-pub(super) fn switch_guid(switch: u32) -> u64 {
-    0x20_0000 + u64::from(switch)
+/// The GUID that ibsim gives to the `switch`-th switch, or beyond those of the hosts if there are so many.
+pub(super) fn switch_guid(hosts: u32, switch: u32) -> u64 {
+    host_guid(hosts).max(0x20_0000) + u64::from(switch)
 }

@@ -84,7 +84,7 @@ impl Mesh {
                 false => Node {
                     kind: Kind::Switch,
                     name: format!("SW{x}.{y}"),
-                    guid: switch_guid(node - hosts),
+                    guid: switch_guid(hosts, node - hosts),
                     ports: LOCAL,
                 },
             }

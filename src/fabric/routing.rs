@@ -1,7 +1,7 @@
 //! How unicast tables are made: one name for each routing.
 
 use super::lids::{Lids, Numbering};
-use super::opensm::{self, Engine};
+use super::opensm::{self, Engine, Unforeseeable};
 use super::shape::{Shape, ShapedTopology};
 use super::topology::Invalid;
 use super::unicast::UnicastTables;
@@ -79,7 +79,7 @@ impl Routing {
                     (Engine::Dor, Shape::Mesh(_)) => XY_PORTS,
                     _ => &[],
                 };
-                Ok(opensm::unicast_tables(topology, &consecutive()?, engine, port_order))
+                Ok(opensm::unicast_tables(topology, &consecutive()?, engine, port_order)?)
             }
         }
     }
@@ -95,6 +95,9 @@ pub enum RoutingError {
     /// There are not enough LIDs for it.
     #[error("{0}")]
     Lids(#[from] Invalid),
+    /// What OpenSM does there cannot be told beforehand.
+    #[error(transparent)]
+    Unforeseeable(#[from] Unforeseeable),
 }
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
 //! The linear forwarding tables of OpenSM's routing engines.
 
+use super::ftree::{self, Outcome};
 use super::hops::{Hops, Ranking};
-use super::{ftree, order};
+use super::order;
 use crate::lids::Lids;
 use crate::topology::{Port, Topology};
 use crate::unicast::UnicastTables;
@@ -33,6 +34,14 @@ impl Engine {
     }
 }
 
+/// Tables that cannot be told beforehand, with the name of a switch for which this is so.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "what OpenSM's ftree does cannot be told beforehand: {0} is linked to another switch of the lowest level, and there \
+     the order of hosts goes by addresses in OpenSM's memory; take minhop or updn"
+)]
+pub struct Unforeseeable(pub String);
+
 /// The LFTs that OpenSM makes for these LIDs, which have LMC 0.
 ///
 /// All engines but the one for fat trees go on in the same way: destination by destination, each switch
@@ -41,14 +50,23 @@ impl Engine {
 ///
 /// `port_order` has the ports that each switch looks at first (`-O`, the same for every switch); the
 /// others follow ascending. With 1, 3, 2, 4, [`Engine::Dor`] is XY routing on a mesh.
+///
+/// # Errors
+/// If OpenSM goes by more than the fabric: [`Engine::FatTree`] where leaves of a fat tree are linked with one another.
 pub fn unicast_tables(
     topology: &Topology,
     lids: &Lids,
     engine: Engine,
     port_order: &[u8],
-) -> UnicastTables {
-    if let (Engine::FatTree, Some(tables)) = (engine, ftree::tables(topology, lids)) {
-        return tables;
+) -> Result<UnicastTables, Unforeseeable> {
+    if engine == Engine::FatTree {
+        match ftree::tables(topology, lids) {
+            Outcome::Tables(tables) => return Ok(tables),
+            Outcome::Unforeseeable(leaf) => {
+                return Err(Unforeseeable(topology.node(leaf).name.clone()));
+            }
+            Outcome::NoTree => {}
+        }
     }
     let ranking = match engine {
         Engine::UpDown => Ranking::new(topology),
@@ -83,7 +101,7 @@ pub fn unicast_tables(
             false,
         );
     }
-    balance.tables
+    Ok(balance.tables)
 }
 
 /// The ports of a switch that have a host, and the endpoints there.

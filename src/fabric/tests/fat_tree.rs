@@ -224,3 +224,12 @@ fn shapes_that_do_not_exist_are_refused() {
         assert!(error.contains(says), "{error}");
     }
 }
+
+/// As many hosts as the shape allows: nobody has the GUID of another.
+#[test]
+fn a_tree_of_half_a_million_hosts_is_a_topology() {
+    let (tree, topology) = fat_tree_of(130, 3);
+    assert_eq!((tree.hosts(), topology.hosts()), (549_250, 549_250));
+    let (mesh, topology) = mesh_of(1000, 1000);
+    assert_eq!((mesh.hosts(), topology.switches()), (1_000_000, 1_000_000));
+}

@@ -26,7 +26,7 @@ fn all_engines_lead_everywhere_by_shortest_paths() {
     for topology in topologies() {
         let lids = Lids::consecutive(&topology).unwrap();
         for engine in [Engine::MinHop, Engine::UpDown, Engine::FatTree, Engine::Dor] {
-            let tables = unicast_tables(&topology, &lids, engine, &[]);
+            let tables = unicast_tables(&topology, &lids, engine, &[]).unwrap();
             let endpoints = topology.endpoints().len() as u32;
             for (from, to) in (0..endpoints).flat_map(|a| (0..endpoints).map(move |b| (a, b))) {
                 let path = walk(&topology, &tables, from, lids.base(to)).unwrap();
@@ -43,7 +43,7 @@ fn all_engines_lead_everywhere_by_shortest_paths() {
 fn min_hop_balances_the_ports_of_leaves() {
     let (tree, topology) = fat_tree_of(8, 2);
     let lids = Lids::consecutive(&topology).unwrap();
-    let tables = unicast_tables(&topology, &lids, Engine::MinHop, &[]);
+    let tables = unicast_tables(&topology, &lids, Engine::MinHop, &[]).unwrap();
     for leaf in tree.level(1) {
         let mut counts = [0; 9];
         for host in (0..tree.hosts()).filter(|host| !tree.is_below(leaf, *host)) {
@@ -60,7 +60,7 @@ fn dimension_order_with_the_x_ports_first_is_xy() {
         let (mesh, topology) = mesh_of(columns, rows);
         let lids = Lids::consecutive(&topology).unwrap();
         let xy = mesh.unicast_tables(&topology, &lids);
-        let by = |ports: &[u8]| unicast_tables(&topology, &lids, Engine::Dor, ports);
+        let by = |ports: &[u8]| unicast_tables(&topology, &lids, Engine::Dor, ports).unwrap();
         assert_eq!(by(&[1, 3, 2, 4, 5]), xy);
         assert_eq!(by(&[1, 3]), xy);
         // In ascending order north comes before west.
@@ -123,4 +123,37 @@ fn a_fabric_of_27648_hosts_is_made_and_checked() {
     let entries = tree.cyclic(&topology, &group, tree.way(5));
     let delivery = Checker::new(&topology).check(&entries, &group, 5).unwrap();
     assert_eq!((delivery.copies as usize, delivery.switches), (group.len(), 5));
+}
+
+/// Two leaves, one host each, below one root; with a link between the leaves if asked for.
+fn two_leaves(is_linked: bool) -> Topology {
+    let node = |kind, name: &str, guid, ports| Node { kind, name: name.to_owned(), guid, ports };
+    let nodes = vec![
+        node(Kind::Host, "a", 0x10, 1),
+        node(Kind::Host, "b", 0x12, 1),
+        node(Kind::Switch, "left", 0x21, 3),
+        node(Kind::Switch, "right", 0x22, 3),
+        node(Kind::Switch, "root", 0x23, 2),
+    ];
+    let link = |a, port_a, b, port_b| Link {
+        ends: [Port { node: a, port: port_a }, Port { node: b, port: port_b }],
+        quality: Quality::default(),
+    };
+    let mut links = vec![link(0, 1, 2, 1), link(1, 1, 3, 1), link(2, 2, 4, 1), link(3, 2, 4, 2)];
+    links.extend(is_linked.then(|| link(2, 3, 3, 3)));
+    Topology::new(nodes, links, &Default::default()).unwrap()
+}
+
+/// OpenSM's order of hosts at such a leaf is that of addresses in its memory.
+#[test]
+fn the_fat_tree_engine_is_refused_where_leaves_are_linked() {
+    let tables = |is_linked, engine| {
+        let topology = two_leaves(is_linked);
+        let lids = Lids::consecutive(&topology).unwrap();
+        unicast_tables(&topology, &lids, engine, &[])
+    };
+    assert!(tables(false, Engine::FatTree).is_ok());
+    let refused = tables(true, Engine::FatTree).unwrap_err().to_string();
+    assert!(refused.contains("left is linked") && refused.contains("minhop"), "{refused}");
+    assert!(tables(true, Engine::MinHop).is_ok());
 }

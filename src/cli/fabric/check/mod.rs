@@ -38,7 +38,8 @@ pub fn run(args: &CheckArgs) -> Result<(), Failure> {
     let mut fabric = Fabric::start(&topology, settings)?;
     let tables = fabric.unicast()?;
     let engine = args.engine.computed();
-    let expected = opensm::unicast_tables(&topology, tables.lids(), engine, &args.port_order);
+    let expected = opensm::unicast_tables(&topology, tables.lids(), engine, &args.port_order)
+        .map_err(Failure::new)?;
     let unicast = difference(&topology, &expected, &tables);
     let drawn: Vec<Vec<u32>> = (0..args.groups).map(|_| members(&topology, &mut draw)).collect();
     let lid = tables.lids().base(0);
