@@ -5,6 +5,7 @@ use super::multicast::Entries;
 use super::topology::{Port, Topology};
 use std::collections::HashMap;
 use std::fmt;
+use std::rc::Rc;
 
 /// What a multicast that goes well takes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -272,7 +273,8 @@ impl<'a> Checker<'a> {
     /// for them. Sources share an MLID if their tables agree at every switch that the packets come to.
     /// Returns the number of each source's MLID, counted from 0.
     ///
-    /// `own` makes the table that the scheme has for a source.
+    /// `own` has the table that the scheme makes for a source; `each` is told what every source's packet takes, and the
+    /// ports by which its copies leave switches.
     ///
     /// # Errors
     /// The source whose own table breaks a rule, and the rule.
@@ -280,19 +282,24 @@ impl<'a> Checker<'a> {
         &mut self,
         members: &[u32],
         sources: &[u32],
-        mut own: impl FnMut(u32) -> Entries,
+        mut own: impl FnMut(u32) -> Rc<Entries>,
+        mut each: impl FnMut(Delivery, &[Port]),
     ) -> Result<Vec<u32>, (u32, Violation)> {
-        let mut taken: Vec<Entries> = Vec::new();
+        let mut taken: Vec<Rc<Entries>> = Vec::new();
         let mut of_sources = Vec::with_capacity(sources.len());
         for source in sources {
             let entries = own(*source);
-            self.check(&entries, members, *source).map_err(|error| (*source, error))?;
-            let agrees = |other: &Entries| {
-                self.arrivals.iter().all(|arrival| {
-                    let switch = self.topology.switch_index(arrival.at.node);
-                    let ports = |entries: &Entries| entries.ports(switch).without(arrival.at.port);
-                    ports(other) == ports(&entries)
-                })
+            let delivery = self.check(&entries, members, *source);
+            each(delivery.map_err(|error| (*source, error))?, &self.crossed);
+            let agrees = |other: &Rc<Entries>| {
+                let is_same = Rc::ptr_eq(other, &entries);
+                is_same
+                    || self.arrivals.iter().all(|arrival| {
+                        let switch = self.topology.switch_index(arrival.at.node);
+                        let ports =
+                            |entries: &Entries| entries.ports(switch).without(arrival.at.port);
+                        ports(other) == ports(&entries)
+                    })
             };
             let number = taken.iter().position(agrees).unwrap_or(taken.len());
             if number == taken.len() {

@@ -46,6 +46,7 @@ mod multicast;
 mod nearest;
 pub mod omnipath;
 pub mod opensm;
+mod plan;
 pub mod program;
 pub mod read;
 mod routing;

@@ -1,14 +1,13 @@
 //! How multicast tables are made: one name for each scheme, and what it puts into the switches.
 
 use super::checker::{Checker, Delivery, Violation};
-use super::lids::{Lids, Numbering};
 use super::multicast::Entries;
-use super::omnipath::{self, Tree};
-use super::opensm::{self, Hops};
+use super::plan::Plan;
 use super::shape::{Shape, ShapedTopology};
-use super::topology::Invalid;
-use super::union;
+use super::topology::{Invalid, Port};
+use std::collections::BTreeMap;
 use std::fmt;
+use std::rc::Rc;
 use std::str::FromStr;
 
 /// How multicast tables are made.
@@ -77,6 +76,12 @@ impl Scheme {
         own.into_iter().chain(everywhere).collect()
     }
 
+    /// Whether only those can send whom the tables are made for: the members, and sources that were named. The
+    /// others' tables take packets from everybody.
+    pub fn is_for_members(self) -> bool {
+        matches!(self, Scheme::OpenSm | Scheme::OmniPathPruned)
+    }
+
     /// Its name in the command and in results.
     pub fn name(self) -> &'static str {
         match self {
@@ -121,38 +126,7 @@ impl Scheme {
         members: &[u32],
         source: u32,
     ) -> Result<Entries, SchemeError> {
-        let topology = fabric.topology();
-        match (self, fabric.shape()) {
-            (Scheme::Cyclic, Shape::FatTree(tree)) => {
-                Ok(tree.cyclic(topology, members, tree.way(source)))
-            }
-            (Scheme::Xy, Shape::Mesh(mesh)) => {
-                Ok(mesh.xy_union(topology, members, mesh.way(source)))
-            }
-            (Scheme::Literal, Shape::FatTree(tree)) => {
-                let lids = Lids::fat_tree(&tree, topology, Numbering::Paper)?;
-                let offset = |to| tree.printed_offset(source, to) % u32::from(lids.per_endpoint());
-                let chosen: Vec<u16> =
-                    members.iter().map(|to| lids.base(*to) + offset(*to) as u16).collect();
-                Ok(union::literal(topology, &tree.unicast_tables(topology, &lids), &chosen))
-            }
-            (Scheme::Literal, Shape::Mesh(mesh)) => {
-                let lids = Lids::consecutive(topology)?;
-                let chosen: Vec<u16> = members.iter().map(|to| lids.base(*to)).collect();
-                Ok(union::literal(topology, &mesh.unicast_tables(topology, &lids), &chosen))
-            }
-            (Scheme::OpenSm, _) => {
-                // Whoever sends has to be a member, and OpenSM makes no difference between members.
-                Ok(opensm::spanning_tree(topology, members, |target| {
-                    Hops::shortest(topology, target)
-                }))
-            }
-            (Scheme::OmniPath, _) => Ok(common_tree(fabric)?.complete(topology, members)),
-            (Scheme::OmniPathPruned, _) => {
-                Ok(common_tree(fabric)?.pruned(topology, members, &[source]))
-            }
-            (Scheme::Cyclic | Scheme::Literal | Scheme::Xy, _) => Err(SchemeError::Shape(self)),
-        }
+        Ok(Plan::new(self, fabric, members, &[source])?.entries(source))
     }
 
     /// The tables that a group needs for packets from `sources`, one for each multicast LID. All are checked.
@@ -165,48 +139,42 @@ impl Scheme {
         group: &[u32],
         sources: &[u32],
     ) -> Result<Vec<Table>, SchemeError> {
-        let topology = fabric.topology();
+        self.surveyed_tables(fabric, group, sources, |_, _| {})
+    }
+
+    /// As [`tables`](Self::tables); `each` is told of every source's packet what it takes, and the ports by which its
+    /// copies leave switches.
+    ///
+    /// # Errors
+    /// As [`tables`](Self::tables).
+    pub fn surveyed_tables(
+        self,
+        fabric: &ShapedTopology,
+        group: &[u32],
+        sources: &[u32],
+        each: impl FnMut(Delivery, &[Port]),
+    ) -> Result<Vec<Table>, SchemeError> {
         let members = self.members(group, sources);
-        let mut failure = None;
-        let numbers = Checker::new(topology).mlids(&members, sources, |source| {
-            self.entries(fabric, &members, source).unwrap_or_else(|error| {
-                failure = Some(error);
-                Entries::none(topology)
-            })
-        });
-        if let Some(failure) = failure {
-            return Err(failure);
-        }
+        let plan = Plan::new(self, fabric, &members, sources)?;
+        let mut of_way: BTreeMap<u32, Rc<Entries>> = BTreeMap::new();
+        let own = |source| {
+            let way = of_way.entry(self.way(fabric.shape(), source));
+            Rc::clone(way.or_insert_with(|| Rc::new(plan.entries(source))))
+        };
+        let numbers = Checker::new(fabric.topology()).mlids(&members, sources, own, each);
         let numbers =
             numbers.map_err(|(source, violation)| self.undelivered(fabric, source, violation))?;
         let mut tables: Vec<Table> = Vec::new();
         for (source, number) in sources.iter().zip(numbers) {
             match tables.get_mut(number as usize) {
                 Some(table) => table.sources.push(*source),
-                None => tables.push(Table {
-                    sources: vec![*source],
-                    entries: self.entries(fabric, &members, *source)?,
-                }),
+                None => {
+                    let entries = of_way[&self.way(fabric.shape(), *source)].as_ref().clone();
+                    tables.push(Table { sources: vec![*source], entries });
+                }
             }
         }
         Ok(tables)
-    }
-
-    /// Sends one packet of a source to these members through the scheme's own table. The checker is one for the fabric's
-    /// topology, and knows afterwards which links were crossed.
-    ///
-    /// # Errors
-    /// As [`tables`](Self::tables).
-    pub fn deliver(
-        self,
-        fabric: &ShapedTopology,
-        checker: &mut Checker<'_>,
-        members: &[u32],
-        source: u32,
-    ) -> Result<Delivery, SchemeError> {
-        let entries = self.entries(fabric, members, source)?;
-        let delivery = checker.check(&entries, members, source);
-        delivery.map_err(|violation| self.undelivered(fabric, source, violation))
     }
 
     fn undelivered(
@@ -219,13 +187,6 @@ impl Scheme {
         let what = violation.describe(fabric.topology());
         SchemeError::Undelivered { scheme: self, host, violation, what }
     }
-}
-
-/// The tree of an Omni-Path fabric manager at the first host.
-fn common_tree(fabric: &ShapedTopology) -> Result<Tree, SchemeError> {
-    let topology = fabric.topology();
-    let root = omnipath::default_root(topology).ok_or(SchemeError::NoRoot)?;
-    Tree::largest_complete(topology, root).ok_or(SchemeError::Unconnected)
 }
 
 impl fmt::Display for Scheme {

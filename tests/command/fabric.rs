@@ -93,6 +93,38 @@ fn mlids_are_counted_for_each_scheme() {
     assert_eq!((&near["members"], &near["schemes"][0]["mlids"]), (&3.into(), &1.into()));
 }
 
+/// A thousand hosts that all send to one another: counted by the ways, not by the sources.
+#[test]
+fn mlids_of_a_large_fabric_are_counted() {
+    let counted = FABRIC.json("mlids --fabric fat-tree:16,3");
+    let mlids = counted["schemes"].as_array().unwrap().iter().map(|scheme| &scheme["mlids"]);
+    assert_eq!(mlids.collect::<Vec<_>>(), [64, 1, 1, 1]);
+    // Senders that are no members share the one tree that has them all.
+    let outside = FABRIC.json("mlids --fabric fat-tree:4,3 --group P000,P300 --sources P100,P200");
+    let pruned = outside["schemes"].as_array().unwrap().iter().map(|scheme| &scheme["mlids"]);
+    assert_eq!(pruned.collect::<Vec<_>>()[1..], [1, 1, 1]);
+}
+
+/// OpenSM's trees and the pruned ones have only whom they are made for.
+#[test]
+fn tables_name_those_whose_packets_they_take() {
+    let args = "tables --fabric fat-tree:4,2 --group P00,P20 --scheme";
+    for scheme in ["opensm", "omnipath-pruned"] {
+        let printed = FABRIC.printed(&format!("{args} {scheme}"));
+        assert!(printed.contains("MLID 0xc000, from P00 P20\n"), "{printed}");
+        let printed = FABRIC.printed(&format!("{args} {scheme} --sources P30"));
+        assert!(printed.contains("from P30\n") && printed.contains("SW3-1"), "{printed}");
+    }
+    let printed = FABRIC.printed(&format!("{args} omnipath"));
+    assert!(printed.contains("from everybody"), "{printed}");
+    FABRIC.refused(
+        "trace --fabric fat-tree:4,2 --from P10 --group P00,P20 --scheme opensm",
+        2,
+        "P10 sends, and is not in --group",
+    );
+    FABRIC.printed("trace --fabric fat-tree:4,2 --from P10 --group P00,P20 --scheme omnipath");
+}
+
 #[test]
 fn files_are_written_whole_and_read_again() {
     let folder = Folder::new();

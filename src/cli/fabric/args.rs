@@ -196,6 +196,9 @@ pub struct TablesArgs {
     /// Print multicast tables, for these members: hosts by name or number, or all
     #[arg(long, value_name = "HOST,...", value_delimiter = ',')]
     pub group: Vec<String>,
+    /// Hosts that send to the group [default: the members with opensm and omnipath-pruned, everybody with the others]
+    #[arg(long, value_name = "HOST,...", value_delimiter = ',', requires = "group")]
+    pub sources: Vec<String>,
     #[command(flatten)]
     pub scheme: SchemeArgs,
     /// Only this switch, by name

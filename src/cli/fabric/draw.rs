@@ -22,6 +22,8 @@ pub fn run(
     if let Some(from) = &args.from {
         let (source, group) = (endpoint(topology, from)?, endpoints(topology, &args.group)?);
         let scheme = args.scheme.choose(loaded.shape());
+        // Whoever sends has to be a member for OpenSM.
+        let group = scheme.members(&group, &[source]);
         let entries = scheme.entries(&loaded, &group, source)?;
         let mut checker = Checker::new(topology);
         // Where packets get lost or come twice can be seen in the drawing.

@@ -4,10 +4,10 @@ use super::args::MlidsArgs;
 use super::output;
 use super::source::endpoints;
 use crate::failure::Failure;
+use indicatif::ProgressBar;
 use serde::Serialize;
-use std::collections::BTreeMap;
 use std::fmt::Write;
-use verbcast_fabric::{Checker, Port, Scheme, ShapedTopology};
+use verbcast_fabric::{Port, Scheme, ShapedTopology};
 
 #[derive(Serialize)]
 struct Needed {
@@ -34,10 +34,12 @@ pub fn run(args: &MlidsArgs) -> Result<(), Failure> {
         true => group.clone(),
         false => endpoints(loaded.topology(), &args.sources)?,
     };
-    let mut schemes = Vec::new();
-    for scheme in Scheme::all_for(loaded.shape()) {
-        schemes.push(needed(&loaded, scheme, &group, &sources)?);
-    }
+    let all = Scheme::all_for(loaded.shape());
+    // Drawn on a terminal only.
+    let bar = ProgressBar::new((all.len() * sources.len()) as u64);
+    let needed = all.into_iter().map(|scheme| needed(&loaded, scheme, &group, &sources, &bar));
+    let schemes: Vec<Needed> = needed.collect::<Result<_, _>>()?;
+    bar.finish_and_clear();
     let fabric = args.fabric.fabric.to_string();
     let report = Report { fabric, members: group.len(), sources: sources.len(), schemes };
     if args.json {
@@ -62,25 +64,27 @@ fn needed(
     scheme: Scheme,
     group: &[u32],
     sources: &[u32],
+    bar: &ProgressBar,
 ) -> Result<Needed, Failure> {
     let topology = loaded.topology();
-    let mlids = scheme.tables(loaded, group, sources)?.len();
-    let members = scheme.members(group, sources);
-    let mut checker = Checker::new(topology);
-    let mut crossed: BTreeMap<(u32, u8), u32> = BTreeMap::new();
-    let mut links = 0;
-    for source in sources {
-        links += scheme.deliver(loaded, &mut checker, &members, *source)?.links;
+    // Each link is crossed in both directions.
+    let mut crossed = vec![[0_u32; 2]; topology.links().len()];
+    let mut links = 0_u64;
+    let tables = scheme.surveyed_tables(loaded, group, sources, |delivery, ports| {
+        bar.inc(1);
+        links += u64::from(delivery.links);
         let is_between =
             |port: &&Port| topology.peer(**port).is_some_and(|peer| topology.is_switch(peer.node));
-        for port in checker.crossed().iter().filter(is_between) {
-            *crossed.entry((port.node, port.port)).or_default() += 1;
+        for port in ports.iter().filter(is_between) {
+            let Some(at) = topology.link_index(*port) else { continue };
+            let is_second = topology.links()[at as usize].ends[1] == *port;
+            crossed[at as usize][usize::from(is_second)] += 1;
         }
-    }
+    })?;
     Ok(Needed {
         scheme: scheme.name(),
-        mlids,
-        mean_links: f64::from(links) / sources.len().max(1) as f64,
-        busiest_link: crossed.values().copied().max().unwrap_or(0),
+        mlids: tables.len(),
+        mean_links: links as f64 / sources.len().max(1) as f64,
+        busiest_link: crossed.into_iter().flatten().max().unwrap_or(0),
     })
 }

@@ -29,6 +29,24 @@ impl SchemeArgs {
     }
 }
 
+/// Refuses a source that the scheme's tables for this group would be of no use to.
+pub fn check_sender(
+    loaded: &ShapedTopology,
+    scheme: Scheme,
+    group: &[u32],
+    source: u32,
+) -> Result<(), Failure> {
+    // Pruned trees take the source in as one that only sends.
+    if scheme != Scheme::OpenSm || group.contains(&source) {
+        return Ok(());
+    }
+    let host = loaded.host_name(source);
+    Err(Failure::usage(format!(
+        "--scheme opensm: {host} sends, and is not in --group; OpenSM has trees for members only: add {host} to --group, or \
+         take --scheme omnipath, whose tree takes packets from everybody"
+    )))
+}
+
 impl From<RoutingName> for Routing {
     fn from(name: RoutingName) -> Routing {
         match name {

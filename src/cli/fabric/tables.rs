@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use verbcast_fabric::{FIRST_MLID, Owner, ShapedTopology};
+use verbcast_fabric::{FIRST_MLID, Owner, Scheme, ShapedTopology};
 
 pub fn run(args: &TablesArgs) -> Result<(), Failure> {
     let loaded = args.fabric.load()?;
@@ -95,24 +95,28 @@ fn multicast(args: &TablesArgs, loaded: &ShapedTopology, switches: &[u32]) -> Re
     let topology = loaded.topology();
     let scheme = args.scheme.choose(loaded.shape());
     let group = endpoints(topology, &args.group)?;
-    // One source of each way, and all that go that way.
-    let mut ways: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
-    for source in 0..topology.endpoints().len() as u32 {
-        ways.entry(scheme.way(loaded.shape(), source)).or_default().push(source);
-    }
-    let is_one = ways.len() == 1;
-    let mut tables = Vec::new();
-    for (mlid, sources) in (FIRST_MLID..).zip(ways.values()) {
-        let entries = scheme.entries(loaded, &group, sources[0])?;
+    let senders = match args.sources.is_empty() {
+        false => endpoints(topology, &args.sources)?,
+        true if scheme.is_for_members() => group.clone(),
+        true => (0..topology.endpoints().len() as u32).collect(),
+    };
+    let made = match scheme.is_for_members() {
+        true => scheme.tables(loaded, &group, &senders)?,
+        false => by_way(loaded, scheme, &group, &senders)?,
+    };
+    let is_everybody = |sources: &[u32]| sources.len() == topology.endpoints().len();
+    let tables = (FIRST_MLID..).zip(&made).map(|(mlid, made)| {
         let ports = switches.iter().map(|node| {
-            let ports = entries.ports(topology.switch_index(*node)).iter().collect();
+            let ports = made.entries.ports(topology.switch_index(*node)).iter().collect();
             (topology.node(*node).name.clone(), ports)
         });
         let ports = ports.filter(|(_, ports): &(String, Vec<u8>)| !ports.is_empty()).collect();
-        let names = sources.iter().map(|source| loaded.host_name(*source).to_owned());
-        let sources = if is_one { Vec::new() } else { names.collect() };
-        tables.push(Table { mlid, sources, ports });
-    }
+        let names = made.sources.iter().map(|source| loaded.host_name(*source).to_owned());
+        let is_for_all = !scheme.is_for_members() && is_everybody(&made.sources);
+        let sources = if is_for_all { Vec::new() } else { names.collect() };
+        Table { mlid, sources, ports }
+    });
+    let tables = tables.collect();
     let multicast = Multicast {
         fabric: args.fabric.fabric.to_string(),
         scheme: scheme.name(),
@@ -134,4 +138,22 @@ fn multicast(args: &TablesArgs, loaded: &ShapedTopology, switches: &[u32]) -> Re
         }
     }
     crate::print(&text)
+}
+
+/// One table for each way, and the sources that go that way.
+fn by_way(
+    loaded: &ShapedTopology,
+    scheme: Scheme,
+    group: &[u32],
+    senders: &[u32],
+) -> Result<Vec<verbcast_fabric::Table>, Failure> {
+    let mut ways: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+    for source in senders {
+        ways.entry(scheme.way(loaded.shape(), *source)).or_default().push(*source);
+    }
+    let table = |sources: Vec<u32>| {
+        let entries = scheme.entries(loaded, group, sources[0])?;
+        Ok(verbcast_fabric::Table { sources, entries })
+    };
+    ways.into_values().map(table).collect()
 }

@@ -2,6 +2,7 @@
 
 use super::args::TraceArgs;
 use super::output;
+use super::scheme::check_sender;
 use super::source::{endpoint, endpoints};
 use crate::failure::Failure;
 use serde::Serialize;
@@ -79,6 +80,7 @@ fn multicast(args: &TraceArgs, loaded: &ShapedTopology, source: u32) -> Result<(
     let topology = loaded.topology();
     let group = endpoints(topology, &args.group)?;
     let scheme = args.scheme.choose(loaded.shape());
+    check_sender(loaded, scheme, &group, source)?;
     let entries = scheme.entries(loaded, &group, source)?;
     let mut checker = Checker::new(topology);
     let outcome = checker.check(&entries, &group, source);

@@ -22,19 +22,22 @@ impl Costs {
     /// The costs of a switch.
     pub fn of(topology: &Topology, switch: u32) -> Costs {
         let mut least = vec![u64::MAX; topology.switches() as usize];
+        least[topology.switch_index(switch)] = 0;
         let mut queue = BinaryHeap::from([(Reverse(0), switch)]);
         let mut costs = Costs::default();
         while let Some((Reverse(cost), node)) = queue.pop() {
-            let known = &mut least[topology.switch_index(node)];
-            if *known != u64::MAX {
+            if cost > least[topology.switch_index(node)] {
                 continue;
             }
-            *known = cost;
             costs.total += cost;
             costs.worst = costs.worst.max(cost);
             for (port, peer) in topology.next_switches(node) {
-                if let Some(link) = topology.link(Port { node, port }) {
-                    queue.push((Reverse(cost + u64::from(link_cost(&link.quality))), peer.node));
+                let Some(link) = topology.link(Port { node, port }) else { continue };
+                let next = cost + u64::from(link_cost(&link.quality));
+                let known = &mut least[topology.switch_index(peer.node)];
+                if next < *known {
+                    *known = next;
+                    queue.push((Reverse(next), peer.node));
                 }
             }
         }

@@ -5,7 +5,7 @@ use super::discovery;
 use crate::topology::Topology;
 
 /// Where there are more switches than these, the best root is not looked for.
-const MAX_ROOTS: u32 = 600;
+const MAX_ROOTS: u32 = 4096;
 
 /// How the root is chosen (`RootSelectionAlgorithm`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

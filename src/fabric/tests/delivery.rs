@@ -1,6 +1,7 @@
 //! Exactly one copy for each member and none for anybody else, whatever the source and the group.
 
 use super::*;
+use std::rc::Rc;
 
 /// Every group and every source, members or not.
 #[test]
@@ -137,18 +138,19 @@ fn groups_need_as_many_mlids_as_there_are_ways() {
         let (tree, topology) = fat_tree_of(ports, levels);
         let mut checker = Checker::new(&topology);
         let everyone: Vec<u32> = (0..tree.hosts()).collect();
-        let own = |group: &[u32], source| tree.cyclic(&topology, group, tree.way(source));
-        let needed = checker.mlids(&everyone, &everyone, |source| own(&everyone, source));
+        let own = |group: &[u32], source| Rc::new(tree.cyclic(&topology, group, tree.way(source)));
+        let needed =
+            checker.mlids(&everyone, &everyone, |source| own(&everyone, source), |_, _| {});
         assert_eq!(count(needed.unwrap()), tree.roots());
         let leaf: Vec<u32> = (0..tree.half()).collect();
-        let needed = checker.mlids(&leaf, &leaf, |source| own(&leaf, source));
+        let needed = checker.mlids(&leaf, &leaf, |source| own(&leaf, source), |_, _| {});
         assert_eq!(count(needed.unwrap()), 1);
     }
     for (columns, rows) in [(4, 4), (3, 5), (5, 3)] {
         let (mesh, topology) = mesh_of(columns, rows);
         let everyone: Vec<u32> = (0..mesh.hosts()).collect();
-        let own = |source| mesh.xy_union(&topology, &everyone, mesh.way(source));
-        let needed = Checker::new(&topology).mlids(&everyone, &everyone, own);
+        let own = |source| Rc::new(mesh.xy_union(&topology, &everyone, mesh.way(source)));
+        let needed = Checker::new(&topology).mlids(&everyone, &everyone, own, |_, _| {});
         assert_eq!(count(needed.unwrap()), u32::from(rows));
     }
 }
