@@ -64,11 +64,8 @@ fn errors_say_the_line_and_what_is_wrong() {
             "line 2: expected Switch, Ca or Rt, a number of ports and a name in quotes",
         ),
         ("switchguid=0x5", "switchguid=0xg", "line 1: no GUID: 0xg"),
-        (
-            "switchguid=0x5\n",
-            "",
-            "line 1: no GUID for \"s\": no line switchguid= or caguid= before, and none in the name",
-        ),
+        ("[1] \"h\"[1]", "[1] \"h\"[1] w=0", "line 3: w=0: expected 1 to 31"),
+        ("[1] \"h\"[1]", "[1] \"h\"[1] s=x", "line 3: s=x: expected 0 to 7"),
         ("[1] \"h\"[1]", "[3] \"h\"[1]", "line 3: port 3 of a node of 2 ports"),
         ("[1] \"h\"[1]", "[300] \"h\"[1]", "line 3: [300] is not a port from 1 to 254"),
         (
@@ -101,6 +98,71 @@ fn errors_say_the_line_and_what_is_wrong() {
         read::ibnetdiscover("# nothing\n", Quality::default()).unwrap_err().to_string(),
         "there is no node in it"
     );
+}
+
+/// Three switches in a row as a netlist has them, with `options` at both ends of the second link.
+fn netlist_without_guids(left: &str, right: &str) -> String {
+    format!(
+        "Switch 2 \"a\"\n[1] \"b\"[1]\n[2] \"h\"[2]\n\nSwitch 2 \"b\"\n[1] \"a\"[1]\n[2] \"c\"[1] {left}\n\n\
+         Switch 1 \"c\"\n[1] \"b\"[2] {right}\n\nHca 2 \"g\"\n\nHca 2 \"h\"\n[2] \"a\"[2]\n"
+    )
+}
+
+/// ibsim counts from 0x100000 and 0x200000, and leaves room for a host's ports.
+#[test]
+fn nodes_without_guids_have_those_of_ibsim() {
+    let topology = read::ibnetdiscover(&netlist_without_guids("", ""), Quality::default()).unwrap();
+    let guids: Vec<u64> = topology.nodes().iter().map(|node| node.guid).collect();
+    assert_eq!(guids, [0x10_0000, 0x10_0003, 0x20_0000, 0x20_0001, 0x20_0002]);
+    assert_eq!(topology.endpoints()[0].guid, 0x10_0005);
+    // Those after a given one follow it.
+    let text = format!("switchguid=0x77\n{}", netlist_without_guids("", ""));
+    let topology = read::ibnetdiscover(&text, Quality::default()).unwrap();
+    let guids = topology.switch_nodes().map(|node| topology.node(node).guid);
+    assert_eq!(guids.collect::<Vec<_>>(), [0x77, 0x78, 0x79]);
+}
+
+#[test]
+fn widths_and_speeds_of_netlists_are_those_that_both_ends_have() {
+    let of = |left: &str, right: &str| {
+        let topology =
+            read::ibnetdiscover(&netlist_without_guids(left, right), Quality::default())?;
+        let link = topology.links().iter().find(|link| link.ends[0].node == 3);
+        let quality = link.unwrap().quality;
+        Ok::<_, read::ReadError>((quality.lanes, quality.lane_mbps))
+    };
+    for (left, right, lanes, mbps) in [
+        ("", "", 4, 25_000),
+        ("w=1 s=1", "w=1 s=1", 1, 2_500),
+        ("w=1", "", 1, 25_000),
+        ("w=3 s=7", "w=2 s=7", 4, 10_000),
+        ("w=16 s=4 e=3", "w=16 s=4 e=1", 2, 14_000),
+        ("s=7 e=15", "s=7 e=7", 4, 50_000),
+        ("e=8", "e=8", 4, 100_000),
+        ("w=12 e=2 # w=1", "", 12, 25_000),
+        ("s=3", "", 4, 5_000),
+        ("s=0", "s=0", 4, 10_000),
+    ] {
+        assert_eq!(of(left, right), Ok((lanes, mbps)), "{left}, {right}");
+    }
+    assert!(of("w=1", "w=2").unwrap_err().what.contains("no width in common"));
+    assert!(of("s=1", "s=2").unwrap_err().what.contains("no speed in common"));
+    let all = format!("width=1\nspeed=2\n{}", netlist_without_guids("", "s=1"));
+    assert!(read::ibnetdiscover(&all, Quality::default()).is_err());
+    let all = format!("width=1\nspeed=2\n{}", netlist_without_guids("", ""));
+    let topology = read::ibnetdiscover(&all, Quality::default()).unwrap();
+    assert!(topology.links().iter().all(|link| link.quality.rate_mbps() == 5_000));
+}
+
+/// What is written for ibsim is read with its widths and speeds.
+#[test]
+fn netlists_keep_widths_and_speeds() {
+    for (lanes, lane_mbps) in [(1, 2_500), (4, 10_000), (2, 14_000), (8, 25_000), (12, 50_000)] {
+        let quality = Quality { lanes, lane_mbps, ..Quality::default() };
+        let topology = Mesh::new(2, 2).unwrap().topology(quality);
+        let again = read::ibnetdiscover(&netlist(&topology), Quality::default()).unwrap();
+        assert!(again.links().iter().all(|link| link.quality == quality), "{quality:?}");
+    }
 }
 
 /// Whatever is cut off or put in, there is a topology or an error, and no panic.

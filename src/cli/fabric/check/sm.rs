@@ -170,17 +170,17 @@ impl<'a> Fabric<'a> {
     /// The LIDs that OpenSM has given, and the linear forwarding tables.
     pub fn unicast(&mut self) -> Result<UnicastTables, Failure> {
         let topology = self.topology;
-        let lid_of = |fabric: &mut Self, node: u32| {
-            let answer = fabric.get(node, Attribute::PortInfo { port: 0 })?;
+        let lid_of = |fabric: &mut Self, Port { node, port }: Port| {
+            let answer = fabric.get(node, Attribute::PortInfo { port })?;
             Ok::<_, Failure>(PortInfo::from(&answer).lid)
         };
         let mut endpoints = Vec::new();
         for endpoint in topology.endpoints() {
-            endpoints.push(lid_of(self, endpoint.port.node)?);
+            endpoints.push(lid_of(self, endpoint.port)?);
         }
         let mut switches = Vec::new();
         for node in topology.switch_nodes() {
-            switches.push(lid_of(self, node)?);
+            switches.push(lid_of(self, Port { node, port: 0 })?);
         }
         let lids = Lids::given(topology, &endpoints, &switches, 0).map_err(Failure::new)?;
         let mut tables = UnicastTables::new(lids.clone(), topology.switches());

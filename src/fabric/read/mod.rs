@@ -1,6 +1,11 @@
 //! Reads what `ibnetdiscover` prints, and ibsim netlists.
 
+mod guids;
+mod options;
+
 use super::topology::{Kind, Link, Node, Port, Quality, Topology};
+use guids::Guids;
+use options::Enabled;
 use std::collections::HashMap;
 use std::fmt;
 
@@ -44,6 +49,7 @@ struct End {
     remote: (String, u8),
     guid: Option<u64>,
     speed: Option<(u8, u32)>,
+    enabled: Enabled,
 }
 
 /// Reads a topology: records of a line `Switch`, `Ca`, `Hca` or `Rt` (a router, taken for a host) with
@@ -51,8 +57,9 @@ struct End {
 /// description, if no other has the same, else by its name in the text. Links of a node to itself
 /// are left out.
 ///
-/// `quality` is that of links whose lines do not say width and speed, as in `4xEDR`; the MTU is always
-/// taken from it, as `ibnetdiscover` does not print it.
+/// `quality` is that of links whose lines do not say width and speed, as in `4xEDR` or, in netlists, by `w=`, `s=` and
+/// `e=`; the MTU is always taken from it, as `ibnetdiscover` does not print it. Nodes without a GUID have the one that
+/// ibsim gives to them.
 ///
 /// # Errors
 /// The first line that cannot be understood, or that another one contradicts.
@@ -75,11 +82,14 @@ pub fn ibnetdiscover(text: &str, quality: Quality) -> Result<Topology, ReadError
     order.iter().enumerate().for_each(|(node, index)| node_of[*index] = node as u32);
     let port = |(record, port): At| Port { node: node_of[record], port };
 
-    let links = pairs(&ends, &ids)?.into_iter().map(|(end, remote)| {
+    let links = pairs(&ends, &ids)?.into_iter().map(|(end, other)| {
         let (lanes, lane_mbps) = end.speed.unwrap_or((quality.lanes, quality.lane_mbps));
-        let ends = [port(end.at), port(remote)];
-        Link { ends, quality: Quality { lanes, lane_mbps, ..quality } }
+        let known = Quality { lanes, lane_mbps, ..quality };
+        let quality = end.enabled.link(other.enabled, known);
+        let quality = quality.map_err(|what| ReadError { line: end.line, what })?;
+        Ok(Link { ends: [port(end.at), port(other.at)], quality })
     });
+    let links: Vec<Link> = links.collect::<Result<_, _>>()?;
     let guids = ends.iter().filter_map(|end| Some((port(end.at), end.guid?)));
     let guids = guids.filter(|(port, _)| records[order[port.node as usize]].kind == Kind::Host);
     let names = names(&records);
@@ -87,12 +97,15 @@ pub fn ibnetdiscover(text: &str, quality: Quality) -> Result<Topology, ReadError
         let Record { kind, guid, ports, .. } = records[*index];
         Node { kind, name: names[*index].clone(), guid, ports }
     });
-    Topology::new(nodes.collect(), links.collect(), &guids.collect())
+    Topology::new(nodes.collect(), links, &guids.collect())
         .map_err(|error| ReadError { line: 0, what: error.to_string() })
 }
 
 /// Both ends of each link, once.
-fn pairs<'a>(ends: &'a [End], ids: &HashMap<&str, usize>) -> Result<Vec<(&'a End, At)>, ReadError> {
+fn pairs<'a>(
+    ends: &'a [End],
+    ids: &HashMap<&str, usize>,
+) -> Result<Vec<(&'a End, &'a End)>, ReadError> {
     let mut by_port = HashMap::new();
     for end in ends {
         if by_port.insert(end.at, end).is_some() {
@@ -118,7 +131,7 @@ fn pairs<'a>(ends: &'a [End], ids: &HashMap<&str, usize>) -> Result<Vec<(&'a End
             ));
         }
         if end.at.0 != remote.0 && end.at < remote {
-            found.push((end, remote));
+            found.push((end, *other));
         }
     }
     Ok(found)
@@ -142,6 +155,7 @@ fn names(records: &[Record]) -> Vec<String> {
 fn lines(text: &str) -> Result<(Vec<Record>, Vec<End>), ReadError> {
     let (mut records, mut ends) = (Vec::new(), Vec::new());
     let mut guid = None;
+    let (mut guids, mut all) = (Guids::new(), Enabled::default());
     let mut in_record = false;
     for (number, content) in text.lines().enumerate() {
         let line = number + 1;
@@ -154,7 +168,8 @@ fn lines(text: &str) -> Result<(Vec<Record>, Vec<End>), ReadError> {
                 return Err(fail("a port without a node before it".to_owned()));
             }
             let record: &Record = records.last().expect("there is one, as a record has begun");
-            let end = end(line, records.len() - 1, content).map_err(fail)?;
+            let mut end = end(line, records.len() - 1, content).map_err(fail)?;
+            end.enabled = end.enabled.or(all);
             if end.at.1 > record.ports {
                 let what = format!("port {} of a node of {} ports", end.at.1, record.ports);
                 return Err(fail(what));
@@ -166,8 +181,9 @@ fn lines(text: &str) -> Result<(Vec<Record>, Vec<End>), ReadError> {
                 let value = number_of(digits).ok_or_else(|| fail(format!("no GUID: {value}")))?;
                 guid = Some(value);
             }
+            all.set(key, value).map_err(fail)?;
         } else {
-            records.push(record(line, content, guid.take()).map_err(fail)?);
+            records.push(record(line, content, guid.take(), &mut guids).map_err(fail)?);
             in_record = true;
         }
     }
@@ -188,7 +204,12 @@ fn number_of(text: &str) -> Option<u64> {
 }
 
 /// `Switch 8 "id" # "description" …`
-fn record(line: usize, content: &str, guid: Option<u64>) -> Result<Record, String> {
+fn record(
+    line: usize,
+    content: &str,
+    guid: Option<u64>,
+    guids: &mut Guids,
+) -> Result<Record, String> {
     let expected = "expected Switch, Ca or Rt, a number of ports and a name in quotes";
     let (word, rest) = content.split_once(char::is_whitespace).ok_or(expected)?;
     let kind = match word {
@@ -211,9 +232,7 @@ fn record(line: usize, content: &str, guid: Option<u64>) -> Result<Record, Strin
         let digits = id.strip_prefix("S-").or(id.strip_prefix("H-")).or(id.strip_prefix("R-"))?;
         u64::from_str_radix(digits, 16).ok()
     };
-    let guid = guid.or_else(in_id).ok_or_else(|| {
-        format!("no GUID for \"{id}\": no line switchguid= or caguid= before, and none in the name")
-    })?;
+    let guid = guids.take(kind, ports, guid.or_else(in_id));
     Ok(Record { line, id: id.to_owned(), description, kind, guid, ports })
 }
 
@@ -231,8 +250,9 @@ fn end(line: usize, record: usize, content: &str) -> Result<End, String> {
     });
     let remote = bracketed(rest)?;
     let speed = rest.split_once('#').and_then(|(_, rest)| speed(rest.split_whitespace().last()?));
+    let enabled = Enabled::read(rest)?;
     let remote = (id.to_owned(), remote);
-    Ok(End { line, at: (record, at), remote, guid: guid.transpose()?, speed })
+    Ok(End { line, at: (record, at), remote, guid: guid.transpose()?, speed, enabled })
 }
 
 /// The port in `[…]` at the beginning.
