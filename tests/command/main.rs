@@ -4,6 +4,7 @@ mod book;
 mod conformance;
 mod doctor;
 mod fabric;
+mod fabric_omnipath;
 mod fabric_program;
 mod launch;
 mod links;

@@ -1,6 +1,7 @@
 //! What `verbcast fabric` can be told.
 
 use super::figures::args::FiguresArgs;
+use super::omnipath::args::OmnipathArgs;
 use super::program::args::ProgramArgs;
 use crate::units;
 use clap::{Args, Subcommand, ValueEnum};
@@ -25,6 +26,8 @@ pub enum FabricCommand {
     Trace(TraceArgs),
     /// Count the multicast LIDs that a group needs under each scheme
     Mlids(MlidsArgs),
+    /// Follow the rules of the Omni-Path fabric manager: roots, joins, shared multicast LIDs, changes
+    Omnipath(OmnipathArgs),
     /// Compare computed tables with those of the real OpenSM, on ibsim
     Check(CheckArgs),
     /// Write multicast tables into switches, and read them back

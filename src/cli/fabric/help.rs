@@ -22,6 +22,14 @@ Examples:
   How many multicast LIDs a group of everyone needs, and how evenly the links are used:
     verbcast fabric mlids --fabric fat-tree:8,2
 
+  The rules of the Omni-Path fabric manager: a pruned tree, joins and a leave; who takes over keeps the root; groups that
+  share multicast LIDs; the groups of IPoIB beforehand; and joins where some links are slow:
+    verbcast fabric omnipath --fabric mesh:5,1 --pruning join:N0.0,ff12::1 join:N4.0,ff12::1 leave:N0.0,ff12::1
+    verbcast fabric omnipath --fabric mesh:5,1 --current-root SW1.0 --min-cost-improvement 50
+    verbcast fabric omnipath --fabric mesh:2,1 --mlid-share mask=0xff,value=0x1,max=2,per-pkey=1 join:all,0x101 join:0,0x201
+    verbcast fabric omnipath --fabric mesh:2,1 --multicast-group pkey=0x8001,mtu=2048 join:all,ff12:401b:8001::1,pkey=0x8001
+    verbcast fabric omnipath --fabric file:cluster.net --disable-strict-check join:all,ff12::1,mtu=4096,rate=100
+
   A multicast drawn; and this cluster:
     verbcast fabric svg --fabric mesh:5,5 --from N2.2 --group N0.3,N0.4,N3.3,N4.0,N4.2 -o tree.svg
     ibnetdiscover > cluster.net && verbcast fabric svg --fabric file:cluster.net -o cluster.svg
@@ -60,7 +68,7 @@ Schemes for multicast tables (--scheme):
   literal             the union as both papers print it, which can forward in circles
   opensm              one tree for each group, from the switch that is nearest to its farthest member
   omnipath            one tree for all groups, through all switches; joins change one switch
-  omnipath-pruned     the part of that tree that a group needs
+  omnipath-pruned     the part of that tree that members and named senders need
 
 A check starts ibsim and OpenSM, which end with it, and needs no rights and no device. What is programmed goes into \
 blocks of 32 MLIDs that no switch uses, never the first, as OpenSM writes whole blocks; where the subnet manager \

@@ -8,6 +8,7 @@ pub mod help;
 mod interrupt;
 pub mod link_args;
 mod mlids;
+mod omnipath;
 mod output;
 pub mod program;
 pub mod scheme;
@@ -29,6 +30,7 @@ pub fn run(command: &FabricCommand) -> Result<(), Failure> {
         FabricCommand::Tables(args) => tables::run(args),
         FabricCommand::Trace(args) => trace::run(args),
         FabricCommand::Mlids(args) => mlids::run(args),
+        FabricCommand::Omnipath(args) => omnipath::run(args),
         FabricCommand::Check(args) => check::run(args),
         FabricCommand::Program(args) => program::run(args),
         FabricCommand::Figures(args) => figures::run(args),

@@ -2,6 +2,7 @@
 
 use super::discovery;
 use super::mlids::{Exhausted, Mgid, Mlids, Pool};
+use super::precreated::{Precreated, Terms};
 use super::reach::Parts;
 use super::root::{Root, Selection, select};
 use super::tree::Tree;
@@ -41,26 +42,6 @@ impl Default for Settings {
             precreated: Vec::new(),
         }
     }
-}
-
-/// What is fixed when a group is created.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Terms {
-    /// The partition.
-    pub pkey: u16,
-    /// In bytes.
-    pub mtu: u16,
-    /// In Mbit/s.
-    pub rate_mbps: u32,
-}
-
-/// A group that the fabric manager creates (section 4.5.2.3).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Precreated {
-    /// Its address.
-    pub mgid: Mgid,
-    /// Its terms, whoever joins.
-    pub terms: Terms,
 }
 
 /// How a port is a member.
@@ -122,12 +103,27 @@ pub struct Change {
     pub blocks: usize,
 }
 
-#[derive(Clone, Debug)]
-struct Group {
-    terms: Terms,
-    mlid: u16,
-    is_precreated: bool,
-    members: BTreeMap<u32, MemberKind>,
+/// A group that is there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Group {
+    /// Its address.
+    pub mgid: Mgid,
+    /// What it was created with.
+    pub terms: Terms,
+    /// Its multicast LID, which it may share.
+    pub mlid: u16,
+    /// Whether the fabric manager created it.
+    pub is_precreated: bool,
+    /// Endpoints, and as what they have joined.
+    pub members: BTreeMap<u32, MemberKind>,
+}
+
+impl Group {
+    /// The members that only send, or all others.
+    fn with(&self, sends_only: bool) -> impl Iterator<Item = u32> + '_ {
+        let is = move |kind: MemberKind| (kind == MemberKind::SendOnly) == sends_only;
+        self.members.iter().filter(move |(_, kind)| is(**kind)).map(|(member, _)| *member)
+    }
 }
 
 /// The multicast part of a fabric manager.
@@ -194,6 +190,28 @@ impl Manager {
         self.root.map(|root| self.topology.node(root.switch).guid)
     }
 
+    /// The common tree; none if the switches are not connected with one another.
+    pub fn tree(&self) -> Option<&Tree> {
+        self.tree.as_ref()
+    }
+
+    /// All groups, ascending by their MGIDs.
+    pub fn groups(&self) -> impl Iterator<Item = &Group> {
+        self.groups.values()
+    }
+
+    /// Who gets packets to a group: its members and those of the groups that share its MLID and tree, but for those that
+    /// only send; ascending.
+    pub fn receivers(&self, group: &Group) -> Vec<u32> {
+        let root = self.root_of(group);
+        let is_shared = |other: &&Group| other.mlid == group.mlid && self.root_of(other) == root;
+        let mut receivers: Vec<u32> =
+            self.groups.values().filter(is_shared).flat_map(|group| group.with(false)).collect();
+        receivers.sort_unstable();
+        receivers.dedup();
+        receivers
+    }
+
     /// Number of MLIDs that are taken.
     pub fn mlids_in_use(&self) -> usize {
         self.mlids.in_use()
@@ -243,7 +261,7 @@ impl Manager {
         let mlid = self.mlids.assign(mgid, terms.pkey, terms.mtu, terms.rate_mbps);
         let mlid = mlid.map_err(JoinError::Mlid)?;
         let members = BTreeMap::new();
-        self.groups.insert(mgid, Group { terms, mlid, is_precreated, members });
+        self.groups.insert(mgid, Group { mgid, terms, mlid, is_precreated, members });
         Ok(())
     }
 
@@ -322,19 +340,22 @@ impl Manager {
         self.groups.get(&mgid).map(|group| group.mlid)
     }
 
-    /// What all switches have for an MLID: the union over the groups that share it.
+    /// What all switches have for an MLID: groups that share it share its receivers and its routes (section 4.5.2.2).
     pub fn entries(&self, mlid: u16) -> Entries {
         self.entries_without(mlid, None)
     }
 
     fn entries_without(&self, mlid: u16, without: Option<Mgid>) -> Entries {
+        let mut of_root: BTreeMap<u32, Vec<&Group>> = BTreeMap::new();
+        for group in self.groups.values() {
+            let is_asked = group.mlid == mlid && Some(group.mgid) != without;
+            if is_asked && let Some(root) = self.root_of(group) {
+                of_root.entry(root).or_default().push(group);
+            }
+        }
         let mut entries = Entries::none(&self.topology);
-        let groups = self
-            .groups
-            .iter()
-            .filter(|(mgid, group)| group.mlid == mlid && Some(**mgid) != without);
-        for (_, group) in groups {
-            let own = self.of_group(group);
+        for (root, groups) in of_root {
+            let own = self.of_groups(root, &groups);
             for switch in 0..self.topology.switches() as usize {
                 let ports = entries.ports_mut(switch);
                 *ports = ports.union(own.ports(switch));
@@ -343,24 +364,21 @@ impl Manager {
         entries
     }
 
-    fn of_group(&self, group: &Group) -> Entries {
-        let Terms { mtu, rate_mbps, .. } = group.terms;
-        let common = self.tree.as_ref();
-        let common = common.filter(|tree| tree.mtu >= mtu && tree.rate_mbps >= rate_mbps);
-        let own;
-        let tree = match common {
-            Some(tree) => tree,
-            None => match self.own_tree(group) {
-                Some(tree) => {
-                    own = tree;
-                    &own
-                }
-                None => return Entries::none(&self.topology),
-            },
+    /// What the switches have for groups whose tree has this root, and which have the same terms.
+    fn of_groups(&self, root: u32, groups: &[&Group]) -> Entries {
+        let Some(Terms { mtu, rate_mbps, .. }) = groups.first().map(|group| group.terms) else {
+            return Entries::none(&self.topology);
         };
-        let of = |sends_only: bool| -> Vec<u32> {
-            let is = |kind: &MemberKind| (*kind == MemberKind::SendOnly) == sends_only;
-            group.members.iter().filter(|(_, kind)| is(kind)).map(|(member, _)| *member).collect()
+        let own;
+        let tree = match self.common_tree(mtu, rate_mbps) {
+            Some(tree) => tree,
+            None => {
+                own = Tree::grow(&self.topology, root, mtu, rate_mbps);
+                &own
+            }
+        };
+        let of = |sends_only| -> Vec<u32> {
+            groups.iter().flat_map(|group| group.with(sends_only)).collect()
         };
         match self.settings.pruning {
             true => tree.pruned(&self.topology, &of(false), &of(true)),
@@ -368,10 +386,19 @@ impl Manager {
         }
     }
 
-    /// The tree of a group that the common one does not carry: over the part of the fabric that has most of its
-    /// members, from the common root if that is in it, else from the part's first switch. None if no member has a
-    /// switch.
-    fn own_tree(&self, group: &Group) -> Option<Tree> {
+    /// The common tree, if it carries groups of these terms.
+    fn common_tree(&self, mtu: u16, rate_mbps: u32) -> Option<&Tree> {
+        self.tree.as_ref().filter(|tree| tree.mtu >= mtu && tree.rate_mbps >= rate_mbps)
+    }
+
+    /// The root of a group's tree: the common one, or of a group that the common tree does not carry, a switch of the
+    /// part of the fabric that has most of its members: the common root if that is in it, else the part's first switch.
+    /// None if no member has a switch.
+    fn root_of(&self, group: &Group) -> Option<u32> {
+        let Terms { mtu, rate_mbps, .. } = group.terms;
+        if let Some(tree) = self.common_tree(mtu, rate_mbps) {
+            return Some(tree.root());
+        }
         let parts = self.parts(&group.terms);
         let mut members: BTreeMap<u32, usize> = BTreeMap::new();
         for part in group.members.keys().filter_map(|member| parts.of(&self.topology, *member)) {
@@ -380,8 +407,7 @@ impl Manager {
         let most = members.values().max()?;
         let root = self.root.map(|root| root.switch);
         let mut order = root.iter().chain(&self.switches);
-        let first = order.find(|switch| members.get(switch) == Some(most))?;
-        Some(Tree::grow(&self.topology, *first, group.terms.mtu, group.terms.rate_mbps))
+        order.find(|switch| members.get(switch) == Some(most)).copied()
     }
 
     /// The tables of all MLIDs.

@@ -7,13 +7,15 @@
 mod cost;
 mod manager;
 mod mlids;
+mod precreated;
 mod reach;
 mod root;
 mod tree;
 
 pub use cost::{Costs, link_cost};
-pub use manager::{Change, Join, JoinError, Manager, MemberKind, Precreated, Settings, Terms};
+pub use manager::{Change, Group, Join, JoinError, Manager, MemberKind, Settings};
 pub use mlids::{Exhausted, Mgid, Mlids, Pool};
+pub use precreated::{Precreated, Terms};
 pub use root::{Root, Selection, default_root, select};
 pub use tree::Tree;
 

@@ -348,3 +348,46 @@ fn a_fabric_of_one_switch_has_a_tree_without_links() {
     let entries = entries_of(false, &topology, &[(0, MemberKind::Full), (1, MemberKind::Full)]);
     Checker::new(&topology).check(&entries, &[0, 1], 0).unwrap();
 }
+
+/// Section 4.5.2.3: a `MulticastGroup` without MGIDs.
+#[test]
+fn the_groups_of_ipoib_are_implied() {
+    let groups = Precreated::ipoib(Terms { pkey: 0x0001, ..TERMS });
+    let mgids: Vec<String> =
+        groups.iter().map(|group| std::net::Ipv6Addr::from(group.mgid).to_string()).collect();
+    assert_eq!(
+        mgids,
+        [
+            "ff12:401b:8001::ffff:ffff",
+            "ff12:401b:8001::1",
+            "ff12:401b:8001::16",
+            "ff12:401b:8001::fb",
+            "ff12:601b:8001::1",
+            "ff12:601b:8001::2",
+            "ff12:601b:8001::16",
+            "ff12:601b:8001::fb",
+        ]
+    );
+    assert!(groups.iter().all(|group| group.terms.pkey == 1));
+}
+
+/// Section 4.5.2.2: "both the routes and destinations are shared", also where trees are pruned.
+#[test]
+fn groups_that_share_an_mlid_share_one_pruned_tree() {
+    let (mesh, topology) = mesh(5, 1);
+    let pool = Pool { mask: 0, value: 0, max: 1, max_per_pkey: None };
+    let settings = Settings { pruning: true, pools: vec![pool], ..Settings::default() };
+    let mut manager = manager(&topology, settings);
+    for (x, mgid) in [(0, 1), (1, 1), (3, 2), (4, 2)] {
+        manager.join(join(mesh.host(x, 0), mgid, MemberKind::Full)).unwrap();
+    }
+    assert_eq!(manager.mlid(1), manager.mlid(2));
+    let everyone = [0, 1, 3, 4].map(|x| mesh.host(x, 0));
+    let mut checker = Checker::new(&topology);
+    for group in manager.groups() {
+        assert_eq!(manager.receivers(group), everyone);
+        for source in everyone {
+            checker.check(&manager.entries(group.mlid), &everyone, source).unwrap();
+        }
+    }
+}
