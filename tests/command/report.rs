@@ -70,7 +70,7 @@ fn each_chart_is_a_file_of_its_own_if_asked_for() {
     for number in 1..=charts {
         let drawing = fs::read_to_string(folder.path(&format!("figure-{number}.svg"))).unwrap();
         assert!(drawing.starts_with("<svg xmlns=\"http://www.w3.org/2000/svg\" "), "{drawing}");
-        let (_, marks) = drawing.split_once("</style>\n").unwrap();
+        let (_, marks) = drawing.split_once("<!-- The chart -->\n").unwrap();
         assert!(page.contains(marks), "the chart of the page");
     }
 }

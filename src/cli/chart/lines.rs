@@ -1,7 +1,7 @@
 //! Curves over sizes, ranks or delays.
 
 use super::scale::Scale;
-use super::{Anchor, Canvas, number, size};
+use super::{Anchor, Canvas, STYLES, number, size};
 use crate::results::Axis;
 
 const WIDTH: f64 = 704.0;
@@ -10,6 +10,8 @@ const LEFT: f64 = 64.0;
 const RIGHT: f64 = 500.0;
 const TOP: f64 = 14.0;
 const BOTTOM: f64 = 346.0;
+/// What a cross means.
+const STOPPED: &str = "came to a standstill";
 /// Between two lines of the legend.
 const LEADING: f64 = 21.0;
 
@@ -38,6 +40,8 @@ pub struct Curve {
     pub name: String,
     pub style: usize,
     pub points: Vec<(f64, f64)>,
+    /// Where there would be points, had what is measured come to an end.
+    pub stops: Vec<f64>,
 }
 
 pub struct Lines {
@@ -69,8 +73,10 @@ impl Lines {
 
     fn scales(&self) -> (Scale, Scale) {
         let points = || self.curves.iter().flat_map(|curve| &curve.points);
-        let least = points().map(|point| point.0).fold(f64::INFINITY, f64::min);
-        let most = points().map(|point| point.0).fold(0.0, f64::max);
+        let stops = self.curves.iter().flat_map(|curve| &curve.stops);
+        let places = || points().map(|point| point.0).chain(stops.clone().copied());
+        let least = places().fold(f64::INFINITY, f64::min);
+        let most = places().fold(0.0, f64::max);
         let across = match self.axis {
             Across::Skew | Across::Members => Scale::from_zero(most),
             Across::Size | Across::Ranks => {
@@ -108,7 +114,13 @@ impl Lines {
         canvas.line("mark", [LEFT, BOTTOM, RIGHT, BOTTOM]);
         canvas.label("axis", ((LEFT + RIGHT) / 2.0, HEIGHT - 12.0), Anchor::Middle, self.across());
         canvas.upright((16.0, (TOP + BOTTOM) / 2.0), &self.height);
-        for curve in &self.curves {
+        for (row, curve) in self.curves.iter().enumerate() {
+            // Below one another at the upper edge, as they would never have ended.
+            let height = TOP + 6.0 + row as f64 * 11.0;
+            for at in &curve.stops {
+                let tip = format!("{}, {}: {STOPPED}", curve.name, self.at(*at));
+                stop(&mut canvas, curve.style, (x(*at), height), Some(&tip));
+            }
             let points = || curve.points.iter().filter(|(_, height)| up.has(*height));
             let path: Vec<_> =
                 points().map(|(at, height)| format!("{:.1} {:.1}", x(*at), y(*height))).collect();
@@ -128,8 +140,23 @@ impl Lines {
             marker(&mut canvas, curve.style, (RIGHT + 32.0, height), None);
             canvas.label("name", (RIGHT + 53.0, height + 4.5), Anchor::Start, &curve.name);
         }
+        if self.curves.iter().any(|curve| !curve.stops.is_empty()) {
+            let height = TOP + 8.0 + self.curves.len() as f64 * LEADING;
+            stop(&mut canvas, STYLES.len() - 1, (RIGHT + 32.0, height), None);
+            canvas.label("name", (RIGHT + 53.0, height + 4.5), Anchor::Start, STOPPED);
+        }
         canvas.finish()
     }
+}
+
+/// A cross where a curve has no point.
+fn stop(canvas: &mut Canvas, style: usize, (x, y): (f64, f64), tip: Option<&str>) {
+    const R: f64 = 4.0;
+    let (left, right, top, bottom) = (x - R, x + R, y - R, y + R);
+    let cross = format!(
+        "M{left:.1} {top:.1}L{right:.1} {bottom:.1}M{left:.1} {bottom:.1}L{right:.1} {top:.1}"
+    );
+    canvas.path(&format!("stop s{style}"), &cross, tip);
 }
 
 /// A sign of the style's own shape, so that curves are told apart without colours.
@@ -164,8 +191,12 @@ mod tests {
 
     #[test]
     fn a_curve_goes_through_its_points() {
-        let curve =
-            Curve { name: "a<b".to_owned(), style: 3, points: vec![(8.0, 50.0), (32.0, 100.0)] };
+        let curve = Curve {
+            name: "a<b".to_owned(),
+            style: 3,
+            points: vec![(8.0, 50.0), (32.0, 100.0)],
+            stops: vec![16.0],
+        };
         let lines = Lines {
             title: "Latency".to_owned(),
             axis: Across::Size,
@@ -176,6 +207,9 @@ mod tests {
         let svg = lines.svg();
         let path = format!("d=\"M{LEFT:.1} {:.1}L{RIGHT:.1} {TOP:.1}\"", (TOP + BOTTOM) / 2.0);
         assert!(svg.contains(&path), "{svg}");
+        assert!(svg.contains("<title>a&lt;b, 16: came to a standstill</title>"), "{svg}");
+        // In the chart and in the legend.
+        assert_eq!(svg.matches("class=\"stop").count(), 2, "{svg}");
         assert!(svg.contains("<title>a&lt;b, 32: 100</title>") && !svg.contains("a<b"), "{svg}");
         assert!(
             svg.contains("aria-label=\"Latency. latency (µs) over message size (bytes): a&lt;b.")

@@ -2,10 +2,13 @@
 
 mod bars;
 mod lines;
+mod paint;
 mod scale;
 
 pub use bars::{Bars, Panel};
 pub use lines::{Across, Curve, Lines};
+
+use paint::attributes;
 
 use std::fmt::Write;
 
@@ -34,27 +37,73 @@ pub fn style(algorithm: &str) -> usize {
 /// What charts look like, for the page or drawing that they are in: the colours of light and dark, and
 /// that of each style.
 pub fn css() -> String {
-    let mut text = include_str!("chart.css").to_owned();
+    let light: Vec<String> =
+        (0..).zip(paint::COLOURS).map(|(style, colour)| format!("--s{style}: {colour};")).collect();
+    // Before the colours of dark pages.
+    let mut text = format!(":root {{ {} }}\n", light.join(" ")) + include_str!("chart.css");
     for style in 0..STYLES.len() {
         // Writing to a String does not fail.
         let _ = writeln!(
             text,
-            ".curve.s{style} {{ stroke: var(--s{style}); }} \
+            ".curve.s{style}, .stop.s{style} {{ stroke: var(--s{style}); }} \
              .marker.s{style}, .bar.s{style} {{ fill: var(--s{style}); }}"
         );
     }
     text
 }
 
-/// A chart as a file of its own, with a title.
+/// Characters of a heading's line, and pixels between two lines.
+const HEADING: usize = 84;
+const HEADING_LEADING: f64 = 20.0;
+
+/// A chart as a file of its own, under its title, on white. It has no style sheet, as many readers of SVG know none.
 pub fn document(svg: &str, title: &str) -> String {
     let (head, rest) = svg.split_once('\n').unwrap_or((svg, ""));
-    let head = head.replacen("<svg ", "<svg xmlns=\"http://www.w3.org/2000/svg\" ", 1);
-    format!(
-        "{head}\n<title>{}</title>\n<style>\n{}svg {{ background: var(--paper); }}\n</style>\n{rest}",
-        escape(title),
-        css()
-    )
+    let size = head.split('"').nth(1).unwrap_or_default();
+    let mut size = size.split(' ').skip(2).map(|number| number.parse().unwrap_or(0.0));
+    let (width, height): (f64, f64) = (size.next().unwrap_or(0.0), size.next().unwrap_or(0.0));
+    let lines = wrapped(title, HEADING);
+    let above = lines.len() as f64 * HEADING_LEADING + 10.0;
+    let whole = height + above;
+    let frame = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{whole}\" \
+         viewBox=\"0 -{above} {width} {whole}\""
+    );
+    let head = head.replacen(&format!("<svg viewBox=\"0 0 {width} {height}\""), &frame, 1);
+    let mut text = format!("{head}\n<title>{}</title>\n", escape(title));
+    // Writing to a String does not fail.
+    let _ = writeln!(
+        text,
+        "<rect x=\"0\" y=\"-{above}\" width=\"{width}\" height=\"{whole}\" fill=\"{}\"/>",
+        paint::PAPER
+    );
+    for (number, line) in (1..).zip(lines) {
+        let y = f64::from(number) * HEADING_LEADING - above;
+        let _ = writeln!(
+            text,
+            "<text x=\"{}\" y=\"{y}\" text-anchor=\"middle\" font-size=\"15\" font-weight=\"bold\" \
+             fill=\"{}\">{}</text>",
+            width / 2.0,
+            paint::INK,
+            escape(&line)
+        );
+    }
+    text + "<!-- The chart -->\n" + rest
+}
+
+/// A text in lines of at most so many characters, unless a word is longer.
+fn wrapped(text: &str, most: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= most => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
 }
 
 /// Text that is safe in HTML and SVG.
@@ -123,7 +172,8 @@ impl Canvas {
         let (title, what) = (escape(title), escape(what));
         Canvas {
             text: format!(
-                "<svg viewBox=\"0 0 {width} {height}\" role=\"img\" aria-label=\"{title}. {what}\">\n"
+                "<svg viewBox=\"0 0 {width} {height}\" font-family=\"sans-serif\" font-size=\"13\" role=\"img\" \
+                 aria-label=\"{title}. {what}\">\n"
             ),
         }
     }
@@ -132,7 +182,8 @@ impl Canvas {
         // Writing to a String does not fail.
         let _ = writeln!(
             self.text,
-            "<line class=\"{class}\" x1=\"{x1:.1}\" y1=\"{y1:.1}\" x2=\"{x2:.1}\" y2=\"{y2:.1}\"/>"
+            "<line class=\"{class}\" {} x1=\"{x1:.1}\" y1=\"{y1:.1}\" x2=\"{x2:.1}\" y2=\"{y2:.1}\"/>",
+            attributes(class)
         );
     }
 
@@ -144,7 +195,8 @@ impl Canvas {
         };
         let _ = writeln!(
             self.text,
-            "<text class=\"{class}\" x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\">{}</text>",
+            "<text class=\"{class}\" {} x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\">{}</text>",
+            attributes(class),
             escape(text)
         );
     }
@@ -153,15 +205,17 @@ impl Canvas {
     fn upright(&mut self, (x, y): (f64, f64), text: &str) {
         let _ = writeln!(
             self.text,
-            "<text class=\"axis\" transform=\"translate({x:.1} {y:.1}) rotate(-90)\" \
+            "<text class=\"axis\" {} transform=\"translate({x:.1} {y:.1}) rotate(-90)\" \
              text-anchor=\"middle\">{}</text>",
+            attributes("axis"),
             escape(text)
         );
     }
 
     fn path(&mut self, class: &str, path: &str, tip: Option<&str>) {
         let tip = tip.map_or(String::new(), |tip| format!("<title>{}</title>", escape(tip)));
-        let _ = writeln!(self.text, "<path class=\"{class}\" d=\"{path}\">{tip}</path>");
+        let paint = attributes(class);
+        let _ = writeln!(self.text, "<path class=\"{class}\" {paint} d=\"{path}\">{tip}</path>");
     }
 
     fn finish(mut self) -> String {
@@ -193,6 +247,40 @@ mod tests {
             ["0", "0.0001", "0.012", "0.05", "2.5", "14", "99.5", "1234", "46k", "3M", "2.5G"];
         assert_eq!(numbers.map(number), texts);
         assert_eq!([1.0, 1000.0, 2048.0, 1_048_576.0].map(size), ["1", "1000", "2K", "1M"]);
+    }
+
+    /// Readers without style sheets draw black on black otherwise.
+    #[test]
+    fn a_document_has_its_colours_and_title_in_itself() {
+        let curve = Curve {
+            name: "a".to_owned(),
+            style: 1,
+            points: vec![(1.0, 2.0), (2.0, 3.0)],
+            stops: vec![4.0],
+        };
+        let title = format!("A {} title", "very ".repeat(20));
+        let lines = Lines {
+            title: title.clone(),
+            axis: Across::Size,
+            height: "time".to_owned(),
+            is_linear: false,
+            curves: vec![curve],
+        };
+        let drawing = document(&lines.svg(), &title);
+        assert!(!drawing.contains("var(") && !drawing.contains("<style"), "{drawing}");
+        let painted = |element: &str| {
+            let all = drawing.matches(&format!("<{element} class=")).count();
+            let plain = drawing.lines().filter(|line| {
+                let is_one = line.starts_with(&format!("<{element} class="));
+                is_one && (line.contains(" fill=\"") || line.contains(" stroke=\""))
+            });
+            assert_eq!(plain.count(), all, "{element}: {drawing}");
+            all
+        };
+        assert!(painted("line") > 3 && painted("path") > 3 && painted("text") > 3);
+        // In two lines above the chart.
+        assert_eq!(drawing.matches("font-weight=\"bold\"").count(), 2);
+        assert!(drawing.contains("height=\"450\" viewBox=\"0 -50 704 450\""), "{drawing}");
     }
 
     #[test]

@@ -52,7 +52,8 @@ fn curves(group: &Group<'_>, figure: impl Fn(&Point) -> Option<f64>) -> Vec<Curv
     };
     let curves = group.curves().into_iter().map(|(name, points)| {
         let points = points.into_iter().filter_map(|point| Some((across(point), figure(point)?)));
-        Curve { name: name.to_owned(), style: style(name), points: points.collect() }
+        let (name, style) = (name.to_owned(), style(name));
+        Curve { name, style, points: points.collect(), stops: Vec::new() }
     });
     curves.filter(|curve| !curve.points.is_empty()).collect()
 }

@@ -148,7 +148,7 @@ impl Acks {
             let points =
                 points.iter().map(|point| (f64::from(point.ranks), (shown.of)(point) / 1e3));
             let (name, style) = ((*algorithm).to_owned(), style(algorithm));
-            Curve { name, style, points: points.collect() }
+            Curve { name, style, points: points.collect(), stops: Vec::new() }
         });
         Lines {
             title: format!("{}: {}", self.title, shown.title),

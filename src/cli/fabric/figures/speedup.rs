@@ -101,7 +101,9 @@ impl Speedup {
             let points =
                 points.filter_map(|point| Some((f64::from(point.members_percent), point.speedup?)));
             let name = format!("from {}", curve.sources);
-            Curve { name, style: curve.style, points: points.collect() }
+            let stuck = curve.points.iter().filter(|point| point.speedup.is_none());
+            let stops = stuck.map(|point| f64::from(point.members_percent)).collect();
+            Curve { name, style: curve.style, points: points.collect(), stops }
         });
         Lines {
             title: format!("Figure {} of {}: {}", self.figure, self.paper, self.title),

@@ -154,7 +154,10 @@ impl Figure {
             let points = numbers.points.iter();
             let points =
                 points.filter_map(|point| Some((f64::from(point.bytes), point.makespan_ns? / 1e3)));
-            Curve { name: numbers.name.clone(), style: numbers.style, points: points.collect() }
+            let stuck = numbers.points.iter().filter(|point| point.makespan_ns.is_none());
+            let stops = stuck.map(|point| f64::from(point.bytes)).collect();
+            let (name, style) = (numbers.name.clone(), numbers.style);
+            Curve { name, style, points: points.collect(), stops }
         });
         Lines {
             title: format!("Figure {} of {}: {}", self.figure, self.paper, self.title),
