@@ -1,7 +1,7 @@
 //! How unicast tables are made: one name for each routing.
 
 use super::lids::{Lids, Numbering};
-use super::opensm::{self, Engine, Unforeseeable};
+use super::opensm::{self, Engine, Options, Unforeseeable};
 use super::shape::{Shape, ShapedTopology};
 use super::topology::Invalid;
 use super::unicast::UnicastTables;
@@ -79,7 +79,8 @@ impl Routing {
                     (Engine::Dor, Shape::Mesh(_)) => XY_PORTS,
                     _ => &[],
                 };
-                Ok(opensm::unicast_tables(topology, &consecutive()?, engine, port_order)?)
+                let options = Options { port_order, ..Options::default() };
+                Ok(opensm::unicast_tables(topology, &consecutive()?, engine, options)?)
             }
         }
     }

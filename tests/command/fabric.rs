@@ -6,7 +6,7 @@ use crate::support::{Folder, Subcommand, names, run, text, verbcast};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
-use verbcast_fabric::opensm::{Engine, Hops, Ranking, spanning_tree, unicast_tables};
+use verbcast_fabric::opensm::{Engine, Hops, Options, Ranking, spanning_tree, unicast_tables};
 use verbcast_fabric::read::ibnetdiscover;
 use verbcast_fabric::{FatTree, Lids, Mesh, PortSet, Quality, Topology};
 
@@ -157,6 +157,8 @@ fn netlists_say_how_fast_links_are() {
     let shown = FABRIC.json(&format!("show --fabric file:{}", netlist.display()));
     let rates = shown["qualities"].as_array().unwrap().iter().map(|of| &of["rate_mbps"]);
     assert_eq!(rates.collect::<Vec<_>>(), [2_500, 100_000]);
+    let printed = FABRIC.printed(&format!("show --fabric file:{}", netlist.display()));
+    assert!(printed.contains("2.5 Gbit/s in 1 lane, MTU"), "{printed}");
 }
 
 #[test]
@@ -175,11 +177,19 @@ fn wrong_command_lines_are_refused() {
             "--scheme cyclic: this fabric does not have the shape",
         ),
         ("tables --fabric mesh:2,2 --switch N0.0", "there is no switch N0.0"),
+        ("check --fabric mesh:2,2 --engine dor --roots SW0.0", "--roots: only updn has roots"),
+        ("tables --fabric mesh:2,2 --roots SW0.0", "--roots: only updn has roots"),
+        ("tables --fabric mesh:2,2 --routing updn --roots x", "--roots: there is no switch x"),
         ("check --fabric mesh:2,2 --groups 901", "901 is not in 0..=900"),
     ] {
         FABRIC.refused(args, 2, says);
     }
     FABRIC.refused("show --fabric file:/there/is/none", 1, "/there/is/none: ");
+    FABRIC.refused("tables --fabric fat-tree:16,3", 1, "try --routing d-mod-k, which has one");
+    let folder = Folder::new();
+    fs::write(folder.path("empty"), "Switch 2 \"a\"\n").unwrap();
+    let empty = format!("trace --fabric file:{} --from 0 --to 0", folder.path("empty").display());
+    FABRIC.refused(&empty, 2, "the fabric has no host with a link");
 }
 
 /// A fabric of the recordings: a shape, or a netlist that is beside them.
@@ -223,6 +233,7 @@ fn the_tables_are_those_that_opensm_was_recorded_with() {
         let lids = Lids::given(&topology, &endpoints, &switches, 0).unwrap();
         let engine = recorded["engine"].as_str().unwrap();
         let port_order: Vec<u8> = numbers(&recorded["port_order"]);
+        let options = Options { port_order: &port_order, ..Options::default() };
         let computed = match engine {
             "minhop" => Engine::MinHop,
             "updn" => Engine::UpDown,
@@ -230,7 +241,7 @@ fn the_tables_are_those_that_opensm_was_recorded_with() {
             "dor" => Engine::Dor,
             _ => panic!("{engine}"),
         };
-        let tables = unicast_tables(&topology, &lids, computed, &port_order).unwrap();
+        let tables = unicast_tables(&topology, &lids, computed, options).unwrap();
         for (switch, row) in recorded["lfts"].as_array().unwrap().iter().enumerate() {
             let port = |lid| tables.port(switch, lid).unwrap_or(255);
             let ours: String = (0..=lids.last()).map(|lid| format!("{:02x}", port(lid))).collect();
@@ -268,6 +279,7 @@ fn the_tables_are_those_of_the_real_opensm() {
         "--fabric fat-tree:8,2 --engine minhop --shuffle --seed 3",
         "--fabric mesh:4,3 --engine dor --shuffle --seed 4 --port-order 1,3,2,4,5",
         "--fabric mesh:3,5 --engine minhop --shuffle --seed 5 --port-order 3,2",
+        "--fabric mesh:4,3 --engine updn --roots SW1.1,SW3.2 --shuffle --seed 7",
     ];
     let folder = Folder::new();
     // Leaves with fewer hosts than others; adapters of two ports, without GUIDs.

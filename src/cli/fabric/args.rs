@@ -176,7 +176,7 @@ pub enum NumberingName {
 
 impl Default for UnicastArgs {
     fn default() -> UnicastArgs {
-        UnicastArgs { routing: None, numbering: NumberingName::Aligned }
+        UnicastArgs { routing: None, numbering: NumberingName::Aligned, roots: Vec::new() }
     }
 }
 
@@ -188,6 +188,9 @@ pub struct UnicastArgs {
     /// Where the LIDs of a fat tree's hosts begin
     #[arg(long, value_enum, value_name = "NAME", default_value = "aligned")]
     pub numbering: NumberingName,
+    /// The roots for --routing updn, by the switches' names [default: OpenSM finds them]
+    #[arg(long, value_name = "SWITCH,...", value_delimiter = ',')]
+    pub roots: Vec<String>,
 }
 
 #[derive(Args)]
@@ -283,6 +286,9 @@ pub struct CheckArgs {
     /// The order in which every switch looks at its ports, where not ascending
     #[arg(long, value_name = "PORT,...", value_delimiter = ',')]
     pub port_order: Vec<u8>,
+    /// The roots for --engine updn, by the switches' names; OpenSM gets a file with their GUIDs
+    #[arg(long, value_name = "SWITCH,...", value_delimiter = ',')]
+    pub roots: Vec<String>,
     /// Number of groups; their members are drawn
     #[arg(long, value_name = "N", default_value_t = 10)]
     #[arg(value_parser = clap::value_parser!(u32).range(0..=900))]

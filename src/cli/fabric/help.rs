@@ -37,6 +37,7 @@ Examples:
   Whether the real OpenSM, on ibsim, does what is computed here:
     verbcast fabric check --fabric fat-tree:4,3 --engine updn --shuffle
     verbcast fabric check --fabric mesh:4,4 --engine dor --port-order 1,3,2,4,5 --groups 50
+    verbcast fabric check --fabric mesh:4,4 --engine updn --roots SW1.1
 
   Tables into the switches of a fabric that ibsim simulates: what would be written, writing it, and putting it back
   (LD_PRELOAD names ibsim's library, as for all programs that are to be on ibsim):

@@ -1,10 +1,12 @@
 //! From names on the command line to routings and schemes.
 
 use super::args::{NumberingName, RoutingName, SchemeArgs, SchemeName, UnicastArgs};
+use super::source::switches;
 use crate::failure::Failure;
-use verbcast_fabric::opensm::Engine;
+use verbcast_fabric::opensm::{Engine, Options, unicast_tables};
 use verbcast_fabric::{
-    Numbering, Routing, RoutingError, Scheme, SchemeError, Shape, ShapedTopology, UnicastTables,
+    Lids, Numbering, Routing, RoutingError, Scheme, SchemeError, Shape, ShapedTopology,
+    UnicastTables,
 };
 
 impl UnicastArgs {
@@ -13,12 +15,41 @@ impl UnicastArgs {
         &self,
         loaded: &ShapedTopology,
     ) -> Result<(UnicastTables, &'static str), Failure> {
-        let routing = self.routing.map_or(Routing::of(loaded.shape()), Routing::from);
+        let shape = loaded.shape();
+        let routing = self.routing.map_or(Routing::of(shape), Routing::from);
+        if !self.roots.is_empty() {
+            return Ok((self.below_roots(loaded, routing)?, routing.name(shape)));
+        }
         let numbering = match self.numbering {
             NumberingName::Aligned => Numbering::Aligned,
             NumberingName::Paper => Numbering::Paper,
         };
-        Ok((routing.tables(loaded, numbering)?, routing.name(loaded.shape())))
+        let tables = routing.tables(loaded, numbering).map_err(|error| match (routing, shape) {
+            (Routing::Paper, Shape::FatTree(_)) if Lids::consecutive(loaded.topology()).is_ok() => {
+                Failure::new(format!(
+                    "--routing paper has several LIDs for each host, and there are not enough ({error}); try --routing \
+                     d-mod-k, which has one"
+                ))
+            }
+            _ => Failure::from(error),
+        })?;
+        Ok((tables, routing.name(shape)))
+    }
+
+    /// OpenSM's updn with given roots.
+    fn below_roots(
+        &self,
+        loaded: &ShapedTopology,
+        routing: Routing,
+    ) -> Result<UnicastTables, Failure> {
+        let Routing::OpenSm(engine @ Engine::UpDown) = routing else {
+            return Err(Failure::usage("--roots: only updn has roots; add --routing updn"));
+        };
+        let topology = loaded.topology();
+        let roots = switches(topology, "--roots", &self.roots)?;
+        let lids = Lids::consecutive(topology).map_err(Failure::new)?;
+        let options = Options { roots: &roots, ..Options::default() };
+        unicast_tables(topology, &lids, engine, options).map_err(Failure::new)
     }
 }
 

@@ -97,7 +97,8 @@ impl Summary {
         line("links", self.links.to_string());
         for Quality { mtu, rate_mbps, lanes, links } in &self.qualities {
             let rate = f64::from(*rate_mbps) / 1000.0;
-            line("", format!("{links} of {rate} Gbit/s in {lanes} lanes, MTU {mtu}"));
+            let plural = if *lanes == 1 { "" } else { "s" };
+            line("", format!("{links} of {rate} Gbit/s in {lanes} lane{plural}, MTU {mtu}"));
         }
         if let Some(longest) = self.longest_path {
             line("longest path", format!("{longest} switches"));

@@ -45,9 +45,22 @@ pub fn endpoint(topology: &Topology, text: &str) -> Result<u32, Failure> {
     let by_name = || all.iter().position(|at| topology.node(at.port.node).name == text);
     let found = by_name().or_else(|| text.parse().ok().filter(|at| *at < all.len()));
     found.map(|at| at as u32).ok_or_else(|| {
-        let last = all.len().saturating_sub(1);
-        Failure::usage(format!("there is no host {text}: give a name or a number from 0 to {last}"))
+        Failure::usage(match all.len().checked_sub(1) {
+            Some(last) => {
+                format!("there is no host {text}: give a name or a number from 0 to {last}")
+            }
+            None => format!("there is no host {text}: the fabric has no host with a link"),
+        })
     })
+}
+
+/// The switches that an option names, as nodes.
+pub fn switches(topology: &Topology, option: &str, names: &[String]) -> Result<Vec<u32>, Failure> {
+    let switch = |name: &String| {
+        let node = topology.find(name).filter(|node| topology.is_switch(*node));
+        node.ok_or_else(|| Failure::usage(format!("{option}: there is no switch {name}")))
+    };
+    names.iter().map(switch).collect()
 }
 
 /// The endpoints that are meant, each once; `all` is all of them.

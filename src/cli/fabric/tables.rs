@@ -22,10 +22,7 @@ pub fn run(args: &TablesArgs) -> Result<(), Failure> {
 fn switches(args: &TablesArgs, loaded: &ShapedTopology) -> Result<Vec<u32>, Failure> {
     let topology = loaded.topology();
     let Some(name) = &args.switch else { return Ok(topology.switch_nodes().collect()) };
-    let node = topology.find(name).filter(|node| topology.is_switch(*node));
-    let node =
-        node.ok_or_else(|| Failure::usage(format!("--switch: there is no switch {name}")))?;
-    Ok(vec![node])
+    super::source::switches(topology, "--switch", std::slice::from_ref(name))
 }
 
 #[derive(Serialize)]

@@ -92,8 +92,7 @@ impl Ranking {
             }
         }
         let (most, some) = (f64::from(hosts) * 0.9, f64::from(hosts) * 0.05);
-        let mut ranks = vec![u32::MAX; topology.switches() as usize];
-        let mut queue = VecDeque::new();
+        let mut roots = Vec::new();
         for switch in order(topology) {
             let mut at_distance = Vec::new();
             for (distance, hosts) in nearest::distances(topology, switch).iter().zip(&at_leaf) {
@@ -107,13 +106,17 @@ impl Ranking {
             let above =
                 |bound| at_distance.iter().filter(|hosts| f64::from(**hosts) > bound).count();
             if above(most) == 1 && above(some) == 1 {
-                ranks[topology.switch_index(switch)] = 0;
-                queue.push_back(switch);
+                roots.push(switch);
             }
         }
-        if queue.is_empty() {
-            return None;
-        }
+        (!roots.is_empty()).then(|| Ranking::below(topology, &roots))
+    }
+
+    /// The ranks below given roots (`-a`, a file with their GUIDs), which are nodes.
+    pub fn below(topology: &Topology, roots: &[u32]) -> Ranking {
+        let mut ranks = vec![u32::MAX; topology.switches() as usize];
+        roots.iter().for_each(|root| ranks[topology.switch_index(*root)] = 0);
+        let mut queue: VecDeque<u32> = roots.iter().copied().collect();
         while let Some(node) = queue.pop_front() {
             let below = ranks[topology.switch_index(node)] + 1;
             for (_, peer) in topology.next_switches(node) {
@@ -124,7 +127,7 @@ impl Ranking {
                 }
             }
         }
-        Some(Ranking(ranks))
+        Ranking(ranks)
     }
 
     /// Whether the way from one switch to its neighbour goes up: to a lower rank, between equal ones

@@ -12,7 +12,7 @@ mod unicast;
 
 pub use hops::{Hops, Ranking};
 pub use tree::{root, spanning_tree};
-pub use unicast::{Engine, Unforeseeable, unicast_tables};
+pub use unicast::{Engine, Options, Unforeseeable, unicast_tables};
 
 use super::topology::Topology;
 

@@ -34,6 +34,26 @@ impl Engine {
     }
 }
 
+/// What OpenSM is told besides the engine.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options<'a> {
+    /// The ports that each switch looks at first (`-O`, the same for every switch); the others follow ascending.
+    /// With 1, 3, 2, 4, [`Engine::Dor`] is XY routing on a mesh.
+    pub port_order: &'a [u8],
+    /// The roots for [`Engine::UpDown`] (`-a`), as nodes; found by OpenSM if there are none.
+    pub roots: &'a [u32],
+}
+
+impl Options<'_> {
+    /// The ranks for [`Engine::UpDown`]; none where OpenSM falls back to min-hop.
+    pub fn ranking(&self, topology: &Topology) -> Option<Ranking> {
+        match self.roots {
+            [] => Ranking::new(topology),
+            roots => Some(Ranking::below(topology, roots)),
+        }
+    }
+}
+
 /// Tables that cannot be told beforehand, with the name of a switch for which this is so.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
@@ -48,16 +68,13 @@ pub struct Unforeseeable(pub String);
 /// takes the port with fewest hosts' LIDs so far, of those with the least hops; the first of them.
 /// LIDs of switches are not counted.
 ///
-/// `port_order` has the ports that each switch looks at first (`-O`, the same for every switch); the
-/// others follow ascending. With 1, 3, 2, 4, [`Engine::Dor`] is XY routing on a mesh.
-///
 /// # Errors
 /// If OpenSM goes by more than the fabric: [`Engine::FatTree`] where leaves of a fat tree are linked with one another.
 pub fn unicast_tables(
     topology: &Topology,
     lids: &Lids,
     engine: Engine,
-    port_order: &[u8],
+    options: Options<'_>,
 ) -> Result<UnicastTables, Unforeseeable> {
     if engine == Engine::FatTree {
         match ftree::tables(topology, lids) {
@@ -69,7 +86,7 @@ pub fn unicast_tables(
         }
     }
     let ranking = match engine {
-        Engine::UpDown => Ranking::new(topology),
+        Engine::UpDown => options.ranking(topology),
         _ => None,
     };
     let hops = |target| match &ranking {
@@ -79,7 +96,7 @@ pub fn unicast_tables(
     let mut balance = Balance {
         topology,
         engine,
-        port_order,
+        port_order: options.port_order,
         tables: UnicastTables::new(lids.clone(), topology.switches()),
         counts: HashMap::new(),
     };

@@ -2,7 +2,7 @@
 //! tests/command/fabric.rs.
 
 use super::*;
-use crate::opensm::{Engine, Hops, Ranking, order, root, spanning_tree, unicast_tables};
+use crate::opensm::{Engine, Hops, Options, Ranking, order, root, spanning_tree, unicast_tables};
 
 /// Fat trees and meshes, some of them not square.
 fn topologies() -> Vec<Topology> {
@@ -26,7 +26,7 @@ fn all_engines_lead_everywhere_by_shortest_paths() {
     for topology in topologies() {
         let lids = Lids::consecutive(&topology).unwrap();
         for engine in [Engine::MinHop, Engine::UpDown, Engine::FatTree, Engine::Dor] {
-            let tables = unicast_tables(&topology, &lids, engine, &[]).unwrap();
+            let tables = unicast_tables(&topology, &lids, engine, Options::default()).unwrap();
             let endpoints = topology.endpoints().len() as u32;
             for (from, to) in (0..endpoints).flat_map(|a| (0..endpoints).map(move |b| (a, b))) {
                 let path = walk(&topology, &tables, from, lids.base(to)).unwrap();
@@ -43,7 +43,7 @@ fn all_engines_lead_everywhere_by_shortest_paths() {
 fn min_hop_balances_the_ports_of_leaves() {
     let (tree, topology) = fat_tree_of(8, 2);
     let lids = Lids::consecutive(&topology).unwrap();
-    let tables = unicast_tables(&topology, &lids, Engine::MinHop, &[]).unwrap();
+    let tables = unicast_tables(&topology, &lids, Engine::MinHop, Options::default()).unwrap();
     for leaf in tree.level(1) {
         let mut counts = [0; 9];
         for host in (0..tree.hosts()).filter(|host| !tree.is_below(leaf, *host)) {
@@ -60,7 +60,10 @@ fn dimension_order_with_the_x_ports_first_is_xy() {
         let (mesh, topology) = mesh_of(columns, rows);
         let lids = Lids::consecutive(&topology).unwrap();
         let xy = mesh.unicast_tables(&topology, &lids);
-        let by = |ports: &[u8]| unicast_tables(&topology, &lids, Engine::Dor, ports).unwrap();
+        let by = |port_order: &[u8]| {
+            let options = Options { port_order, ..Options::default() };
+            unicast_tables(&topology, &lids, Engine::Dor, options).unwrap()
+        };
         assert_eq!(by(&[1, 3, 2, 4, 5]), xy);
         assert_eq!(by(&[1, 3]), xy);
         // In ascending order north comes before west.
@@ -78,6 +81,27 @@ fn up_down_finds_roots_on_trees_only() {
     let hops = Hops::up_down(&topology, &ranking, target);
     assert_eq!(hops.least, Hops::shortest(&topology, target).least);
     assert_eq!(Ranking::new(&mesh_of(3, 3).1), None);
+}
+
+/// Below given roots packets go up and then down on a mesh too, where OpenSM finds no roots.
+#[test]
+fn up_down_keeps_to_given_roots() {
+    let (mesh, topology) = mesh_of(4, 3);
+    let lids = Lids::consecutive(&topology).unwrap();
+    let roots = [mesh.switch(0, 0)];
+    let options = Options { roots: &roots, ..Options::default() };
+    let tables = unicast_tables(&topology, &lids, Engine::UpDown, options).unwrap();
+    let height = |node| {
+        let (x, y) = mesh.place(node);
+        x + y
+    };
+    for (from, to) in (0..12).flat_map(|from| (0..12).map(move |to| (from, to))) {
+        let path = walk(&topology, &tables, from, lids.base(to)).unwrap();
+        let heights: Vec<u16> = path.iter().map(|hop| height(hop.switch)).collect();
+        let lowest = heights.iter().position(|at| at == heights.iter().min().unwrap()).unwrap();
+        assert!(heights[..=lowest].is_sorted_by(|a, b| a > b), "{heights:?}");
+        assert!(heights[lowest..].is_sorted_by(|a, b| a < b), "{heights:?}");
+    }
 }
 
 #[test]
@@ -150,7 +174,7 @@ fn the_fat_tree_engine_is_refused_where_leaves_are_linked() {
     let tables = |is_linked, engine| {
         let topology = two_leaves(is_linked);
         let lids = Lids::consecutive(&topology).unwrap();
-        unicast_tables(&topology, &lids, engine, &[])
+        unicast_tables(&topology, &lids, engine, Options::default())
     };
     assert!(tables(false, Engine::FatTree).is_ok());
     let refused = tables(true, Engine::FatTree).unwrap_err().to_string();

@@ -9,13 +9,14 @@ mod sm;
 use super::args::{CheckArgs, EngineName};
 use super::interrupt::Interrupt;
 use super::output;
+use super::source::switches;
 use crate::failure::Failure;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use report::{Report, difference};
 use sm::{Fabric, Group, Observed, Settings};
 use std::collections::BTreeSet;
-use verbcast_fabric::opensm::{self, Engine, Hops, Ranking};
+use verbcast_fabric::opensm::{self, Engine, Hops, Options, Ranking};
 use verbcast_fabric::{Entries, Topology};
 
 pub fn run(args: &CheckArgs) -> Result<(), Failure> {
@@ -28,18 +29,23 @@ pub fn run(args: &CheckArgs) -> Result<(), Failure> {
         true => shuffled(loaded.into_topology(), &mut draw)?,
         false => loaded.into_topology(),
     };
+    if !args.roots.is_empty() && args.engine != EngineName::Updn {
+        return Err(Failure::usage("--roots: only updn has roots; add --engine updn"));
+    }
+    let roots = switches(&topology, "--roots", &args.roots)?;
+    let options = Options { port_order: &args.port_order, roots: &roots };
     let interrupt = Interrupt::watch()?;
     let settings = Settings {
         engine: args.engine.name(),
-        port_order: &args.port_order,
+        options,
         timeout: args.timeout,
         interrupt: &interrupt,
     };
     let mut fabric = Fabric::start(&topology, settings)?;
     let tables = fabric.unicast()?;
     let engine = args.engine.computed();
-    let expected = opensm::unicast_tables(&topology, tables.lids(), engine, &args.port_order)
-        .map_err(Failure::new)?;
+    let expected =
+        opensm::unicast_tables(&topology, tables.lids(), engine, options).map_err(Failure::new)?;
     let unicast = difference(&topology, &expected, &tables);
     let drawn: Vec<Vec<u32>> = (0..args.groups).map(|_| members(&topology, &mut draw)).collect();
     let lid = tables.lids().base(0);
@@ -47,7 +53,7 @@ pub fn run(args: &CheckArgs) -> Result<(), Failure> {
     for (group, members) in (0..).zip(drawn) {
         joined.push((fabric.join(group, &members, lid)?, members));
     }
-    let ranking = (args.engine == EngineName::Updn).then(|| Ranking::new(&topology)).flatten();
+    let ranking = (args.engine == EngineName::Updn).then(|| options.ranking(&topology)).flatten();
     let mut groups = Vec::new();
     let mut expected = Vec::new();
     for (mlid, members) in joined {

@@ -9,6 +9,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
+use verbcast_fabric::opensm::Options;
 use verbcast_fabric::smp::{
     Agent, Attribute, Data, LFT_BLOCK, MAX_HOPS, MftBlock, Path, PortInfo, Route, positions,
 };
@@ -41,8 +42,8 @@ pub struct Group {
 /// How OpenSM is to run.
 pub struct Settings<'a> {
     pub engine: &'a str,
-    /// The order in which it looks at each switch's ports, where not ascending.
-    pub port_order: &'a [u8],
+    /// The order of ports, and roots.
+    pub options: Options<'a>,
     /// All waiting ends after this.
     pub timeout: Duration,
     /// Somebody may ask this process to end.
@@ -117,13 +118,19 @@ impl<'a> Fabric<'a> {
             ["-R", settings.engine, "-s", "0", "-e", "-f", "osm.log", "-D", "0x43", "-d", "2"]
                 .map(str::to_owned)
                 .to_vec();
-        if !settings.port_order.is_empty() {
-            let order: Vec<String> = settings.port_order.iter().map(u8::to_string).collect();
+        if !settings.options.port_order.is_empty() {
+            let order: Vec<String> =
+                settings.options.port_order.iter().map(u8::to_string).collect();
             let line = |switch: u32| {
                 format!("0x{:016x} {}\n", topology.node(switch).guid, order.join(" "))
             };
             write("order", topology.switch_nodes().map(line).collect())?;
             words.extend(["-O", "order"].map(str::to_owned));
+        }
+        if !settings.options.roots.is_empty() {
+            let line = |root: &u32| format!("0x{:016x}\n", topology.node(*root).guid);
+            write("roots", settings.options.roots.iter().map(line).collect())?;
+            words.extend(["-a", "roots"].map(str::to_owned));
         }
         let here = folder.path().as_os_str();
         let environment = [
