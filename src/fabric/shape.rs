@@ -104,10 +104,16 @@ impl ShapedTopology {
         Some(longest)
     }
 
+    /// Whether all of several switches have hosts, as in a ring or a dragonfly.
+    fn has_one_level(&self) -> bool {
+        self.topology.switches() > 2 && self.topology.heights().iter().all(|height| *height == 1)
+    }
+
     /// How it is drawn best.
     pub fn layout(&self) -> Layout {
         match self.shape {
             Shape::Mesh(mesh) => Layout::Grid(mesh),
+            Shape::Other if self.has_one_level() => Layout::Circle,
             Shape::FatTree(_) | Shape::Other => Layout::Layers,
         }
     }

@@ -22,7 +22,8 @@ pub struct LinkArgs {
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Links")]
     #[arg(value_parser = clap::value_parser!(u16).range(1..))]
     pub input_buffers: u16,
-    /// Packets that each output buffer holds, for a port and lane
+    /// Packets that each output buffer holds, for a port and lane; one is taken from when its packet is routed, so that 1
+    /// leaves gaps on links of small packets
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Links")]
     #[arg(value_parser = clap::value_parser!(u16).range(1..))]
     pub output_buffers: u16,

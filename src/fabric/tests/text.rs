@@ -216,6 +216,34 @@ fn drawings_have_every_node_and_link_and_mark_what_they_are_told() {
     assert_eq!(tree.levels(), 3);
 }
 
+/// A ring: no two nodes at one place, and the switches not on one line.
+#[test]
+fn a_fabric_without_levels_is_drawn_as_a_circle() {
+    let mut text = String::new();
+    for at in 0..6 {
+        let (before, after) = ((at + 5) % 6, (at + 1) % 6);
+        text += &format!(
+            "Switch 3 \"s{at}\"\n[1] \"s{before}\"[2]\n[2] \"s{after}\"[1]\n[3] \"h{at}\"[1]\n\n\
+             Hca 1 \"h{at}\"\n[1] \"s{at}\"[3]\n\n"
+        );
+    }
+    let ring = ShapedTopology::from(read::ibnetdiscover(&text, Quality::default()).unwrap());
+    assert_eq!(ring.layout(), Layout::Circle);
+    let drawing = svg(ring.topology(), ring.layout(), &[]);
+    let places = |element: &str, attribute: &str| {
+        let start = format!("<{element} ");
+        let of = |line: &str| Some(line.split(attribute).nth(1)?.split('"').nth(1)?.to_owned());
+        let all = drawing.lines().filter(|line| line.starts_with(&start));
+        all.filter_map(of).collect::<std::collections::BTreeSet<String>>()
+    };
+    assert!(places("circle", " cy=").len() > 2 && places("circle", " cx=").len() > 2, "{drawing}");
+    assert!(places("rect", " y=").len() > 2, "{drawing}");
+    assert!(dot(ring.topology(), ring.layout(), &[]).contains("layout=neato"));
+    // One layer only of those that have more.
+    let (_, tree) = figure_2();
+    assert_eq!(ShapedTopology::from(tree).layout(), Layout::Layers);
+}
+
 #[test]
 fn links_that_contradict_each_other_make_no_topology() {
     let (_, topology) = mesh_of(2, 1);

@@ -8,7 +8,7 @@ use std::fmt::Write;
 /// links in `marked`, by their index, are drawn strongly.
 pub fn dot(topology: &Topology, layout: Layout, marked: &[u32]) -> String {
     let mut text = "graph fabric {\n  rankdir=TB;\n  node [fontname=\"sans-serif\"];\n".to_owned();
-    if matches!(layout, Layout::Grid(_)) {
+    if layout != Layout::Layers {
         text.push_str("  layout=neato;\n");
     }
     let places = places(topology, layout);
@@ -17,7 +17,7 @@ pub fn dot(topology: &Topology, layout: Layout, marked: &[u32]) -> String {
         let shape = if node.kind == Kind::Host { "ellipse" } else { "box" };
         let position = match layout {
             Layout::Layers => String::new(),
-            Layout::Grid(_) => {
+            Layout::Grid(_) | Layout::Circle => {
                 format!(", pos=\"{:.2},{:.2}!\"", x / 72.0, (places.height - y) / 72.0)
             }
         };

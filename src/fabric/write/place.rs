@@ -3,6 +3,7 @@
 use crate::mesh::Mesh;
 use crate::topology::Topology;
 use std::collections::BTreeMap;
+use std::f64::consts::TAU;
 
 /// How a topology is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,6 +12,8 @@ pub enum Layout {
     Layers,
     /// Places of a mesh, x to the right and y upwards. The topology must be that of the mesh.
     Grid(Mesh),
+    /// Switches around a circle in their order, hosts outside: for fabrics without levels.
+    Circle,
 }
 
 /// Distance between rows, and of neighbours in a grid.
@@ -31,6 +34,7 @@ pub(super) fn places(topology: &Topology, layout: Layout) -> Places {
     match layout {
         Layout::Layers => layers(topology),
         Layout::Grid(mesh) => grid(topology, &mesh),
+        Layout::Circle => circle(topology),
     }
 }
 
@@ -71,4 +75,29 @@ fn grid(topology: &Topology, mesh: &Mesh) -> Places {
         width: f64::from(mesh.columns() - 1) * ROW + 2.0 * MARGIN,
         height: f64::from(mesh.rows() - 1) * ROW + 2.0 * MARGIN,
     }
+}
+
+fn circle(topology: &Topology) -> Places {
+    let switches = f64::from(topology.switches().max(1));
+    // Hosts are beside one another outside their switch, also where all switches have many.
+    let hosts = f64::from(topology.hosts().max(1));
+    let inner = (switches * ROW * 0.6).max(hosts * COLUMN * 0.6) / TAU + ROW / 2.0;
+    let outer = inner + ROW * 0.7;
+    let centre = outer + MARGIN;
+    let at = |turn: f64, radius: f64| {
+        let (up, right) = (turn * TAU).sin_cos();
+        (centre + radius * up, centre - radius * right)
+    };
+    let mut places = vec![at(0.0, outer); topology.nodes().len()];
+    for node in topology.switch_nodes() {
+        let turn = topology.switch_index(node) as f64 / switches;
+        places[node as usize] = at(turn, inner);
+        let peers = topology.neighbours(node).map(|(_, peer)| peer.node);
+        let own: Vec<u32> = peers.filter(|peer| !topology.is_switch(*peer)).collect();
+        for (number, host) in own.iter().enumerate() {
+            let share = (number as f64 + 0.5) / own.len() as f64 - 0.5;
+            places[*host as usize] = at(turn + share * 0.8 / switches, outer);
+        }
+    }
+    Places { at: places, width: 2.0 * centre, height: 2.0 * centre }
 }
