@@ -271,6 +271,20 @@ mod tests {
         }
     }
 
+    /// Those that only send have their switches in a pruned tree, and share it.
+    #[test]
+    fn senders_outside_of_a_group_reach_it() {
+        for fabric in fabrics() {
+            let last = fabric.topology().endpoints().len() as u32 - 1;
+            let (group, sources) = ([0, 1], [last, last / 2]);
+            for scheme in [Scheme::OmniPath, Scheme::OmniPathPruned, Scheme::OpenSm] {
+                let tables = scheme.tables(&fabric, &group, &sources).unwrap();
+                assert_eq!(tables.len(), 1, "{scheme}");
+                assert_eq!(tables[0].sources, sources, "{scheme}");
+            }
+        }
+    }
+
     #[test]
     fn a_scheme_for_another_shape_is_refused() {
         let [other, tree, mesh] = fabrics();

@@ -69,6 +69,26 @@ pub enum Stray {
     Wrong(Owner),
 }
 
+impl Stray {
+    /// What has happened in words, with the names of `topology`.
+    pub fn describe(&self, topology: &Topology) -> String {
+        let node = |node: u32| &topology.node(node).name;
+        match *self {
+            Stray::Nobody | Stray::NoSwitch => self.to_string(),
+            Stray::NoEntry(at) => format!("{} has no entry for the LID", node(at)),
+            Stray::Unlinked(Port { node: at, port }) => {
+                format!("port {port} of {} has no link", node(at))
+            }
+            Stray::Loop(at) => format!("the packet comes to {} a second time", node(at)),
+            Stray::Wrong(Owner::Switch(at)) => format!("the packet comes to {}", node(at)),
+            Stray::Wrong(Owner::Endpoint(at)) => {
+                let at = topology.endpoints()[at as usize].port.node;
+                format!("the packet comes to {}", node(at))
+            }
+        }
+    }
+}
+
 impl fmt::Display for Stray {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

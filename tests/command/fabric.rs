@@ -185,6 +185,12 @@ fn wrong_command_lines_are_refused() {
         FABRIC.refused(args, 2, says);
     }
     FABRIC.refused("show --fabric file:/there/is/none", 1, "/there/is/none: ");
+    // Two roots beside which no path goes up and then down.
+    FABRIC.refused(
+        "trace --fabric mesh:4,4 --from N0.0 --to N3.3 --routing updn --roots SW1.1,SW2.2",
+        1,
+        "SW0.0 has no entry for the LID",
+    );
     FABRIC.refused("tables --fabric fat-tree:16,3", 1, "try --routing d-mod-k, which has one");
     let folder = Folder::new();
     fs::write(folder.path("empty"), "Switch 2 \"a\"\n").unwrap();

@@ -38,7 +38,7 @@ fn unicast(args: &TraceArgs, loaded: &ShapedTopology, source: u32, to: u32) -> R
     let (tables, _) = args.unicast.tables(loaded)?;
     let lid = loaded.lid(tables.lids(), source, to);
     let path = walk(topology, &tables, source, lid)
-        .map_err(|stray| Failure::new(format!("LID {lid}: {stray}")))?;
+        .map_err(|stray| Failure::new(format!("LID {lid}: {}", stray.describe(topology))))?;
     let hops = path.iter().map(|hop| Hop {
         switch: topology.node(hop.switch).name.clone(),
         arrived: hop.arrived,

@@ -45,7 +45,10 @@ impl FigureOf {
             PaperName::FatTree | PaperName::Acks => {
                 format!("{sources} to {members} of the hosts")
             }
-            PaperName::Mesh => format!("{sources} to {members} of the hosts, {lanes} lanes"),
+            PaperName::Mesh => {
+                let plural = if lanes == 1 { "" } else { "s" };
+                format!("{sources} to {members} of the hosts, {lanes} lane{plural}")
+            }
         }
     }
 
