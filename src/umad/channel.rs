@@ -20,6 +20,8 @@ pub struct Destination {
     pub qp: u32,
     pub sl: u8,
     pub qkey: u32,
+    /// The place of the P_Key in the port's table.
+    pub pkey_index: u16,
 }
 
 /// What is known of a port before it is opened.
@@ -51,6 +53,11 @@ impl Found {
         check("umad_get_port", &wanted, answer)?;
         // Both are in network order.
         let halves = [port.gid_prefix.to_ne_bytes(), port.port_guid.to_ne_bytes()];
+        let pkeys = match port.pkeys.is_null() {
+            true => &[],
+            // SAFETY: libibumad has allocated a table of this size, which lives until the port is released.
+            false => unsafe { std::slice::from_raw_parts(port.pkeys, port.pkeys_size as usize) },
+        };
         let found = Found {
             // SAFETY: libibumad ends names with a zero.
             adapter: unsafe { CStr::from_ptr(port.ca_name.as_ptr()) }.to_owned(),
@@ -59,6 +66,7 @@ impl Found {
             manager: Destination {
                 lid: port.sm_lid as u16,
                 sl: port.sm_sl as u8,
+                pkey_index: management_index(pkeys),
                 ..Destination::default()
             },
         };
@@ -140,6 +148,7 @@ impl<const N: usize> Channel<N> {
         let answer = unsafe {
             sys::umad_get_mad(umad).cast::<[u8; LEN]>().write_unaligned(*bytes);
             sys::umad_set_addr(umad, to.lid.into(), to.qp as c_int, to.sl.into(), to.qkey as c_int);
+            sys::umad_set_pkey(umad, to.pkey_index.into());
             let (timeout, length) = (milliseconds(timeout), LEN as c_int);
             sys::umad_send(self.descriptor, agent, umad, length, timeout, 0)
         };
@@ -183,6 +192,14 @@ impl<const N: usize> Drop for Channel<N> {
     }
 }
 
+/// Where a table of P_Keys has the partition in which subnets are managed, the default one, as whatever kind of member;
+/// 0 where it does not have it. Omni-Path's management key has index 1 by default.
+fn management_index(pkeys: &[u16]) -> u16 {
+    const PARTITION: u16 = 0x7fff;
+    let index = pkeys.iter().position(|pkey| pkey & PARTITION == PARTITION);
+    index.and_then(|index| u16::try_from(index).ok()).unwrap_or(0)
+}
+
 /// Rounded up, so that the rest of a millisecond is not a busy loop.
 fn milliseconds(time: Duration) -> c_int {
     c_int::try_from(time.as_micros().div_ceil(1000)).unwrap_or(c_int::MAX)
@@ -197,5 +214,17 @@ fn check(call: &'static str, object: &str, answer: c_int) -> Result<(), Error> {
 fn log_failure(call: &'static str, object: &str, answer: c_int) {
     if let Err(error) = check(call, object, answer) {
         tracing::warn!("while dropping: {error}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::management_index;
+
+    #[test]
+    fn subnets_are_managed_in_the_default_partition() {
+        assert_eq!(management_index(&[0xffff, 0x8001]), 0);
+        assert_eq!(management_index(&[0x8001, 0x7fff]), 1, "as on Omni-Path");
+        assert_eq!(management_index(&[0x8001, 0]), 0, "there is none");
     }
 }

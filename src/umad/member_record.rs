@@ -8,8 +8,12 @@ pub(super) mod component {
     pub const MGID: u64 = 1 << 0;
     pub const PORT_GID: u64 = 1 << 1;
     pub const Q_KEY: u64 = 1 << 2;
+    pub const MTU_SELECTOR: u64 = 1 << 4;
+    pub const MTU: u64 = 1 << 5;
     pub const TRAFFIC_CLASS: u64 = 1 << 6;
     pub const P_KEY: u64 = 1 << 7;
+    pub const RATE_SELECTOR: u64 = 1 << 8;
+    pub const RATE: u64 = 1 << 9;
     pub const SL: u64 = 1 << 12;
     pub const FLOW_LABEL: u64 = 1 << 13;
     pub const JOIN_STATE: u64 = 1 << 16;
@@ -17,6 +21,44 @@ pub(super) mod component {
 
 /// A membership as a full member, which sends and receives.
 const FULL_MEMBER: u8 = 1;
+
+/// Selects exactly the MTU or rate beside it, where a request says so; by default it is one that is larger.
+const EXACTLY: u8 = 2 << 6;
+/// `enum ibv_rate`: the codes of rates in Mb/s.
+const RATES: [(u32, u8); 21] = [
+    (2_500, 2),
+    (5_000, 5),
+    (10_000, 3),
+    (14_000, 11),
+    (20_000, 6),
+    (25_000, 15),
+    (28_000, 19),
+    (30_000, 4),
+    (40_000, 7),
+    (50_000, 20),
+    (56_000, 12),
+    (60_000, 8),
+    (80_000, 9),
+    (100_000, 16),
+    (112_000, 13),
+    (120_000, 10),
+    (168_000, 14),
+    (200_000, 17),
+    (300_000, 18),
+    (400_000, 21),
+    (600_000, 22),
+];
+
+/// The code of the highest rate that a port of so many Mb/s has; none below the lowest.
+pub(super) fn rate_code(rate: u32) -> Option<u8> {
+    let fitting = RATES.iter().rev().find(|(known, _)| *known <= rate);
+    fitting.map(|(_, code)| *code)
+}
+
+/// The code of an MTU in bytes, of those that InfiniBand has the largest that is no longer.
+pub(super) fn mtu_code(mtu: usize) -> u8 {
+    (mtu / 128).clamp(2, 32).ilog2() as u8
+}
 
 /// What the subnet administrator knows of a group, or is asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -51,7 +93,7 @@ impl MemberRecord {
         128 << self.mtu_code.min(5)
     }
 
-    /// Its bytes, as a full member.
+    /// Its bytes, as a full member. Its MTU and rate are wanted exactly, if they are.
     pub(super) fn bytes(&self) -> [u8; RECORD_LEN] {
         let mut bytes = [0; RECORD_LEN];
         let path = u32::from(self.sl) << 28 | (self.flow_label & 0xf_ffff) << 8;
@@ -59,10 +101,10 @@ impl MemberRecord {
         bytes[16..32].copy_from_slice(&self.port_gid);
         bytes[32..36].copy_from_slice(&self.qkey.to_be_bytes());
         bytes[36..38].copy_from_slice(&self.mlid.to_be_bytes());
-        bytes[38] = self.mtu_code;
+        bytes[38] = EXACTLY | self.mtu_code;
         bytes[39] = self.traffic_class;
         bytes[40..42].copy_from_slice(&self.pkey.to_be_bytes());
-        bytes[42] = self.rate_code;
+        bytes[42] = EXACTLY | self.rate_code;
         bytes[44..48].copy_from_slice(&(path | u32::from(self.hop_limit)).to_be_bytes());
         bytes[48] = FULL_MEMBER;
         bytes
@@ -115,9 +157,20 @@ mod tests {
         // Where the specification draws them.
         assert_eq!(bytes[36..38], [0xc0, 0x09]);
         assert_eq!(bytes[44..49], [0xba, 0xbc, 0xde, 7, FULL_MEMBER]);
-        bytes[38] |= 0x80;
-        bytes[42] |= 0x40;
+        assert_eq!([bytes[38], bytes[42]], [0x84, 0x8a], "exactly");
+        bytes[38] ^= 0xc0;
+        bytes[42] ^= 0x80;
         let read = MemberRecord::read(&bytes);
         assert_eq!((read.mtu(), read.rate_code), (2048, 10), "selectors do not count");
+    }
+
+    #[test]
+    fn rates_and_mtus_have_codes() {
+        assert_eq!(
+            [100_000, 56_000, 99_999, 1].map(rate_code),
+            [Some(16), Some(12), Some(9), None]
+        );
+        assert_eq!([256, 1024, 4096, 4500, 1].map(mtu_code), [1, 3, 5, 5, 1]);
+        assert!(RATES.is_sorted());
     }
 }

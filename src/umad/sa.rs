@@ -5,7 +5,7 @@
 use super::channel::{Channel, Class, Destination, Found};
 use super::claim::Claim;
 use super::error::Error;
-use super::member_record::{MemberRecord, component};
+use super::member_record::{MemberRecord, component, mtu_code, rate_code};
 use super::sa_packet::{CLASS, CLASS_VERSION, INSUFFICIENT_COMPONENTS, Method, SaPacket, meaning};
 use std::fmt;
 use std::net::Ipv6Addr;
@@ -147,6 +147,10 @@ pub struct NewGroup {
     pub sl: u8,
     /// Its traffic class.
     pub traffic_class: u8,
+    /// Bytes of its packets at most, one of InfiniBand's MTUs: what all ports can that are to join.
+    pub mtu: usize,
+    /// Its rate in Mb/s, which all ports have that are to join; 0: that of the port that makes it.
+    pub rate: u32,
 }
 
 /// The subnet administrator, as a port knew where it was when this was opened. A clone is the same one.
@@ -174,8 +178,8 @@ impl SubnetAdministrator {
         Ok(SubnetAdministrator { port: Arc::new(Mutex::new(SaPort::open(adapter, port)?)) })
     }
 
-    /// Joins a group as a full member, and makes it if it is not there; at most for `patience`. The group's MTU and
-    /// rate are then those of the port.
+    /// Joins a group as a full member, and makes it if it is not there; at most for `patience`. What is said of a new
+    /// group does not count if there is one, whose MTU and rate the [record](SaMembership::record) tells.
     ///
     /// # Errors
     /// If the administrator refuses or does not answer.
@@ -188,17 +192,29 @@ impl SubnetAdministrator {
         let deadline = Instant::now() + patience;
         let mut port = lock(&self.port);
         let claim = Claim::new(port.channel.descriptor(), &mgid);
-        let NewGroup { qkey, pkey, sl, traffic_class } = new;
-        let port_gid = port.gid;
-        let record =
-            MemberRecord { mgid, port_gid, qkey, pkey, sl, traffic_class, ..Default::default() };
+        let NewGroup { qkey, pkey, sl, traffic_class, mtu, rate } = new;
+        let (port_gid, rate) = (port.gid, rate_code(rate));
+        let record = MemberRecord {
+            mgid,
+            port_gid,
+            qkey,
+            pkey,
+            sl,
+            traffic_class,
+            mtu_code: mtu_code(mtu),
+            rate_code: rate.unwrap_or(0),
+            ..Default::default()
+        };
         // What is said beyond this must be what the group has.
         let member = component::MGID | component::PORT_GID | component::JOIN_STATE;
         let made = component::Q_KEY
             | component::TRAFFIC_CLASS
             | component::P_KEY
             | component::SL
-            | component::FLOW_LABEL;
+            | component::FLOW_LABEL
+            | component::MTU_SELECTOR
+            | component::MTU
+            | rate.map_or(0, |_| component::RATE_SELECTOR | component::RATE);
         let joined = match port.ask((Method::Set, member), &record, deadline) {
             Err(SaError::Refused { status: INSUFFICIENT_COMPONENTS, .. }) => {
                 port.ask((Method::Set, member | made), &record, deadline)

@@ -57,6 +57,10 @@ unsafe extern "C" {
         sl: ::core::ffi::c_int,
         qkey: ::core::ffi::c_int,
     ) -> ::core::ffi::c_int;
+    pub fn umad_set_pkey(
+        umad: *mut ::core::ffi::c_void,
+        pkey_index: ::core::ffi::c_int,
+    ) -> ::core::ffi::c_int;
     pub fn umad_send(
         portid: ::core::ffi::c_int,
         agentid: ::core::ffi::c_int,

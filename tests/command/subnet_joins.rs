@@ -28,10 +28,11 @@ fn host() {
         let line = line.unwrap();
         let words: Vec<_> = line.split(' ').collect();
         match words[..] {
-            ["join", from, to, pkey] => {
+            ["join", from, to, pkey, rate] => {
                 let number = |text: &str| text.parse::<u16>().unwrap();
+                let rate = rate.parse().unwrap();
                 let joined = (number(from)..number(to)).map(|group| {
-                    join(&administrator, mgid(group), number(pkey)).map(|one| {
+                    join(&administrator, mgid(group), number(pkey), rate).map(|one| {
                         let (mlid, mtu) = (one.record().mlid, one.record().mtu());
                         memberships.push(one);
                         (mlid, mtu)
@@ -66,8 +67,9 @@ fn join(
     administrator: &SubnetAdministrator,
     mgid: [u8; 16],
     pkey: u16,
+    rate: u32,
 ) -> Result<SaMembership, String> {
-    let new = NewGroup { qkey: 0x0123_4567, pkey, sl: 0, traffic_class: 0 };
+    let new = NewGroup { qkey: 0x0123_4567, pkey, sl: 0, traffic_class: 0, mtu: 2048, rate };
     administrator.join(mgid, new, PATIENCE).map_err(|error| error.to_string())
 }
 
@@ -130,6 +132,9 @@ fn members(simulated: &Simulated) -> BTreeMap<String, usize> {
 }
 
 const FULL: u16 = 0xffff;
+/// The rate of a new group in Mb/s that leaves it to the port that makes it, and one that every port has.
+const OWN: u32 = 0;
+const SLOWEST: u32 = 2_500;
 
 /// The hosts of `fat-tree:4,2` but the first, where OpenSM and the tools are.
 const HOSTS: [&str; 7] = ["P01", "P10", "P11", "P20", "P21", "P30", "P31"];
@@ -144,7 +149,7 @@ fn two_thousand_joins_are_memberships_and_end() {
     let _manager = simulated.manage(&[]);
     let mut hosts = hosts(&simulated);
     let groups = 2000_usize.div_ceil(HOSTS.len());
-    let all = format!("join 0 {groups} {FULL}");
+    let all = format!("join 0 {groups} {FULL} {OWN}");
     let (first, others) = hosts.split_first_mut().unwrap();
     first.tell(&all);
     let made = first.joined();
@@ -161,7 +166,7 @@ fn two_thousand_joins_are_memberships_and_end() {
 }
 
 #[test]
-fn a_slower_port_is_in_every_group_that_it_has_made_and_in_none_of_faster_ones() {
+fn a_slower_port_is_in_every_group_whose_rate_it_has_whoever_made_it() {
     // Both ends of the link of P31 are of one lane.
     let slower = |net: &str| {
         let mut is_host = false;
@@ -175,13 +180,19 @@ fn a_slower_port_is_in_every_group_that_it_has_made_and_in_none_of_faster_ones()
     let Some(simulated) = Simulated::with("fat-tree:4,2", slower) else { return };
     let _manager = simulated.manage(&[]);
     let (mut slow, mut fast) = (Host::start(&simulated, "P31"), Host::start(&simulated, "P10"));
-    slow.tell(&format!("join 0 1 {FULL}"));
-    let made = slow.joined();
-    fast.tell(&format!("join 0 1 {FULL}"));
-    assert_eq!(fast.joined(), made);
-    fast.tell(&format!("join 1 2 {FULL}"));
-    fast.joined();
-    slow.tell(&format!("join 1 2 {FULL}"));
+    let join_after = |first: &mut Host, second: &mut Host, group: u16, rate: u32| {
+        let all = format!("join {group} {} {FULL} {rate}", group + 1);
+        first.tell(&all);
+        let made = first.joined();
+        second.tell(&all);
+        made
+    };
+    let made = join_after(&mut slow, &mut fast, 0, OWN);
+    assert_eq!(fast.joined(), made, "the slower one has made it");
+    let made = join_after(&mut fast, &mut slow, 1, SLOWEST);
+    assert_eq!(made[0].1, 2048, "the MTU that was asked for");
+    assert_eq!(slow.joined(), made, "it was made for the slower one");
+    join_after(&mut fast, &mut slow, 2, OWN);
     let refusal = slow.answer();
     assert!(
         refusal.starts_with("error") && refusal.contains("the group's MTU and rate"),
@@ -197,7 +208,7 @@ fn limited_members_of_a_partition_join() {
     let _manager = simulated.manage(&["-P", partitions.to_str().unwrap()]);
     let mut hosts = hosts(&simulated);
     for host in &mut hosts[..3] {
-        host.tell("join 0 1 32767");
+        host.tell(&format!("join 0 1 32767 {OWN}"));
         host.joined();
     }
     assert_eq!(members(&simulated).into_values().collect::<Vec<_>>(), [3]);
@@ -208,7 +219,7 @@ fn groups_that_a_restarted_manager_has_forgotten_are_joined_again() {
     let Some(simulated) = Simulated::new("fat-tree:4,2") else { return };
     let manager = simulated.manage(&[]);
     let mut hosts = hosts(&simulated);
-    let join = format!("join 0 1 {FULL}");
+    let join = format!("join 0 1 {FULL} {OWN}");
     let join_all = |hosts: &mut [Host]| {
         for host in &mut hosts[..3] {
             host.tell(&join);

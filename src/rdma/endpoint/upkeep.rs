@@ -9,7 +9,7 @@
 
 use super::port_state::PortState;
 use super::{Endpoint, failed};
-use crate::rdma::group::Renewed;
+use crate::rdma::group::{Pace, Renewed};
 use std::time::Duration;
 use verbcast_core::time::Instant;
 use verbcast_core::transport::TransportError;
@@ -110,13 +110,18 @@ impl Endpoint {
         while let Some(event) = self.device.take_event() {
             self.handle_async(now, event)?;
         }
-        let spread = self.site.address.incarnation;
+        let pace = self.pace();
         for (_, group) in self.datagrams.groups_mut() {
             while let Some(what) = group.take_end() {
-                group.lose(now, what, spread);
+                group.lose(now, what, pace);
             }
         }
         Ok(())
+    }
+
+    fn pace(&self) -> Pace {
+        let (spread, patience) = (self.site.address.incarnation, self.settings.timeout);
+        Pace { spread, own: self.site.joiner.speed, patience }
     }
 
     fn handle_async(&mut self, now: Instant, event: AsyncEvent) -> Result<(), TransportError> {
@@ -170,9 +175,9 @@ impl Endpoint {
     }
 
     fn lose_groups(&mut self, now: Instant, what: &str) {
-        let spread = self.site.address.incarnation;
+        let pace = self.pace();
         for (_, group) in self.datagrams.groups_mut() {
-            group.lose(now, what.to_owned(), spread);
+            group.lose(now, what.to_owned(), pace);
         }
     }
 
@@ -240,9 +245,9 @@ impl Endpoint {
         let (joiner, patience) = (&self.site.joiner, self.settings.timeout);
         let mut renewed = Vec::new();
         for (id, group) in self.datagrams.groups_mut() {
-            let address = group.address;
+            let (address, common) = (group.address, group.common);
             let Some(renewal) = group.renewal().filter(|_| !is_down) else { continue };
-            match renewal.tend(now, joiner, address, patience) {
+            match renewal.tend(now, joiner, (address, common), patience) {
                 Ok(Some(done)) => renewed.push((id, address, done)),
                 Ok(None) => self.upkeep.wake_at(renewal.due(now)),
                 Err(error) => return Err(self.device.fatal(format!("group {address}: {error}"))),
@@ -259,9 +264,10 @@ impl Endpoint {
                 self.device.name(),
                 self.site.port
             );
+            let pace = self.pace();
             let again = self.datagrams.groups_mut().find(|(other, _)| *other == id);
             if let (Some((_, group)), Some(what)) = (again, lost) {
-                group.lose(now, what, self.site.address.incarnation);
+                group.lose(now, what, pace);
             }
         }
         Ok(())

@@ -1,16 +1,32 @@
 //! A communicator's multicast group: joined, attached, ready to be sent to.
 
 use super::membership::{Held, Joined};
+use super::order::{PortSpeed, deference};
+use super::rejoin::Rejoin;
 use super::renewal::Renewal;
+use std::time::Duration;
 use verbcast_core::time::Instant;
 use verbcast_core::wire::GroupAddress;
 use verbcast_verbs::{AddressHandle, Attachment, Error, GroupPath, ProtectionDomain, QueuePair};
+
+/// When a process makes memberships anew.
+#[derive(Clone, Copy, Debug)]
+pub struct Pace {
+    /// Random, and another one in each process.
+    pub spread: u64,
+    /// The speed of its port.
+    pub own: PortSpeed,
+    /// How long it tries.
+    pub patience: Duration,
+}
 
 /// A joined group. Fields are dropped in order: detach, then leave.
 #[derive(Debug)]
 pub struct Group {
     pub handle: AddressHandle,
     pub address: GroupAddress,
+    /// What all its ports can.
+    pub common: PortSpeed,
     path: GroupPath,
     /// None while the QP is restarted.
     attachment: Option<Attachment>,
@@ -22,12 +38,13 @@ pub struct Group {
 impl Group {
     /// Attaches `qp` to a group that the port has joined.
     pub fn new(joined: Joined, domain: &ProtectionDomain, qp: &QueuePair) -> Result<Self, String> {
-        let Joined { address, held, path } = joined;
+        let Joined { address, common, held, path } = joined;
         let named = |error: Error| format!("group {address}: {error}");
         let attachment = Attachment::new(qp, path.mgid(), path.mlid()).map_err(named)?;
         Ok(Group {
             handle: path.handle(domain).map_err(named)?,
             address,
+            common,
             path,
             attachment: Some(attachment),
             held,
@@ -53,13 +70,14 @@ impl Group {
         self.held.take_end()
     }
 
-    /// The membership is lost, or may be. `spread` is random, and another one in each process.
-    pub fn lose(&mut self, now: Instant, what: String, spread: u64) {
+    /// The membership is lost, or may be; it is made anew at this pace.
+    pub fn lose(&mut self, now: Instant, what: String, Pace { spread, own, patience }: Pace) {
         match &mut self.renewal {
             Some(renewal) => renewal.lose(what),
             None => {
                 tracing::warn!("group {}: {what}; joining again", self.address);
-                self.renewal = Some(Renewal::new(now, what, spread));
+                let deference = deference(own, self.common, patience);
+                self.renewal = Some(Renewal::new(Rejoin::new(now, what, spread, deference)));
             }
         }
     }

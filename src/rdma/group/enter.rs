@@ -3,20 +3,19 @@
 use super::address::generator;
 use super::join_error::JoinError;
 use super::member::Member;
-use super::order::{Backoff, delay};
+use super::order::{Backoff, JoinOrder, delay};
 use crate::bootstrap::{Bootstrap, VoteError, vote};
 use rand_chacha::rand_core::Rng;
 use std::time::{Duration, Instant};
-use verbcast_core::rank::Rank;
 use verbcast_core::wire::GroupAddress;
 
-/// Joins a group with all ranks, each within `patience`. On InfiniBand `first` joins alone, and makes the group; the
+/// Joins a group with all ranks, each within `patience`. On InfiniBand the first joins alone, and makes the group; the
 /// others follow after a vote that it has.
 pub fn enter(
     bootstrap: &mut dyn Bootstrap,
     member: &mut impl Member,
     address: GroupAddress,
-    first: Rank,
+    JoinOrder { first, common }: JoinOrder,
     patience: Duration,
 ) -> Result<(), VoteError> {
     let (rank, size) = (bootstrap.rank(), bootstrap.size() as usize);
@@ -24,7 +23,7 @@ pub fn enter(
     // Of the time, an eighth is left for the vote, so that all ranks hear the reason where somebody cannot join.
     let patience = patience - patience / 8;
     let mut join = |is_next: bool| match is_next {
-        true => retry(patience, &mut random, |left| member.join(address, left))
+        true => retry(patience, &mut random, |left| member.join((address, common), left))
             .map_err(|what| format!("group {address}: {what}")),
         false => Ok(()),
     };
@@ -73,10 +72,16 @@ fn retry(
 
 #[cfg(test)]
 mod tests {
+    use super::super::order::PortSpeed;
     use super::super::testing::{Job, Wire};
     use super::*;
+    use verbcast_core::rank::Rank;
 
     const PATIENCE: Duration = Duration::from_secs(20);
+
+    fn first(rank: u32) -> JoinOrder {
+        JoinOrder { first: Rank(rank), common: PortSpeed { mtu: 4096, rate: 100_000 } }
+    }
 
     #[test]
     fn a_join_that_is_refused_is_tried_again() {
@@ -102,7 +107,7 @@ mod tests {
     fn the_first_rank_makes_the_group_and_the_others_follow() {
         let group = GroupAddress::Mgid([0xff; 16]);
         let orders = Job { size: 5 }.run(&Wire::default(), |bootstrap, member| {
-            enter(bootstrap, member, group, Rank(3), PATIENCE).unwrap();
+            enter(bootstrap, member, group, first(3), PATIENCE).unwrap();
             member.joined()
         });
         for mut order in orders {
@@ -117,7 +122,7 @@ mod tests {
         let outcomes = Job { size: 3 }.run(&Wire::default(), |bootstrap, member| {
             member.is_refused = bootstrap.rank() == Rank(1);
             let group = GroupAddress::Mgid([0xff; 16]);
-            enter(bootstrap, member, group, Rank(1), PATIENCE).unwrap_err().to_string()
+            enter(bootstrap, member, group, first(1), PATIENCE).unwrap_err().to_string()
         });
         for error in outcomes {
             assert!(error.starts_with("rank 1: group MGID ffff:") && error.ends_with("refused"));

@@ -2,21 +2,22 @@
 
 use super::enter::enter;
 use super::member::Member;
+use super::order::JoinOrder;
 use super::prove::{Proof, prove};
 use crate::bootstrap::{Bootstrap, VoteError, vote};
 use crate::rdma::settings::{Multicast, Settings};
 use verbcast_core::rank::Rank;
 use verbcast_core::wire::GroupAddress;
 
-/// Joins one of these groups, `first` before the others, and proves it; whether there is one that works. The
+/// Joins one of these groups in this order, and proves it; whether there is one that works. The
 /// outcome is the same at every rank.
 pub fn gather(
     bootstrap: &mut dyn Bootstrap,
     member: &mut impl Member,
-    (groups, first): (&[GroupAddress], Rank),
+    (groups, order): (&[GroupAddress], JoinOrder),
     settings: &Settings,
 ) -> Result<bool, VoteError> {
-    match try_gather(bootstrap, member, (groups, first), settings) {
+    match try_gather(bootstrap, member, (groups, order), settings) {
         Ok(()) => Ok(true),
         Err(error @ VoteError::Refused(_)) if settings.multicast == Multicast::Prefer => {
             let gone = member.go_without().map(|()| [].as_slice());
@@ -33,13 +34,13 @@ pub fn gather(
 fn try_gather(
     bootstrap: &mut dyn Bootstrap,
     member: &mut impl Member,
-    (groups, first): (&[GroupAddress], Rank),
+    (groups, order): (&[GroupAddress], JoinOrder),
     settings: &Settings,
 ) -> Result<(), VoteError> {
     for (draw, address) in groups.iter().enumerate() {
         let _span = tracing::info_span!("group", %address).entered();
         member.leave();
-        enter(bootstrap, member, *address, first, settings.timeout)?;
+        enter(bootstrap, member, *address, order, settings.timeout)?;
         // A group that is shared is the only one here.
         let is_last = draw + 1 == groups.len();
         match prove(bootstrap, member, &address.to_string(), settings, is_last)? {

@@ -4,6 +4,7 @@ use super::address::AddressKind;
 use super::ipoib;
 use super::join_error::JoinError;
 use super::membership::{DEFAULT_QKEY, Held, Joined};
+use super::order::PortSpeed;
 use super::partition::Partition;
 use super::subnet::{self, Request};
 use crate::rdma::settings::Family;
@@ -26,8 +27,8 @@ pub struct Joiner {
     pub port: u8,
     /// The place of its GID in the port's table.
     pub gid_index: u8,
-    /// Its rate in Mb/s; 0 where it is not known.
-    pub rate: u32,
+    /// Its rate is 0 where it is not known.
+    pub speed: PortSpeed,
     pub partition: Partition,
     /// GIDs of the port that are IPv6 addresses, with their indices, for groups of that family.
     pub ipv6: Vec<(u8, [u8; 16])>,
@@ -61,16 +62,21 @@ impl Joiner {
         }
     }
 
-    /// Joins the group, or joins it again; tries once, at most for `patience`.
-    pub fn join(&self, address: GroupAddress, patience: Duration) -> Result<Joined, JoinError> {
+    /// Joins the group, all of whose ports can what is `common` to them, or joins it again; tries once, at most for
+    /// `patience`.
+    pub fn join(
+        &self,
+        (address, common): (GroupAddress, PortSpeed),
+        patience: Duration,
+    ) -> Result<Joined, JoinError> {
         let (held, path) = match address {
             GroupAddress::V4(group) => self.join_ipv4(group.into(), patience),
             GroupAddress::V6(group) => self.join_ipv6(group, patience),
-            GroupAddress::Mgid(mgid) => self.join_mgid(mgid, patience),
+            GroupAddress::Mgid(mgid) => self.join_mgid((mgid, common), patience),
         }?;
         let service = self.service(path.service());
         tracing::debug!("joined: {path:?}");
-        Ok(Joined { address, held, path: path.with_service(service) })
+        Ok(Joined { address, common, held, path: path.with_service(service) })
     }
 
     fn join_ipv4(&self, group: IpAddr, patience: Duration) -> Result<(Held, GroupPath), JoinError> {
@@ -117,11 +123,11 @@ impl Joiner {
 
     fn join_mgid(
         &self,
-        mgid: [u8; 16],
+        (mgid, common): ([u8; 16], PortSpeed),
         patience: Duration,
     ) -> Result<(Held, GroupPath), JoinError> {
         match self.join_by_ipoib(mgid, patience) {
-            Err(JoinError::Never(what)) => self.join_by_request(mgid, patience, &what),
+            Err(JoinError::Never(what)) => self.join_by_request((mgid, common), patience, &what),
             other => other,
         }
     }
@@ -129,7 +135,7 @@ impl Joiner {
     /// Joins where it was not possible through IPoIB, for this reason.
     fn join_by_request(
         &self,
-        mgid: [u8; 16],
+        (mgid, common): ([u8; 16], PortSpeed),
         patience: Duration,
         why: &str,
     ) -> Result<(Held, GroupPath), JoinError> {
@@ -139,6 +145,7 @@ impl Joiner {
             gid_index: self.gid_index,
             pkey: self.partition.pkey,
             service: self.service(Service::default()),
+            common,
         };
         subnet::join(&request, mgid, patience, why)
     }

@@ -1,6 +1,7 @@
 //! What a communicator does in a group, as far as gathering its ranks there needs it.
 
 use super::join_error::JoinError;
+use super::order::PortSpeed;
 use std::time::Duration;
 use verbcast_core::rank::Rank;
 use verbcast_core::time::Instant;
@@ -9,8 +10,13 @@ use verbcast_core::wire::GroupAddress;
 
 /// A rank of a communicator, which can be in one group at a time.
 pub trait Member {
-    /// Joins the group, at most for `patience`, and receives its datagrams. Tries once.
-    fn join(&mut self, address: GroupAddress, patience: Duration) -> Result<(), JoinError>;
+    /// Joins the group, all of whose ports are as fast as this, at most for `patience`, and receives its datagrams.
+    /// Tries once.
+    fn join(
+        &mut self,
+        group: (GroupAddress, PortSpeed),
+        patience: Duration,
+    ) -> Result<(), JoinError>;
 
     /// Leaves the group, if it is in one.
     fn leave(&mut self);

@@ -1,5 +1,6 @@
 //! A multicast group that the port is in, and what keeps it there.
 
+use super::order::PortSpeed;
 use std::net::UdpSocket;
 use std::os::fd::BorrowedFd;
 use verbcast_core::wire::GroupAddress;
@@ -45,6 +46,7 @@ impl Held {
 #[derive(Debug)]
 pub struct Joined {
     pub(super) address: GroupAddress,
+    pub(super) common: PortSpeed,
     pub(super) held: Held,
     pub(super) path: GroupPath,
 }

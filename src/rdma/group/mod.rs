@@ -22,7 +22,7 @@ mod testing;
 mod waves;
 
 pub(super) use address::{draw, generator};
-pub(super) use attached::Group;
+pub(super) use attached::{Group, Pace};
 pub(super) use choice::shared_group;
 pub(super) use gather::gather;
 pub(super) use groups::{GroupId, Groups};
@@ -31,7 +31,7 @@ pub(super) use join_error::JoinError;
 pub(super) use joiner::Joiner;
 pub(super) use member::{Heard, Member};
 pub(super) use membership::{DEFAULT_QKEY, Joined};
-pub(super) use order::{PortSpeed, first_to_join};
+pub(super) use order::{JoinOrder, PortSpeed};
 pub(super) use partition::is_same as is_same_partition;
 pub use partition::{Partition, choose as choose_partition};
 pub(super) use renewal::Renewed;

@@ -5,6 +5,9 @@
 //! disorder, as a subnet administrator answers so many requests a second and the kernel waits three seconds for its
 //! answer in all. Who is refused tries again, with longer and longer pauses, since what is refused to a busy
 //! manager and to a wrong request looks alike.
+//!
+//! When memberships end, as at a restart of the subnet manager, ranks cannot tell one another when they are back. Then
+//! the ports that are faster than others of the group wait for a while before they join again.
 
 use rand_chacha::rand_core::Rng;
 use std::time::Duration;
@@ -16,6 +19,8 @@ const MAX_PAUSE: Duration = Duration::from_secs(4);
 /// Ranks that follow the first one spread over this time for each rank, at most.
 const SPREAD_PER_RANK: Duration = Duration::from_millis(1);
 const MAX_SPREAD: Duration = Duration::from_secs(4);
+/// How long the faster ports leave a manager that was restarted to the slower ones.
+const DEFERENCE: Duration = Duration::from_secs(2);
 
 /// The speed of a rank's port, as far as the join of a group depends on it: slower ones are less.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -26,10 +31,39 @@ pub struct PortSpeed {
     pub rate: u32,
 }
 
-/// The rank that joins first: of those with the smallest MTU one with the smallest rate, and of these the lowest.
-pub fn first_to_join(speeds: &[PortSpeed]) -> Rank {
-    let slowest = (0..).map(Rank).zip(speeds).min_by_key(|(rank, speed)| (**speed, rank.0));
-    slowest.map_or(Rank(0), |(rank, _)| rank)
+impl PortSpeed {
+    /// Whether a port of this speed makes groups that one of `other` cannot join.
+    fn exceeds(self, other: PortSpeed) -> bool {
+        self.mtu > other.mtu || self.rate > other.rate
+    }
+}
+
+/// Who joins a group first, and what the group may be like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct JoinOrder {
+    /// Of the ranks with the smallest MTU one with the smallest rate, and of these the lowest.
+    pub first: Rank,
+    /// The smallest MTU and the smallest rate of all.
+    pub common: PortSpeed,
+}
+
+impl JoinOrder {
+    /// For ranks of these speeds.
+    ///
+    /// # Panics
+    /// Without a rank.
+    pub fn of(speeds: &[PortSpeed]) -> JoinOrder {
+        let slowest = (0..).map(Rank).zip(speeds).min_by_key(|(rank, speed)| (**speed, rank.0));
+        let (first, slowest) = slowest.expect("there is a rank");
+        let rate = speeds.iter().map(|speed| speed.rate).min().unwrap_or(slowest.rate);
+        JoinOrder { first, common: PortSpeed { mtu: slowest.mtu, rate } }
+    }
+}
+
+/// How long a port waits that has lost its membership before it joins again, so that slower ones come first and a
+/// subnet manager which has forgotten the group makes it for them: the time in which they have asked five times.
+pub fn deference(own: PortSpeed, common: PortSpeed, patience: Duration) -> Duration {
+    if own.exceeds(common) { DEFERENCE.min(patience / 4) } else { Duration::ZERO }
 }
 
 /// How long one of `size` ranks waits before it follows the first.
@@ -72,13 +106,27 @@ mod tests {
 
     #[test]
     fn the_slowest_port_joins_first() {
-        let first = |speeds: &[(usize, u32)]| {
+        let order = |speeds: &[(usize, u32)]| {
             let speeds = speeds.iter().map(|(mtu, rate)| PortSpeed { mtu: *mtu, rate: *rate });
-            first_to_join(&speeds.collect::<Vec<_>>())
+            let JoinOrder { first, common } = JoinOrder::of(&speeds.collect::<Vec<_>>());
+            (first, (common.mtu, common.rate))
         };
-        assert_eq!(first(&[(4096, 200_000), (2048, 400_000), (4096, 100_000)]), Rank(1), "by MTU");
-        assert_eq!(first(&[(4096, 200_000), (4096, 100_000), (4096, 100_000)]), Rank(1), "by rate");
-        assert_eq!(first(&[(4096, 100_000); 4]), Rank(0));
+        let by_mtu = order(&[(4096, 200_000), (2048, 400_000), (4096, 100_000)]);
+        assert_eq!(by_mtu, (Rank(1), (2048, 100_000)), "each of them is the smallest");
+        let by_rate = order(&[(4096, 200_000), (4096, 100_000), (4096, 100_000)]);
+        assert_eq!(by_rate, (Rank(1), (4096, 100_000)));
+        assert_eq!(order(&[(4096, 100_000); 4]), (Rank(0), (4096, 100_000)));
+    }
+
+    #[test]
+    fn only_faster_ports_wait_before_they_join_again() {
+        let patience = Duration::from_secs(30);
+        let common = PortSpeed { mtu: 2048, rate: 100_000 };
+        let wait = |mtu, rate| deference(PortSpeed { mtu, rate }, common, patience);
+        assert_eq!(wait(2048, 100_000), Duration::ZERO);
+        assert_eq!((wait(4096, 100_000), wait(2048, 200_000)), (DEFERENCE, DEFERENCE));
+        let short = Duration::from_secs(1);
+        assert!(deference(PortSpeed { mtu: 4096, ..common }, common, short) < short);
     }
 
     #[test]

@@ -29,11 +29,12 @@ pub struct Rejoin {
 }
 
 impl Rejoin {
-    /// The membership was lost now. `spread` is random, and another one in each process.
-    pub fn new(now: Instant, what: String, spread: u64) -> Self {
+    /// The membership was lost now; the first attempt comes after others have had the time `deference` for theirs.
+    /// `spread` is random, and another one in each process.
+    pub fn new(now: Instant, what: String, spread: u64, deference: Duration) -> Self {
         let mut rejoin =
             Rejoin { what, lost: now, since: now, attempts: 0, due: now, error: None, spread };
-        rejoin.due = now + rejoin.pause();
+        rejoin.due = now + deference + rejoin.pause();
         rejoin
     }
 
@@ -103,7 +104,7 @@ mod tests {
     }
 
     fn lost(now: Instant) -> Rejoin {
-        Rejoin::new(now, "SM change".to_owned(), SPREAD)
+        Rejoin::new(now, "SM change".to_owned(), SPREAD, Duration::ZERO)
     }
 
     #[test]
@@ -118,8 +119,10 @@ mod tests {
             rejoin.fail(now, "no answer".to_owned());
             full = (full * 2).min(LONGEST_PAUSE);
         }
-        let other = Rejoin::new(at(0), String::new(), !SPREAD);
+        let other = Rejoin::new(at(0), String::new(), !SPREAD, Duration::ZERO);
         assert_ne!(other.due(), lost(at(0)).due());
+        let late = Rejoin::new(at(0), String::new(), SPREAD, LONGEST_PAUSE);
+        assert_eq!(late.due() - lost(at(0)).due(), LONGEST_PAUSE);
     }
 
     #[test]

@@ -4,6 +4,7 @@
 use super::join_error::JoinError;
 use super::joiner::Joiner;
 use super::membership::Joined;
+use super::order::PortSpeed;
 use super::rejoin::Rejoin;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -34,9 +35,9 @@ pub struct Renewed {
 }
 
 impl Renewal {
-    /// The membership was lost now. `spread` is random, and another one in each process.
-    pub fn new(now: Instant, what: String, spread: u64) -> Self {
-        Renewal { rejoin: Rejoin::new(now, what, spread), attempt: None, overtaken: None }
+    /// A membership that is to be made anew by `rejoin`.
+    pub fn new(rejoin: Rejoin) -> Self {
+        Renewal { rejoin, attempt: None, overtaken: None }
     }
 
     /// It was lost again, if an attempt has begun before.
@@ -64,7 +65,7 @@ impl Renewal {
         &mut self,
         now: Instant,
         joiner: &Joiner,
-        address: GroupAddress,
+        (address, common): (GroupAddress, PortSpeed),
         patience: Duration,
     ) -> Result<Option<Renewed>, String> {
         if let Some(attempt) = self.attempt.take_if(|attempt| attempt.is_finished()) {
@@ -89,7 +90,7 @@ impl Renewal {
             let time = self.rejoin.time_for_attempt(now, patience);
             let joiner = joiner.clone();
             let thread = thread::Builder::new().name("verbcast-rejoin".to_owned());
-            match thread.spawn(move || joiner.join(address, time)) {
+            match thread.spawn(move || joiner.join((address, common), time)) {
                 Ok(attempt) => self.attempt = Some(attempt),
                 Err(error) => self.rejoin.fail(now, format!("no thread to join by: {error}")),
             }

@@ -6,6 +6,7 @@
 
 use super::join_error::JoinError;
 use super::membership::Held;
+use super::order::PortSpeed;
 use std::time::Duration;
 use verbcast_verbs::{GroupPath, Service};
 
@@ -19,6 +20,8 @@ pub struct Request<'a> {
     pub gid_index: u8,
     pub pkey: u16,
     pub service: Service,
+    /// What all ports can that are to join.
+    pub common: PortSpeed,
 }
 
 /// Joins, where the join through IPoIB was not possible for this reason.
@@ -33,10 +36,16 @@ pub fn join(
     use verbcast_umad::{MemberRecord, NewGroup, SaError, SubnetAdministrator};
     use verbcast_verbs::GroupRecord;
 
-    let Service { sl, traffic_class } = request.service;
-    let new = NewGroup { qkey: DEFAULT_QKEY, pkey: request.pkey, sl, traffic_class };
+    let (Service { sl, traffic_class }, PortSpeed { mtu, rate }) =
+        (request.service, request.common);
+    let new = NewGroup { qkey: DEFAULT_QKEY, pkey: request.pkey, sl, traffic_class, mtu, rate };
     let administrator = SubnetAdministrator::open(request.device, request.port);
     match administrator.and_then(|one| one.join(mgid, new, patience)) {
+        // Longer packets would be sent, and never arrive.
+        Ok(membership) if membership.record().mtu() < mtu => Err(JoinError::NotYet(format!(
+            "the group's MTU is {}, but packets have up to {mtu} bytes: another port has made it",
+            membership.record().mtu()
+        ))),
         Ok(membership) => {
             tracing::debug!("joined by asking the subnet administrator, as {why}");
             let MemberRecord { mlid, qkey, flow_label, hop_limit, rate_code, .. } =

@@ -2,6 +2,7 @@
 
 use super::join_error::JoinError;
 use super::member::{Heard, Member};
+use super::order::PortSpeed;
 use crate::bootstrap::{Bootstrap, BootstrapError};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
@@ -114,7 +115,11 @@ impl<'a> Fake<'a> {
 }
 
 impl Member for Fake<'_> {
-    fn join(&mut self, _address: GroupAddress, _patience: Duration) -> Result<(), JoinError> {
+    fn join(
+        &mut self,
+        _group: (GroupAddress, PortSpeed),
+        _patience: Duration,
+    ) -> Result<(), JoinError> {
         if self.is_refused {
             return Err(JoinError::Never("refused".to_owned()));
         }

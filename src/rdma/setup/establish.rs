@@ -8,7 +8,7 @@ use super::shared::{Lead, SharedEndpoint};
 use crate::bootstrap::{Bootstrap, VoteError, read_all, vote};
 use crate::rdma::endpoint::{Access, Channel, Site};
 use crate::rdma::group::{
-    PortSpeed, draw, first_to_join, gather, generator, is_same_partition, shared_group,
+    JoinOrder, PortSpeed, draw, gather, generator, is_same_partition, shared_group,
 };
 use crate::rdma::memory::{Exposed, Memory};
 use crate::rdma::settings::{Multicast, Settings};
@@ -122,7 +122,7 @@ fn establish_with(
     }
     let multicast = multicast
         && crowded.is_none()
-        && gather(bootstrap, &mut transport, (groups, slowest(&all)), settings)?;
+        && gather(bootstrap, &mut transport, (groups, join_order(&all)), settings)?;
     connect(bootstrap, &mut transport, peers, settings.timeout)?;
     transport.is_reached = true;
     let description = describe(&transport, size);
@@ -150,7 +150,7 @@ fn prepare(
         groups: std::array::from_fn(|_: usize| draw(&mut random, kind)),
     };
     let ((ring, cells), offer) = (memory.exposed(), endpoint.datagrams.groups().offer());
-    let port = PortUse { rate: joiner.rate, pkey: joiner.partition.pkey };
+    let port = PortUse { rate: joiner.speed.rate, pkey: joiner.partition.pkey };
     let adapter = *adapter;
     let introduction = Introduction { address: *own, adapter, port, ring, cells, draw, offer };
     Ok((memory, introduction))
@@ -187,10 +187,10 @@ fn agree_on_partition(all: &[Introduction]) -> Result<(), VoteError> {
     if refusals.is_empty() { Ok(()) } else { Err(VoteError::Refused(refusals)) }
 }
 
-/// The rank with the slowest port, which joins groups first.
-fn slowest(all: &[Introduction]) -> Rank {
+/// Who joins groups first.
+fn join_order(all: &[Introduction]) -> JoinOrder {
     let speed = |one: &Introduction| PortSpeed { mtu: one.address.packet_len, rate: one.port.rate };
-    first_to_join(&all.iter().map(speed).collect::<Vec<_>>())
+    JoinOrder::of(&all.iter().map(speed).collect::<Vec<_>>())
 }
 
 /// Makes the communicator known to its endpoint.

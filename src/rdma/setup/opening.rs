@@ -6,7 +6,7 @@ use super::limits::{Memlock, check_queues, connections};
 use super::report::{Candidate, DeviceReport, PortReport};
 use super::survey::look;
 use crate::rdma::endpoint::{Device, Endpoint, Site};
-use crate::rdma::group::{Joiner, choose_partition, generator};
+use crate::rdma::group::{Joiner, PortSpeed, choose_partition, generator};
 use crate::rdma::rc::{ConnectionPool, Local, Room};
 use crate::rdma::settings::Settings;
 use crate::rdma::ud::UdPort;
@@ -184,7 +184,7 @@ fn joiner(
         device: report.name.clone(),
         port: port.number,
         gid_index: candidate.gid_index,
-        rate: port.rate.unwrap_or(0),
+        speed: PortSpeed { mtu: port.mtu, rate: port.rate.unwrap_or(0) },
         gid,
         partition,
         ipv6,

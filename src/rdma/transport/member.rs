@@ -2,7 +2,7 @@
 
 use super::RdmaTransport;
 use crate::rdma::endpoint::failed;
-use crate::rdma::group::{DEFAULT_QKEY, Heard, JoinError, Member};
+use crate::rdma::group::{DEFAULT_QKEY, Heard, JoinError, Member, PortSpeed};
 use crate::rdma::memory::Source;
 use crate::rdma::packet::own_header;
 use std::time::Duration;
@@ -11,16 +11,20 @@ use verbcast_core::transport::{Arrival, Park, Transport, TransportError};
 use verbcast_core::wire::{GroupAddress, HEADER_LEN, Kind};
 
 impl Member for RdmaTransport {
-    fn join(&mut self, address: GroupAddress, patience: Duration) -> Result<(), JoinError> {
+    fn join(
+        &mut self,
+        group: (GroupAddress, PortSpeed),
+        patience: Duration,
+    ) -> Result<(), JoinError> {
         let mut endpoint = self.endpoint.hold();
-        self.group = endpoint.datagrams.share(address);
+        self.group = endpoint.datagrams.share(group.0);
         let joiner = endpoint.site.joiner.clone();
         drop(endpoint);
         if self.group.is_some() {
             return Ok(());
         }
         // Others may use the endpoint while the fabric is asked.
-        let joined = joiner.join(address, patience)?;
+        let joined = joiner.join(group, patience)?;
         let attached = self.endpoint.hold().attach(joined);
         self.group = Some(attached.map_err(JoinError::Never)?);
         Ok(())
