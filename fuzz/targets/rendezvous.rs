@@ -2,7 +2,9 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use verbcast_core::wire::{FRAME_HEADER_LEN, FrameHeader, FrameKind, Gathered, Hello, Refusal};
+use verbcast_core::wire::{
+    Challenge, FRAME_HEADER_LEN, FrameHeader, FrameKind, Gathered, Hello, Join, Refusal, Response,
+};
 
 const LIMIT: usize = 1 << 20;
 
@@ -21,6 +23,21 @@ fn read(kind: FrameKind, payload: &[u8]) {
         FrameKind::Hello => {
             if let Ok(hello) = Hello::parse(payload) {
                 assert_eq!(hello.emit(), payload);
+            }
+        }
+        FrameKind::Challenge => {
+            if let Ok(challenge) = Challenge::parse(payload) {
+                assert_eq!(challenge.emit(), payload);
+            }
+        }
+        FrameKind::Response => {
+            if let Ok(response) = Response::parse(payload) {
+                assert_eq!(response.emit(), payload);
+            }
+        }
+        FrameKind::Join => {
+            if let Ok(join) = Join::parse(payload) {
+                assert_eq!(join.emit(), payload);
             }
         }
         FrameKind::Gathered => {

@@ -1,66 +1,48 @@
 //! Rank 0 waits until every other rank has introduced itself.
 //!
-//! Anything may connect to a port. Nothing that does is waited for: connections are read side by
-//! side, a stranger's is closed, and a silent one is given up after a while.
+//! Anything may connect to a port. Nothing that does is waited for: connections are read side by side, a stranger's is
+//! closed, a silent one is given up after a while, and there are no more of them at once than a bound. What a
+//! [guest](super::guest) does before it has proven to belong to the job ends nothing for the others.
 
+use super::guest::{Guest, Heard};
 use super::hub::dismiss;
 use super::limits::MAX_BLOB;
 use super::link::{Link, LinkError, Pause, frame};
 use super::names::{blame, seconds};
 use super::socket::Listener;
+use super::turned_away::TurnedAway;
 use super::{BootstrapError, star::Job};
 use std::time::{Duration, Instant};
 use verbcast_core::rank::Rank;
-use verbcast_core::wire::{FrameKind, Hello, MAX_HELLO, Refusal, WireError};
+use verbcast_core::wire::{FrameKind, Join};
 
-/// How long a connection may stay silent.
-const SILENCE: Duration = Duration::from_secs(10);
 /// How long ranks that come late are told why the others have given up.
 const LINGER: Duration = Duration::from_secs(1);
-/// Most connections that have not introduced themselves; the oldest must go for another.
+/// Most connections that have not introduced themselves; one of them must go for another.
 const MAX_GUESTS: usize = 128;
-
-/// What is said of who does not talk as a rank does.
-const STRANGER: &str = "it is not a verbcast rank";
-
-/// A connection that is not a rank yet, or has been refused.
-struct Guest {
-    link: Link,
-    from: String,
-    since: Instant,
-    refused: bool,
-}
-
-/// What a guest turns out to be.
-enum Verdict {
-    Rank(Rank),
-    /// Somebody else; the others are still waited for.
-    Refused(String),
-    /// One of this job's ranks, started in a way that cannot work.
-    Fatal(BootstrapError),
-}
 
 pub(super) struct Assembly<'a> {
     job: &'a Job,
     /// By rank, from rank 1.
     links: Vec<Option<Link>>,
     guests: Vec<Guest>,
-    /// Who was turned away last, for the message if somebody is missing in the end.
-    refusal: Option<String>,
+    turned_away: TurnedAway,
 }
 
 impl<'a> Assembly<'a> {
     /// Returns the links with ranks 1 and up, once all are there.
     pub(super) fn wait(job: &'a Job, listener: &Listener) -> Result<Vec<Link>, BootstrapError> {
         let links = (1..job.size).map(|_| None).collect();
-        let mut assembly = Assembly { job, links, guests: Vec::new(), refusal: None };
+        let turned_away = TurnedAway::default();
+        let mut assembly = Assembly { job, links, guests: Vec::new(), turned_away };
         match assembly.run(listener) {
             Ok(()) => Ok(assembly.links.into_iter().flatten().collect()),
             Err(error) => {
                 assembly.linger(listener);
-                let guests = assembly.guests.into_iter().filter(|guest| !guest.refused);
+                // Nobody else is told anything.
+                let guests = assembly.guests.into_iter().filter(Guest::is_proven);
                 let links = assembly.links.into_iter().flatten();
-                dismiss(links.chain(guests.map(|guest| guest.link)).collect(), &error);
+                dismiss(links.chain(guests.map(Guest::into_link)).collect(), &error);
                 Err(error)
             }
         }
@@ -70,15 +52,23 @@ impl<'a> Assembly<'a> {
     fn linger(&mut self, listener: &Listener) {
         let until = Instant::now() + LINGER;
         let here = |assembly: &Assembly<'_>| {
-            let guests = assembly.guests.iter().filter(|guest| !guest.refused).count();
+            let guests = assembly.guests.iter().filter(|guest| guest.is_proven()).count();
             assembly.links.iter().flatten().count() + guests
         };
         let mut pause = Pause::new();
         while here(self) < self.links.len() && Instant::now() < until {
-            match self.accept(listener) {
-                Ok(true) => {}
-                Ok(false) => pause.sleep(until),
-                Err(_) => return,
+            let Ok(mut news) = self.accept(listener) else { return };
+            let unproven = self.guests.extract_if(.., |guest| !guest.is_proven());
+            for mut guest in unproven.collect::<Vec<_>>() {
+                match guest.hear(&self.job.secret) {
+                    Ok(Heard::Step) => news = true,
+                    Ok(Heard::Nothing) => {}
+                    Ok(Heard::Gone | Heard::Join(_)) | Err(_) => continue,
+                }
+                self.guests.push(guest);
+            }
+            if !news {
+                pause.sleep(until);
             }
         }
     }
@@ -90,12 +80,12 @@ impl<'a> Assembly<'a> {
             let mut news = self.accept(listener)?;
             news |= self.hear_guests()?;
             self.check_members()?;
-            if news {
-                pause.reset();
-            } else if Instant::now() < deadline {
-                pause.sleep(deadline);
-            } else {
+            if Instant::now() >= deadline && self.links.iter().any(Option::is_none) {
                 return Err(self.missing());
+            }
+            match news {
+                true => pause.reset(),
+                false => pause.sleep(deadline),
             }
         }
         Ok(())
@@ -103,14 +93,18 @@ impl<'a> Assembly<'a> {
 
     /// Takes one connection, so that a flood of them does not keep the others waiting.
     fn accept(&mut self, listener: &Listener) -> Result<bool, BootstrapError> {
+        if self.guests.len() >= MAX_GUESTS {
+            self.drop_guest();
+        }
         match listener.accept() {
             Ok(None) => Ok(false),
             Ok(Some((socket, from))) => {
-                if self.guests.len() >= MAX_GUESTS {
-                    self.guests.remove(0);
-                }
-                let link = Link::new(socket, MAX_HELLO);
-                self.guests.push(Guest { link, from, since: Instant::now(), refused: false });
+                self.guests.push(Guest::new(socket, from));
+                Ok(true)
+            }
+            // Without descriptors, say, which the guests may hold.
+            Err(_) if !self.guests.is_empty() => {
+                self.drop_guest();
                 Ok(true)
             }
             Err(error) => Err(blame(
@@ -120,72 +114,73 @@ impl<'a> Assembly<'a> {
         }
     }
 
+    /// Gives up the guest that others lose least by: one that was refused, or else the oldest without a proof. A rank
+    /// that is dropped so comes again.
+    fn drop_guest(&mut self) {
+        let refused = self.guests.iter().position(Guest::is_refused);
+        let unproven = || self.guests.iter().position(|guest| !guest.is_proven());
+        let guest = self.guests.remove(refused.or_else(unproven).unwrap_or(0));
+        if !guest.is_refused() {
+            self.turned_away.note(&guest.from, "there were too many connections");
+        }
+    }
+
     fn hear_guests(&mut self) -> Result<bool, BootstrapError> {
         let mut news = false;
-        for mut guest in std::mem::take(&mut self.guests) {
-            if guest.refused {
-                if !guest.link.part() && guest.since.elapsed() < SILENCE {
+        let mut guests = std::mem::take(&mut self.guests).into_iter();
+        while let Some(mut guest) = guests.next() {
+            match guest.hear(&self.job.secret) {
+                Ok(Heard::Nothing) => self.guests.push(guest),
+                Ok(Heard::Gone) => {}
+                Ok(Heard::Step) => {
+                    news = true;
                     self.guests.push(guest);
                 }
-                continue;
-            }
-            let verdict = match guest.link.read() {
-                Ok(None) if guest.since.elapsed() < SILENCE => {
-                    self.guests.push(guest);
-                    continue;
+                Ok(Heard::Join(join)) => {
+                    news = true;
+                    match self.judge(join) {
+                        Ok(index) => {
+                            let mut link = guest.into_link();
+                            link.set_limit(MAX_BLOB);
+                            link.send(frame(FrameKind::Entered, &[]));
+                            self.links[index] = Some(link);
+                        }
+                        Err(error) => {
+                            self.guests.push(guest);
+                            self.guests.extend(guests);
+                            return Err(error);
+                        }
+                    }
                 }
-                Ok(None) => Verdict::Refused("it said nothing".to_owned()),
-                Err(LinkError::Closed) => Verdict::Refused("it closed at once".to_owned()),
-                Ok(Some(frame)) if frame.kind == FrameKind::Hello => self.judge(&frame.payload),
-                Ok(Some(_)) | Err(LinkError::OutOfTurn) => Verdict::Refused(STRANGER.to_owned()),
-                Err(LinkError::Unreadable(error)) => Verdict::Refused(in_words(error)),
-            };
-            news = true;
-            match verdict {
-                Verdict::Rank(rank) => {
-                    guest.link.set_limit(MAX_BLOB);
-                    guest.link.send(frame(FrameKind::Entered, &[]));
-                    self.links[rank.index() - 1] = Some(guest.link);
-                }
-                Verdict::Refused(why) => {
-                    self.refusal = Some(format!("a connection from {}: {why}", guest.from));
-                    let refusal = Refusal { rank: None, what: why };
-                    guest.link.send(frame(FrameKind::Refused, &refusal.emit()));
-                    guest.refused = true;
-                    guest.since = Instant::now();
+                Err(why) => {
+                    news = true;
+                    self.turned_away.note(&guest.from, &why);
+                    guest.refuse(why);
                     self.guests.push(guest);
-                }
-                Verdict::Fatal(error) => {
-                    self.guests.push(guest);
-                    return Err(error);
                 }
             }
         }
         Ok(news)
     }
 
-    fn judge(&self, bytes: &[u8]) -> Verdict {
-        let hello = match Hello::parse(bytes) {
-            Ok(hello) => hello,
-            Err(error) => return Verdict::Refused(in_words(error)),
-        };
-        if hello.token != self.job.token.as_bytes() {
-            return Verdict::Refused("it belongs to another job (its token differs)".to_owned());
-        }
-        let rank = Rank(hello.rank);
-        if hello.size != self.job.size {
-            let (theirs, ours) = (hello.size, self.job.size);
+    /// The place of a rank among the links; an error where one of this job's ranks was started in a way that cannot
+    /// work.
+    fn judge(&self, join: Join) -> Result<usize, BootstrapError> {
+        let rank = Rank(join.rank);
+        if join.size != self.job.size {
+            let (theirs, ours) = (join.size, self.job.size);
             let what = format!("was started as one of {theirs} ranks, but rank 0 as one of {ours}");
-            return Verdict::Fatal(blame(&[rank], what));
+            return Err(blame(&[rank], what));
         }
-        match hello.rank.checked_sub(1).map(|index| self.links.get(index as usize)) {
-            Some(Some(None)) => Verdict::Rank(rank),
-            Some(None) => {
+        let index = join.rank.checked_sub(1).map(|index| index as usize);
+        match index.map(|index| (index, self.links.get(index))) {
+            Some((index, Some(None))) => Ok(index),
+            Some((_, None)) => {
                 let what = format!("does not exist among {} ranks", self.job.size);
-                Verdict::Fatal(blame(&[rank], what))
+                Err(blame(&[rank], what))
             }
-            None | Some(Some(Some(_))) => {
-                Verdict::Fatal(blame(&[rank], "was started more than once".to_owned()))
+            None | Some((_, Some(Some(_)))) => {
+                Err(blame(&[rank], "was started more than once".to_owned()))
             }
         }
     }
@@ -215,17 +210,9 @@ impl<'a> Assembly<'a> {
             slots.filter_map(|(rank, slot)| slot.is_none().then_some(rank)).collect();
         let mut what =
             format!("did not appear at {} within {}", self.job.place(), seconds(self.job.timeout));
-        if let Some(refusal) = &self.refusal {
-            what += &format!(" (turned away: {refusal})");
+        if let Some(turned_away) = self.turned_away.in_words() {
+            what += &format!(" ({turned_away})");
         }
         blame(&missing, what)
-    }
-}
-
-/// What is said of a connection that cannot be understood: of another version, which one it is.
-fn in_words(error: WireError) -> String {
-    match error {
-        WireError::Version { .. } => error.to_string(),
-        _ => STRANGER.to_owned(),
     }
 }

@@ -1,6 +1,8 @@
 //! Which rank a process is, as whatever started it says in the environment.
 
-use super::{Address, AddressError, slurm};
+use super::{Address, AddressError, slurm, token_file};
+use std::fmt;
+use std::path::{Path, PathBuf};
 use verbcast_core::rank::Rank;
 
 /// A process's place in its job.
@@ -17,9 +19,12 @@ use verbcast_core::rank::Rank;
 ///
 /// `VERBCAST_RENDEZVOUS` is the address where rank 0 waits for the others. Without it, a job under
 /// Slurm meets at the first host of `SLURM_STEP_NODELIST` (or `SLURM_JOB_NODELIST`), at a port
-/// from 10000 to 31999 that follows from the job's and the step's number. `VERBCAST_TOKEN` is the
-/// [token](Environment::token) of the job; under Slurm it is by default the job's and the step's number.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// from 10000 to 31999 that follows from the job's and the step's number.
+///
+/// The [token](Environment::token) is `VERBCAST_TOKEN`, or what the file `VERBCAST_TOKEN_FILE` holds, which nobody but
+/// its owner may read or write. By default it is `PMI_SHARED_SECRET` (Cray's PMI, also under Slurm, and Flux), which is
+/// a secret of the job; else under Slurm the job's and the step's number, which is none.
+#[derive(Clone, PartialEq, Eq)]
 pub struct Environment {
     /// This process's rank.
     pub rank: Rank,
@@ -27,10 +32,21 @@ pub struct Environment {
     pub size: u32,
     /// Where rank 0 listens, if that is known. A single rank needs none.
     pub rendezvous: Option<Address>,
-    /// The same text, of at most 256 bytes, at every rank of a job. It keeps jobs apart that
-    /// happen to use the same address; it travels in the clear and does not protect from an
-    /// eavesdropper. May be empty.
+    /// The same text, of at most 256 bytes, at every rank of a job. Each rank proves to rank 0 that it knows it, and
+    /// rank 0 to each rank, before anything else is said; it never travels itself. If nobody else can know or guess it,
+    /// nobody else can take part. One that can be guessed, or an empty one, only keeps jobs apart that happen to use the
+    /// same address.
     pub token: String,
+}
+
+/// The token stays out of logs.
+impl fmt::Debug for Environment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Environment { rank, size, rendezvous, token: _ } = self;
+        let mut fields = f.debug_struct("Environment");
+        fields.field("rank", rank).field("size", size).field("rendezvous", rendezvous);
+        fields.finish_non_exhaustive()
+    }
 }
 
 /// A variable with a value that makes no sense, or one that is missing beside another.
@@ -78,6 +94,17 @@ pub enum EnvironmentError {
         variable: &'static str,
         /// Its value.
         list: String,
+    },
+    /// There are two tokens.
+    #[error("VERBCAST_TOKEN and VERBCAST_TOKEN_FILE are both set: set one of them")]
+    TwoTokens,
+    /// The file with the token cannot be used.
+    #[error("VERBCAST_TOKEN_FILE is {}: {what}", path.display())]
+    TokenFile {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        what: String,
     },
     /// The rendezvous is not an address.
     #[error("VERBCAST_RENDEZVOUS has {0}")]
@@ -137,13 +164,27 @@ impl Environment {
             Some(text) => Some(text.parse()?),
             None => slurm::rendezvous(&lookup)?,
         };
-        let token = lookup("VERBCAST_TOKEN").or_else(|| slurm::token(&lookup)).unwrap_or_default();
+        let token = token(&lookup)?;
         Ok(Some(Environment { rank: Rank(rank), size, rendezvous, token }))
     }
 
     /// A job of one process.
     pub fn alone() -> Environment {
         Environment { rank: Rank(0), size: 1, rendezvous: None, token: String::new() }
+    }
+}
+
+/// The job's token, from whoever gives one.
+fn token(lookup: &dyn Fn(&str) -> Option<String>) -> Result<String, EnvironmentError> {
+    match (lookup("VERBCAST_TOKEN"), lookup("VERBCAST_TOKEN_FILE")) {
+        (Some(_), Some(_)) => Err(EnvironmentError::TwoTokens),
+        (Some(token), None) => Ok(token),
+        (None, Some(path)) => token_file::read(Path::new(&path))
+            .map_err(|what| EnvironmentError::TokenFile { path: path.into(), what }),
+        (None, None) => {
+            let secret = lookup("PMI_SHARED_SECRET").filter(|secret| !secret.is_empty());
+            Ok(secret.or_else(|| slurm::token(lookup)).unwrap_or_default())
+        }
     }
 }
 
@@ -214,6 +255,31 @@ mod tests {
         assert_eq!(host, "rack07n3");
         assert!((10000..32000).contains(&port));
         assert_eq!(found.token, "slurm 4711.2");
+    }
+
+    #[test]
+    fn a_token_comes_from_one_place() {
+        let job = [("PMI_RANK", "0"), ("PMI_SIZE", "2")];
+        let token = |more: &[(&str, &str)]| {
+            read(&[&job[..], more].concat()).map(|found| found.unwrap().token)
+        };
+        let slurm = ("SLURM_JOB_ID", "7");
+        let shared = ("PMI_SHARED_SECRET", "8913246");
+        assert_eq!(token(&[]).as_deref(), Ok(""));
+        assert_eq!(token(&[slurm]).as_deref(), Ok("slurm 7."));
+        assert_eq!(token(&[slurm, ("PMI_SHARED_SECRET", "")]).as_deref(), Ok("slurm 7."));
+        assert_eq!(token(&[slurm, shared]).as_deref(), Ok("8913246"));
+        assert_eq!(token(&[shared, ("VERBCAST_TOKEN", "own")]).as_deref(), Ok("own"));
+        let none = ("VERBCAST_TOKEN_FILE", "/nonexistent/token");
+        let error = token(&[none]).unwrap_err();
+        assert!(error.starts_with("VERBCAST_TOKEN_FILE is /nonexistent/token: "), "{error}");
+        assert!(token(&[none, ("VERBCAST_TOKEN", "own")]).unwrap_err().contains("both set"));
+    }
+
+    #[test]
+    fn a_token_is_not_shown() {
+        let environment = Environment { token: "hunter2".to_owned(), ..Environment::alone() };
+        assert!(!format!("{environment:?}").contains("hunter2"));
     }
 
     #[test]

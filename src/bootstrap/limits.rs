@@ -2,6 +2,10 @@
 
 use verbcast_core::wire::Gathered;
 
+/// Longest job token, in bytes.
+pub(super) const MAX_TOKEN: usize = 256;
+/// Longest frame before both sides have proven that they belong to the job, in bytes.
+pub(super) const MAX_GREETING: usize = 256;
 /// Longest blob of one rank, in bytes.
 pub(super) const MAX_BLOB: usize = 1 << 20;
 /// Most bytes of all ranks' blobs together.

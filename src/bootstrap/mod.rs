@@ -6,14 +6,18 @@
 mod address;
 mod assembly;
 mod environment;
+mod guest;
 mod hub;
 mod leaf;
 mod limits;
 mod link;
 mod names;
+mod secret;
 mod slurm;
 mod socket;
 mod star;
+mod token_file;
+mod turned_away;
 mod vote;
 
 pub use address::{Address, AddressError};

@@ -1,8 +1,9 @@
 //! TCP and Unix sockets behind one type, never blocking once connected.
 
 use super::address::Address;
+use std::collections::BTreeSet;
 use std::io::{self, Read, Write};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, TcpListener, TcpStream, ToSocketAddrs};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -78,13 +79,15 @@ impl Write for Socket {
 }
 
 pub(super) enum Listener {
-    Tcp(TcpListener),
+    /// One for each address that is listened at, at least one.
+    Tcp(Vec<TcpListener>),
     Unix(UnixListener, PathBuf),
 }
 
 impl Listener {
-    /// Listens at an address given in numbers exactly there. A host name is for the others to
-    /// find this host by, and may mean the loopback interface here, so that all interfaces listen.
+    /// Listens at the addresses that the host has, and nowhere else. A host name that stands for the loopback interface
+    /// here, as some systems have it for their own name, says nothing of where the others will come: then all
+    /// interfaces listen.
     pub(super) fn bind(address: &Address) -> io::Result<Listener> {
         match address {
             Address::Unix(path) => {
@@ -93,20 +96,14 @@ impl Listener {
                 Ok(Listener::Unix(listener, path.clone()))
             }
             Address::Tcp { host, port } => {
-                let listener = match host.parse::<IpAddr>() {
-                    Ok(ip) => TcpListener::bind((ip, *port))?,
-                    Err(_) => {
-                        TcpListener::bind((Ipv6Addr::UNSPECIFIED, *port)).or_else(|error| {
-                            match error.kind() {
-                                io::ErrorKind::AddrInUse => Err(error),
-                                // A host without IPv6.
-                                _ => TcpListener::bind((Ipv4Addr::UNSPECIFIED, *port)),
-                            }
-                        })?
-                    }
+                let listeners = match host.parse::<IpAddr>() {
+                    Ok(ip) => vec![TcpListener::bind((ip, *port))?],
+                    Err(_) => at_name(host, *port)?,
                 };
-                listener.set_nonblocking(true)?;
-                Ok(Listener::Tcp(listener))
+                for listener in &listeners {
+                    listener.set_nonblocking(true)?;
+                }
+                Ok(Listener::Tcp(listeners))
             }
         }
     }
@@ -114,8 +111,7 @@ impl Listener {
     /// The next connection and who it is from, if one is waiting.
     pub(super) fn accept(&self) -> io::Result<Option<(Socket, String)>> {
         let accepted = match self {
-            Listener::Tcp(listener) => listener
-                .accept()
+            Listener::Tcp(listeners) => accept_any(listeners)
                 .and_then(|(stream, from)| Ok((Socket::tcp(stream)?, from.to_string()))),
             Listener::Unix(listener, _) => listener
                 .accept()
@@ -136,11 +132,76 @@ impl Listener {
     }
 }
 
+/// Listens where others will look for a host of this name; at all interfaces, where that is not known here.
+fn at_name(host: &str, port: u16) -> io::Result<Vec<TcpListener>> {
+    let found = (host, port).to_socket_addrs().map(Vec::from_iter).unwrap_or_default();
+    let addresses: BTreeSet<SocketAddr> = found.into_iter().collect();
+    let is_elsewhere = |address: &SocketAddr| host != "localhost" && address.ip().is_loopback();
+    if addresses.iter().any(is_elsewhere) {
+        return Ok(vec![everywhere(port)?]);
+    }
+    let mut listeners = Vec::new();
+    for address in addresses {
+        match TcpListener::bind(address) {
+            Ok(listener) => listeners.push(listener),
+            // Something in between translates it, say.
+            Err(error) if error.kind() == io::ErrorKind::AddrNotAvailable => {}
+            Err(error) => return Err(error),
+        }
+    }
+    if listeners.is_empty() {
+        listeners.push(everywhere(port)?);
+    }
+    Ok(listeners)
+}
+
+/// Listens at all interfaces.
+fn everywhere(port: u16) -> io::Result<TcpListener> {
+    TcpListener::bind((Ipv6Addr::UNSPECIFIED, port)).or_else(|error| match error.kind() {
+        io::ErrorKind::AddrInUse => Err(error),
+        // A host without IPv6.
+        _ => TcpListener::bind((Ipv4Addr::UNSPECIFIED, port)),
+    })
+}
+
+/// A connection that waits at any of them.
+fn accept_any(listeners: &[TcpListener]) -> io::Result<(TcpStream, SocketAddr)> {
+    let mut nothing = io::ErrorKind::WouldBlock.into();
+    for listener in listeners {
+        match listener.accept() {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => nothing = error,
+            other => return other,
+        }
+    }
+    Err(nothing)
+}
+
 impl Drop for Listener {
     fn drop(&mut self) {
         if let Listener::Unix(_, path) = self {
             // Somebody may have removed it first.
             let _ = std::fs::remove_file(path);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn listens_at(host: &str) -> Vec<IpAddr> {
+        let address = Address::Tcp { host: host.to_owned(), port: 0 };
+        let bound = Listener::bind(&address).unwrap();
+        let Listener::Tcp(listeners) = &bound else { unreachable!() };
+        listeners.iter().map(|listener| listener.local_addr().unwrap().ip()).collect()
+    }
+
+    #[test]
+    fn it_listens_where_the_address_says() {
+        assert_eq!(listens_at("127.0.0.1"), [IpAddr::from([127, 0, 0, 1])]);
+        let local = listens_at("localhost");
+        assert!(!local.is_empty() && local.iter().all(IpAddr::is_loopback), "{local:?}");
+        let unknown = listens_at("no-such-host.invalid");
+        assert!(unknown.iter().all(IpAddr::is_unspecified), "{unknown:?}");
     }
 }

@@ -3,20 +3,20 @@
 use super::assembly::Assembly;
 use super::hub::Hub;
 use super::leaf::Leaf;
-use super::limits::MAX_BLOB;
+use super::limits::{MAX_BLOB, MAX_TOKEN};
 use super::names::blame;
+use super::secret::Secret;
 use super::socket::Listener;
 use super::{Address, Bootstrap, BootstrapError, Environment};
 use std::time::Duration;
 use verbcast_core::rank::Rank;
-use verbcast_core::wire::MAX_TOKEN;
 
 /// What this process knows of its job, and its patience.
 pub(super) struct Job {
     pub(super) rank: Rank,
     pub(super) size: u32,
     pub(super) rendezvous: Option<Address>,
-    pub(super) token: String,
+    pub(super) secret: Secret,
     pub(super) timeout: Duration,
 }
 
@@ -50,12 +50,13 @@ impl Star {
     /// token, or two have the same rank; if rank 0 cannot listen.
     pub fn join(environment: &Environment, timeout: Duration) -> Result<Star, BootstrapError> {
         let Environment { rank, size, rendezvous, token } = environment.clone();
-        let job = &Job { rank, size, rendezvous, token, timeout };
+        let secret = Secret::new(token.as_bytes());
+        let job = &Job { rank, size, rendezvous, secret, timeout };
         let invalid = |what| Err(BootstrapError { rank: None, what });
         if job.rank.0 >= job.size {
             return invalid(format!("{} does not exist among {} ranks", job.rank, job.size));
         }
-        if job.token.len() > MAX_TOKEN {
+        if token.len() > MAX_TOKEN {
             return invalid(format!("the job token is longer than {MAX_TOKEN} bytes"));
         }
         let role = match (&job.rendezvous, job.rank) {

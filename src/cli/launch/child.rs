@@ -34,7 +34,12 @@ pub struct Outcome {
 }
 
 impl Child {
-    pub fn start(rank: Rank, size: u32, job: &str, socket: &Path) -> io::Result<Child> {
+    pub fn start(
+        rank: Rank,
+        size: u32,
+        (job, token): (&str, &str),
+        socket: &Path,
+    ) -> io::Result<Child> {
         // Rank 0 draws the progress bar.
         let draws = rank == Rank(0) && io::stderr().is_terminal();
         let mut rendezvous = std::ffi::OsString::from("unix:");
@@ -46,7 +51,8 @@ impl Child {
             .env("VERBCAST_SIZE", size.to_string())
             .env("VERBCAST_LOCAL_RANK", rank.0.to_string())
             .env("VERBCAST_RENDEZVOUS", rendezvous)
-            .env("VERBCAST_TOKEN", job)
+            .env("VERBCAST_TOKEN", token)
+            .env_remove("VERBCAST_TOKEN_FILE")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(if draws { Stdio::inherit() } else { Stdio::piped() })

@@ -89,11 +89,13 @@ impl Job<'_> {
                 .map_err(|error| Failure::new(format!("cannot watch signals: {error}")))?;
         }
         let job = random_name().map_err(Failure::new)?;
+        let token = random_secret().map_err(Failure::new)?;
         let folder = Folder::create(&job)?;
+        let socket = folder.0.join("s");
         let mut children = Vec::new();
         let mut failure = None;
         for rank in (0..ranks).map(Rank) {
-            match Child::start(rank, ranks, &job, &folder.0.join("s")) {
+            match Child::start(rank, ranks, (&job, &token), &socket) {
                 Ok(child) => children.push(child),
                 Err(error) => {
                     failure = Some(Failure::new(format!("cannot start {rank}: {error}")));
@@ -123,7 +125,16 @@ impl Job<'_> {
 
 /// Sixteen hexadecimal digits that nobody else has.
 pub fn random_name() -> Result<String, String> {
-    let mut bytes = [0; 8];
+    random::<8>()
+}
+
+/// A job's secret, which nobody can guess.
+pub fn random_secret() -> Result<String, String> {
+    random::<16>()
+}
+
+fn random<const LEN: usize>() -> Result<String, String> {
+    let mut bytes = [0; LEN];
     File::open("/dev/urandom")
         .and_then(|mut random| random.read_exact(&mut bytes))
         .map_err(|error| format!("cannot read /dev/urandom: {error}"))?;

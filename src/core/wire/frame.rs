@@ -10,7 +10,7 @@ pub const FRAME_HEADER_LEN: usize = Format::LEN + 5;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum FrameKind {
-    /// A rank introduces itself: a [`Hello`](super::Hello).
+    /// Somebody connects: a [`Hello`](super::Hello).
     Hello = 1,
     /// Rank 0 has joined in and its time is running: nothing.
     Entered = 2,
@@ -22,12 +22,18 @@ pub enum FrameKind {
     Failed = 5,
     /// The guest is not one of this job's ranks: a [`Refusal`](super::Refusal).
     Refused = 6,
+    /// Rank 0 asks for a proof: a [`Challenge`](super::Challenge).
+    Challenge = 7,
+    /// A side proves that it belongs to the job: a [`Response`](super::Response).
+    Response = 8,
+    /// A rank introduces itself: a [`Join`](super::Join).
+    Join = 9,
 }
 
 impl FrameKind {
     fn from_wire(byte: u8) -> Option<FrameKind> {
         use FrameKind::*;
-        [Hello, Entered, Blob, Gathered, Failed, Refused]
+        [Hello, Entered, Blob, Gathered, Failed, Refused, Challenge, Response, Join]
             .into_iter()
             .find(|kind| *kind as u8 == byte)
     }
@@ -47,7 +53,7 @@ pub struct FrameHeader {
 impl FrameHeader {
     /// Its tag and version. The version changes with anything in what ranks tell one another through a rendezvous.
     pub const FORMAT: Format =
-        Format { name: "a frame of the rendezvous", tag: *b"vbF", version: 1 };
+        Format { name: "a frame of the rendezvous", tag: *b"vbF", version: 2 };
 
     /// Its bytes.
     ///

@@ -1,34 +1,26 @@
-//! How a rank introduces itself to rank 0 at the rendezvous.
+//! How a rank speaks to rank 0 first: with a number that nobody can know beforehand, and nothing about the job.
 
 use super::error::WireError;
 use super::format::Format;
+use super::nonce::Nonce;
 
-/// Longest job token, in bytes.
-pub const MAX_TOKEN: usize = 256;
-/// Longest hello, in bytes.
-pub const MAX_HELLO: usize = Format::LEN + 12 + MAX_TOKEN;
-
-/// Who wants to join.
+/// The first word of who connects.
 ///
-/// On the wire: rank, size, length of the token (32 bits each), the token.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// On the wire: the nonce.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hello {
-    /// Its rank.
-    pub rank: u32,
-    /// The number of ranks in its job.
-    pub size: u32,
-    /// The job's token, of at most [`MAX_TOKEN`] bytes.
-    pub token: Vec<u8>,
+    /// Drawn for this connection.
+    pub nonce: Nonce,
 }
 
 impl Hello {
     /// Its tag and version.
-    pub const FORMAT: Format = Format { name: "a rank's hello", tag: *b"vbH", version: 1 };
+    pub const FORMAT: Format = Format { name: "a rank's hello", tag: *b"vbH", version: 2 };
 
     /// Its bytes.
     pub fn emit(&self) -> Vec<u8> {
         let mut to = Self::FORMAT.write();
-        to.u32(self.rank).u32(self.size).count(self.token.len()).bytes(&self.token);
+        to.bytes(&self.nonce);
         to.finish()
     }
 
@@ -38,9 +30,7 @@ impl Hello {
     /// If the bytes are not one of this version.
     pub fn parse(bytes: &[u8]) -> Result<Hello, WireError> {
         let mut from = Self::FORMAT.read(bytes)?;
-        let (rank, size) = (from.u32()?, from.u32()?);
-        let len = from.count("length of the token", MAX_TOKEN, 1)?;
-        let token = from.bytes(len)?.to_vec();
-        from.end().map(|()| Hello { rank, size, token })
+        let nonce = from.array()?;
+        from.end().map(|()| Hello { nonce })
     }
 }

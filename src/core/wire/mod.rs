@@ -5,6 +5,7 @@
 //! [header](Header) of a packet has a shorter tag, as it is in every packet.
 
 mod ballot;
+mod challenge;
 mod error;
 mod fields;
 mod format;
@@ -16,6 +17,8 @@ mod header;
 mod hello;
 mod inquiry;
 mod introduction;
+mod join;
+mod nonce;
 mod notice;
 mod preload_ballot;
 mod process_address;
@@ -24,10 +27,12 @@ mod proof;
 #[cfg(test)]
 mod properties;
 mod refusal;
+mod response;
 mod text;
 mod whereabouts;
 
 pub use ballot::Ballot;
+pub use challenge::Challenge;
 pub use error::WireError;
 pub use fields::{Reader, Writer};
 pub use format::Format;
@@ -35,15 +40,18 @@ pub use frame::{FRAME_HEADER_LEN, FrameHeader, FrameKind};
 pub use gathered::Gathered;
 pub use group_address::GroupAddress;
 pub use header::{HEADER_LEN, Header, Key, Kind, Malformed, Packet, RawHeader};
-pub use hello::{Hello, MAX_HELLO, MAX_TOKEN};
+pub use hello::Hello;
 pub use inquiry::Inquiry;
 pub use introduction::{
     Adapter, DRAWS, Draw, GroupOffer, Introduction, MAX_OFFERED_GROUPS, PortUse, Region,
 };
+pub use join::Join;
+pub use nonce::Nonce;
 pub use notice::{NOTICE_LEN, Notice};
 pub use preload_ballot::{OneNode, PreloadBallot};
 pub use process_address::ProcessAddress;
 pub use process_message::ProcessMessage;
 pub use proof::ProofBallot;
 pub use refusal::Refusal;
+pub use response::{PROOF_LEN, Response};
 pub use whereabouts::{Fabric, MAX_FABRICS, Network, Whereabouts};

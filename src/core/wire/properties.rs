@@ -180,13 +180,16 @@ fn whereabouts() -> impl Strategy<Value = Whereabouts> {
         .prop_map(|(host, fabrics)| Whereabouts { host, fabrics })
 }
 
-const FRAMES: [FrameKind; 6] = [
+const FRAMES: [FrameKind; 9] = [
     FrameKind::Hello,
     FrameKind::Entered,
     FrameKind::Blob,
     FrameKind::Gathered,
     FrameKind::Failed,
     FrameKind::Refused,
+    FrameKind::Challenge,
+    FrameKind::Response,
+    FrameKind::Join,
 ];
 
 /// No two formats have the same tag.
@@ -194,16 +197,19 @@ const FRAMES: [FrameKind; 6] = [
 fn tags_differ() {
     let formats = [
         Ballot::FORMAT,
+        Challenge::FORMAT,
         FrameHeader::FORMAT,
         Gathered::FORMAT,
         handshake::Message::FORMAT,
         Hello::FORMAT,
         Inquiry::FORMAT,
         Introduction::FORMAT,
+        Join::FORMAT,
         Notice::FORMAT,
         PreloadBallot::FORMAT,
         ProofBallot::FORMAT,
         Refusal::FORMAT,
+        Response::FORMAT,
         Whereabouts::FORMAT,
     ];
     let tags: std::collections::HashSet<_> = formats.iter().map(|format| format.tag).collect();
@@ -311,11 +317,15 @@ proptest! {
     }
 
     #[test]
-    fn hellos(rank: u32, size: u32, token in vec(any::<u8>(), 0..=MAX_TOKEN)) {
-        let hello = Hello { rank, size, token };
-        let bytes = hello.emit();
-        prop_assert!(bytes.len() <= MAX_HELLO);
-        is_sound(Hello::FORMAT, &hello, &bytes, Hello::parse)?;
+    fn greetings(nonce: [u8; 32], rank: u32, size: u32) {
+        let hello = Hello { nonce };
+        is_sound(Hello::FORMAT, &hello, &hello.emit(), Hello::parse)?;
+        let challenge = Challenge { nonce };
+        is_sound(Challenge::FORMAT, &challenge, &challenge.emit(), Challenge::parse)?;
+        let response = Response { proof: nonce };
+        is_sound(Response::FORMAT, &response, &response.emit(), Response::parse)?;
+        let join = Join { rank, size };
+        is_sound(Join::FORMAT, &join, &join.emit(), Join::parse)?;
     }
 
     #[test]
@@ -370,6 +380,9 @@ proptest! {
     #[test]
     fn noise_at_the_rendezvous_is_read_or_refused(
         hello in noise(Hello::FORMAT),
+        challenge in noise(Challenge::FORMAT),
+        response in noise(Response::FORMAT),
+        join in noise(Join::FORMAT),
         frame in noise(FrameHeader::FORMAT),
         gathered in noise(Gathered::FORMAT),
         refusal in noise(Refusal::FORMAT),
@@ -378,6 +391,10 @@ proptest! {
         size in 0..8_usize,
     ) {
         prop_assert!(Hello::parse(&hello).ok().is_none_or(|read| read.emit() == hello));
+        let read = Challenge::parse(&challenge);
+        prop_assert!(read.ok().is_none_or(|read| read.emit() == challenge));
+        prop_assert!(Response::parse(&response).ok().is_none_or(|read| read.emit() == response));
+        prop_assert!(Join::parse(&join).ok().is_none_or(|read| read.emit() == join));
         let read = FrameHeader::parse(&frame, usize::MAX);
         prop_assert!(read.ok().is_none_or(|read| read.is_none_or(|read| frame.starts_with(&read.emit()))));
         let read = Gathered::parse(&gathered, size);

@@ -4,7 +4,7 @@ use super::native::Native;
 use crate::bench::contender::{Contender, MPI};
 use crate::bench::plan::Plan;
 use crate::launch::decide::blame;
-use crate::launch::random_name;
+use crate::launch::random_secret;
 use std::fs;
 use std::net::TcpListener;
 use verbcast::bootstrap::{Address, Bootstrap, Environment};
@@ -80,7 +80,7 @@ fn meet(library: &Library, environment: &Environment) -> Result<Environment, Str
     let is_one_node = own.is_one_node().map_err(|error| error.to_string())?;
     let place = match (environment.rank, &environment.rendezvous) {
         (Rank(0), None) => {
-            place(is_one_node).and_then(|place| Ok(format!("{place}\n{}", random_name()?)))
+            place(is_one_node).and_then(|place| Ok(format!("{place}\n{}", random_secret()?)))
         }
         (_, Some(place)) => Ok(format!("{place}\n{}", environment.token)),
         (_, None) => Ok(String::new()),

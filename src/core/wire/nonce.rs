@@ -1,0 +1,4 @@
+//! Numbers that are used once.
+
+/// Random bytes that one side of a rendezvous has drawn for one connection, so that no proof can be used again.
+pub type Nonce = [u8; 32];
