@@ -54,14 +54,21 @@ pub struct Partial {
     file: File,
     temporary: PathBuf,
     path: PathBuf,
+    /// Its permissions in the end.
+    rights: Permissions,
     cleanup: Cleanup,
 }
 
+/// The permissions that a mode may ask for: reading, writing and executing, but not to run as another user.
+const PERMISSIONS: u32 = 0o777;
+
 impl Partial {
+    /// A file that gets the permissions of `mode` which this process's umask allows, as any file that it creates. Until
+    /// it is complete, it is its owner's alone.
     pub fn create(
         destination: &Destination,
         rank: Rank,
-        job: &str,
+        (job, mode): (&str, u32),
         cleanup: &Cleanup,
     ) -> Result<Partial, String> {
         let path = destination.path(rank);
@@ -70,7 +77,7 @@ impl Partial {
         }
         let temporary = destination.temporary(rank, job);
         let mut options = OpenOptions::new();
-        options.write(true).create_new(true).mode(0o600);
+        options.write(true).create_new(true).mode(mode & PERMISSIONS);
         let opened = cleanup.update(|file| {
             let opened = options.open(&temporary);
             if opened.is_ok() {
@@ -93,7 +100,17 @@ impl Partial {
                 }
             }
         })?;
-        Ok(Partial { file, temporary, path, cleanup: cleanup.clone() })
+        let rights = Permissions::from_mode(mode & PERMISSIONS);
+        let mut partial = Partial { file, temporary, path, rights, cleanup: cleanup.clone() };
+        partial.keep_private().map_err(|error| partial.cannot("write", &error))?;
+        Ok(partial)
+    }
+
+    /// Remembers the permissions that the kernel has granted, and takes all but the owner's for now.
+    fn keep_private(&mut self) -> io::Result<()> {
+        let granted = self.file.metadata()?.permissions().mode() & PERMISSIONS;
+        self.rights = Permissions::from_mode(granted);
+        self.file.set_permissions(Permissions::from_mode(0o600))
     }
 
     pub fn write(&mut self, bytes: &[u8]) -> Result<(), String> {
@@ -101,9 +118,9 @@ impl Partial {
     }
 
     /// Makes the file durable, with its final permissions.
-    pub fn complete(&mut self, mode: u32) -> Result<(), String> {
+    pub fn complete(&mut self) -> Result<(), String> {
         self.file
-            .set_permissions(Permissions::from_mode(mode))
+            .set_permissions(self.rights.clone())
             .and_then(|()| self.file.sync_all())
             .map_err(|error| self.cannot("write", &error))
     }
@@ -155,6 +172,31 @@ mod tests {
         assert_eq!(temporary, Path::new("d3/.out.3.verbcast-abcd-3.part"));
         let long: Destination = "ä".repeat(127).parse().unwrap();
         assert!(long.temporary(Rank(511), "0123456789abcdef").as_os_str().len() <= 255);
+    }
+
+    #[test]
+    fn permissions_are_those_of_any_new_file_and_never_more() {
+        let path = |name: &str| {
+            std::env::temp_dir().join(format!("verbcast-{name}-{}", std::process::id()))
+        };
+        let mode_of = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o7777;
+        for mode in [0o104_755, 0o102_777, 0o7777, 0o666, 0o600, u32::MAX] {
+            let plain = path("plain");
+            let mut options = OpenOptions::new();
+            options.write(true).create_new(true).mode(mode & 0o777).open(&plain).unwrap();
+            let destination: Destination = path("rights").to_str().unwrap().parse().unwrap();
+            let cleanup = Cleanup::default();
+            let mut partial =
+                Partial::create(&destination, Rank(1), ("0", mode), &cleanup).unwrap();
+            assert_eq!(mode_of(&destination.temporary(Rank(1), "0")), 0o600, "in the making");
+            partial.write(b"some").unwrap();
+            partial.complete().unwrap();
+            partial.publish().unwrap();
+            let copied = destination.path(Rank(1));
+            assert_eq!(mode_of(&copied), mode_of(&plain), "{mode:o}");
+            fs::remove_file(copied).unwrap();
+            fs::remove_file(plain).unwrap();
+        }
     }
 
     #[test]

@@ -36,7 +36,8 @@ pub fn run(
     let plan = plan::agree(&mut star, source.as_ref(), args.chunk, destination)?;
     let end = match source {
         Some(source) => source.map(End::Source),
-        None => Partial::create(destination, rank, &plan.job, cleanup).map(End::Destination),
+        None => Partial::create(destination, rank, (&plan.job, plan.mode), cleanup)
+            .map(End::Destination),
     };
     let ready = end.as_ref().map(|_| Vec::new()).map_err(|what| blame(rank, what));
     decide(&mut star, ready)?;

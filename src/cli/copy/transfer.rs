@@ -48,10 +48,10 @@ impl End {
         }
     }
 
-    fn finish(&mut self, plan: &Plan) -> Result<(), String> {
+    fn finish(&mut self) -> Result<(), String> {
         match self {
             End::Source(source) => source.finish(),
-            End::Destination(partial) => partial.complete(plan.mode),
+            End::Destination(partial) => partial.complete(),
         }
     }
 }
@@ -144,7 +144,7 @@ fn file_side<'b>(
         // Nobody waits for those that were written last.
         let _ = to_channel.send(buffer);
     }
-    end.finish(plan)?;
+    end.finish()?;
     Ok(hash.finalize().into())
 }
 

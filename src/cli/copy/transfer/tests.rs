@@ -54,7 +54,9 @@ impl Fixture {
 
     fn destination(&self) -> End {
         let destination: Destination = self.path.to_str().unwrap().parse().unwrap();
-        End::Destination(Partial::create(&destination, Rank(1), "0", &Cleanup::default()).unwrap())
+        let partial =
+            Partial::create(&destination, Rank(1), ("0", 0o600), &Cleanup::default()).unwrap();
+        End::Destination(partial)
     }
 }
 
