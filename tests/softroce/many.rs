@@ -4,7 +4,7 @@ use crate::needs;
 use crate::ranks;
 use crate::ranks::Meeting;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 use verbcast::bootstrap::Bootstrap;
 use verbcast::broadcast::{Broadcaster, Config, Endpoint, Usage};
@@ -116,6 +116,65 @@ fn hundreds_of_communicators_of_sixteen_ranks_share_what_one_takes() {
 #[test]
 fn many_communicators_repair_their_losses() {
     many(SOME, Some("loss=0.1,seed=5"), 2);
+}
+
+/// Ranks 0, 1, 2 and 3 are in so many communicators, each with a broadcast of rank 0. Rank 3 has them all by multicast, and
+/// then waits without a look at its device for a word of rank 2, which comes late to all of them and has to pass all of
+/// them on to rank 3.
+#[test]
+fn who_waits_elsewhere_holds_up_no_rank_that_is_late() {
+    let Some(devices) = needs::devices() else { return };
+    const COMMUNICATORS: usize = 70;
+    /// Rank 2 comes no later than this, for rank 3 may stay until it does.
+    const LATE: Duration = Duration::from_secs(3);
+    let meetings: Vec<_> = (0..COMMUNICATORS).map(|_| Meeting::new(&[0, 1, 2, 3])).collect();
+    let mut config = config(&devices, None);
+    config.protocol.set("algorithm", "two-stage").unwrap();
+    config.device.depths.reliable_receive = 32;
+    config.device.depths.reliable_send = 32;
+    let (is_away, has_come) = (AtomicBool::new(false), AtomicBool::new(false));
+    let until = |flag: &AtomicBool, most: Duration| {
+        let began = Instant::now();
+        while !flag.load(Ordering::SeqCst) && began.elapsed() < most {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        flag.load(Ordering::SeqCst)
+    };
+    let heard = ranks::run(4, |world| {
+        let me = world.rank();
+        let endpoint = Endpoint::new(&config.device);
+        let mut broadcasters: Vec<_> = meetings
+            .iter()
+            .map(|meeting| {
+                let mut bootstrap = meeting.bootstrap(me).unwrap();
+                Broadcaster::new_on(&endpoint, &mut bootstrap, &config).unwrap()
+            })
+            .collect();
+        world.all_gather(&[]).unwrap();
+        if me == Rank(2) {
+            until(&is_away, LATE);
+        }
+        for broadcaster in &mut broadcasters {
+            broadcast(broadcaster, 0, 0);
+        }
+        let has_heard = match me {
+            Rank(3) => {
+                is_away.store(true, Ordering::SeqCst);
+                until(&has_come, PATIENCE)
+            }
+            me => {
+                has_come.fetch_or(me == Rank(2), Ordering::SeqCst);
+                true
+            }
+        };
+        for broadcaster in &mut broadcasters {
+            broadcast(broadcaster, 0, 1);
+        }
+        world.all_gather(&[]).unwrap();
+        broadcasters.into_iter().for_each(|one| one.close().unwrap());
+        has_heard
+    });
+    assert!(heard.into_iter().all(|heard| heard), "rank 2 waited for rank 3, which waited for it");
 }
 
 #[test]

@@ -157,10 +157,14 @@ impl<C: Core, T: Transport> Driver<C, T> {
         }
     }
 
-    /// Whether an operation has completed since it was last asked for, and all ranks that were to be
-    /// connected for it are.
+    /// Whether an operation has completed since it was last asked for, all ranks that were to be connected for it are,
+    /// and what is still to come can be received while the caller is elsewhere.
     pub fn take_complete(&mut self, op: OpId) -> bool {
-        self.connecting.is_empty() && self.completed.remove(&op)
+        if !self.connecting.is_empty() || !self.completed.contains(&op) {
+            return false;
+        }
+        let may_leave = self.transport.reserve(self.core.expected(), self.core.next_op());
+        may_leave && self.completed.remove(&op)
     }
 
     /// The message of an operation that has completed, once.

@@ -1,6 +1,7 @@
 //! What the driver does by itself, at rank 1 of three with a transport that only takes notes.
 
 use super::*;
+use crate::protocol::two_stage::{self, TwoStage};
 use crate::protocol::window::{Config, Window};
 use crate::protocol::{Counter, Room, Token, Via};
 use crate::rank::Fragment;
@@ -27,6 +28,9 @@ struct Notes {
     /// Connections take until a test ends them.
     is_slow: bool,
     connecting: Vec<Rank>,
+    /// Others have left no receives for what may still come.
+    is_full: bool,
+    reserved: Option<(u64, OpId)>,
 }
 
 impl Notes {
@@ -119,6 +123,11 @@ impl Transport for Notes {
         Ok(())
     }
 
+    fn reserve(&mut self, messages: u64, next: OpId) -> bool {
+        self.reserved = Some((messages, next));
+        !self.is_full
+    }
+
     fn submit(&mut self) -> Done {
         self.waiting = 0;
         Ok(())
@@ -167,12 +176,12 @@ fn packet(source: u32, kind: Kind, op: u32, key: Key, payload: &[u8]) -> Vec<u8>
     [&header.emit(payload, true), payload].concat()
 }
 
-fn receive(driver: &mut Driver<Window, Notes>, packet: Vec<u8>) -> Result<bool, Failure> {
+fn receive(driver: &mut Driver<impl Core, Notes>, packet: Vec<u8>) -> Result<bool, Failure> {
     receive_by(driver, Via::Reliable, packet)
 }
 
 fn receive_by(
-    driver: &mut Driver<Window, Notes>,
+    driver: &mut Driver<impl Core, Notes>,
     via: Via,
     packet: Vec<u8>,
 ) -> Result<bool, Failure> {
@@ -314,6 +323,32 @@ fn nothing_completes_before_those_who_may_read_are_connected() {
     driver.transport.connecting.clear();
     driver.turn(Instant::ZERO, None).unwrap();
     assert!(driver.take_complete(OpId(0)));
+}
+
+#[test]
+fn nobody_leaves_more_to_come_than_the_transport_has_receives_for() {
+    let config = two_stage::Config {
+        fragment_len: 10,
+        run_ahead: 4,
+        in_flight: 4,
+        absorbed: 4,
+        synchronisation: two_stage::Synchronisation::None,
+        multicast: true,
+    };
+    let core = TwoStage::new(Rank(1), 3, OpId(0), config).unwrap();
+    let mut driver = Driver::new(core, Notes::default(), identity(1));
+    driver.start_owned(Instant::ZERO, Rank(0), vec![0; 10]).unwrap();
+    driver.transport.is_full = true;
+    assert!(!driver.take_complete(OpId(0)));
+    assert_eq!(driver.transport.reserved, None, "it does not leave yet");
+    let fragment = packet(0, Kind::Fragment, 0, KEY, &[9; 10]);
+    receive_by(&mut driver, Via::Multicast, fragment.clone()).unwrap();
+    assert!(!driver.take_complete(OpId(0)));
+    assert_eq!(driver.transport.reserved, Some((1, OpId(1))));
+    receive(&mut driver, fragment).unwrap();
+    driver.transport.is_full = false;
+    assert!(driver.take_complete(OpId(0)));
+    assert_eq!(driver.transport.reserved, Some((0, OpId(1))));
 }
 
 #[test]

@@ -85,7 +85,7 @@ impl Depths {
     }
 
     /// Reliable messages of the protocols that a rank takes in while its program does something else.
-    pub(crate) const fn absorbed(&self) -> u32 {
+    pub const fn absorbed(&self) -> u32 {
         self.reliable_receive - NOTICES
     }
 }

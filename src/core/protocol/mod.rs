@@ -214,6 +214,10 @@ pub trait Core {
         Vec::new()
     }
 
+    /// Reliable messages that other ranks will still send this one by design for the operations begun here, needed or
+    /// not. They come even while the caller is elsewhere.
+    fn expected(&self) -> u64;
+
     /// Whether everything has come that other ranks send this one by design for the operations begun
     /// here, needed or not.
     fn is_drained(&self) -> bool;

@@ -430,6 +430,10 @@ impl Core for Suite {
         partners
     }
 
+    fn expected(&self) -> u64 {
+        self.lanes().into_iter().map(Core::expected).sum()
+    }
+
     fn is_drained(&self) -> bool {
         self.waiting.is_empty() && self.lanes().into_iter().all(Core::is_drained)
     }

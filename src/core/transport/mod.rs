@@ -119,6 +119,14 @@ pub trait Transport: Room + Liveness {
     /// May panic without [`Room`] for it, or if the ring has no such slot.
     fn fetch(&mut self, from: Rank, slot: u32, token: Token) -> Result<(), TransportError>;
 
+    /// The caller is about to leave for something else, while so many reliable messages are still to come of operations
+    /// before `next`. Keeps receives for them, in place of those that it kept before, or returns false where others who
+    /// use the same receives have left too few; then the caller must stay. With none to come it always may leave. By
+    /// default there are no others.
+    fn reserve(&mut self, _messages: u64, _next: OpId) -> bool {
+        true
+    }
+
     /// Aborts and farewells that can be sent now, as [reliable](Self::reliable) messages: they have
     /// slots that nothing else takes. As many as wanted, where there are no slots.
     fn notice_room(&self) -> usize {

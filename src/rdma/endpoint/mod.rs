@@ -22,6 +22,7 @@ mod lifetimes;
 mod parting;
 mod port_state;
 mod receive;
+mod reserved;
 mod upkeep;
 mod usage;
 
@@ -41,6 +42,7 @@ use crate::rdma::settings::Settings;
 use crate::rdma::ud::UdPort;
 use demultiplexer::Demultiplexer;
 use lifetimes::Lifetimes;
+use reserved::Reserved;
 use std::time::Duration;
 use upkeep::Upkeep;
 use verbcast_core::rank::{Fragment, OpId};
@@ -75,6 +77,8 @@ pub struct Endpoint {
     pub device: Device,
     pub site: Site,
     pub settings: Settings,
+    /// Of the connections' receives, those that are kept for what comes while nobody polls.
+    pub reserved: Reserved,
     /// Several communicators may use it.
     pub is_shared: bool,
     /// Somebody panicked while nobody else could have it.
@@ -97,6 +101,7 @@ impl Endpoint {
             registrations: Registrations::new(settings.registration_cache),
             device,
             site,
+            reserved: Reserved::new(settings.depths.absorbed()),
             settings,
             is_shared: false,
             is_poisoned: false,

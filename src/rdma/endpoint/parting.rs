@@ -75,6 +75,7 @@ impl Endpoint {
         };
         let awaited: HashSet<_> = others.iter().copied().filter(may_reach).collect();
         self.channels.close(id, memory, &awaited);
+        self.reserved.release(id);
         inquirers.into_iter().for_each(|process| self.inquire(process, key, true));
         awaited.into_iter().for_each(|process| self.inquire(process, key, false));
         // Nobody may poll for long.

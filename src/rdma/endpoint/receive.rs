@@ -172,6 +172,10 @@ impl Endpoint {
         {
             self.connections.heard(process).map_err(failed)?;
         }
+        let Header { kind, op, .. } = *header.unchecked();
+        if kind == Kind::Fragment {
+            self.reserved.arrived(channel, op);
+        }
         let body = Body::Message(slot, len);
         if self.channels.get(channel).is_none_or(|channel| !channel.is_open()) {
             self.note_farewell(channel, &header, &body);

@@ -290,6 +290,10 @@ impl Transport for RdmaTransport {
         self.read_slot(from, slot, token)
     }
 
+    fn reserve(&mut self, messages: u64, next: OpId) -> bool {
+        self.endpoint.hold().reserved.reserve(self.channel, messages, next)
+    }
+
     fn notice_room(&self) -> usize {
         self.endpoint.see().connections.free_slots()
     }

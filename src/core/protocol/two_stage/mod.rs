@@ -392,6 +392,10 @@ impl Core for TwoStage {
         std::mem::take(&mut self.partners)
     }
 
+    fn expected(&self) -> u64 {
+        self.expected
+    }
+
     fn is_drained(&self) -> bool {
         self.expected == 0
     }

@@ -76,10 +76,9 @@ impl Window {
     fn complete(&mut self, index: usize) {
         let op = self.first.plus(index as u32);
         let slots = self.holding.get(op.0).copied().unwrap_or(0);
+        let absorbs = self.expected() <= u64::from(self.config.absorbed);
         let operation = &mut self.operations[index];
         let waits = self.config.blocking && operation.root == self.me && slots > 0;
-        let expected: u64 = self.expected.values().map(|count| u64::from(*count)).sum();
-        let absorbs = expected <= u64::from(self.config.absorbed);
         let done = operation.has_all() && operation.keeps_all() && absorbs && !waits;
         let sent = self.to_multicast.is_none() && !self.ring.has_queued(op);
         if operation.is_complete || !done || !sent {

@@ -317,6 +317,10 @@ impl Core for Window {
         std::mem::take(&mut self.partners)
     }
 
+    fn expected(&self) -> u64 {
+        self.expected.values().map(|count| u64::from(*count)).sum()
+    }
+
     fn is_drained(&self) -> bool {
         self.debts.is_clear() && self.expected.is_empty()
     }

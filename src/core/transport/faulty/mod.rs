@@ -205,6 +205,10 @@ impl<T: Transport> Transport for Faulty<T> {
         self.inner.fetch(from, slot, token)
     }
 
+    fn reserve(&mut self, messages: u64, next: OpId) -> bool {
+        self.inner.reserve(messages, next)
+    }
+
     fn notice_room(&self) -> usize {
         self.inner.notice_room()
     }
