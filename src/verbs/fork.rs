@@ -9,6 +9,9 @@ use std::ffi::{c_int, c_void};
 use std::ptr::NonNull;
 use std::sync::OnceLock;
 
+/// Seconds after which a child ends by itself, whatever became of its parent.
+const CHILD_LIFE: u32 = 60;
+
 /// How memory of this process stays with its device when the process forks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ForkSafety {
@@ -71,6 +74,33 @@ fn copies_on_fork(release: &str) -> bool {
     }
 }
 
+/// Does something while a child of this process lives, which shares its pages and only waits for its end.
+///
+/// # Errors
+/// If the system makes no child.
+pub fn while_forked<T>(what: impl FnOnce() -> T) -> std::io::Result<T> {
+    // SAFETY: the child calls what is safe in a copy of a process with threads (signal-safety(7)), and prctl, a system call.
+    let child = match unsafe { libc::fork() } {
+        -1 => return Err(std::io::Error::last_os_error()),
+        // SAFETY: as above.
+        0 => unsafe {
+            // Should the parent be killed, nobody else ends it.
+            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+            libc::alarm(CHILD_LIFE);
+            libc::pause();
+            libc::_exit(0)
+        },
+        child => child,
+    };
+    let done = what();
+    // SAFETY: the child is this process's own, and was not waited for.
+    unsafe {
+        libc::kill(child, libc::SIGKILL);
+        libc::waitpid(child, std::ptr::null_mut(), 0);
+    }
+    Ok(done)
+}
+
 /// Keeps whole pages from children, or gives them back before they are freed: whoever gets them next may fork.
 ///
 /// # Safety
@@ -105,6 +135,15 @@ mod tests {
         ] {
             assert_eq!(copies_on_fork(release), copies, "{release}");
         }
+    }
+
+    #[test]
+    fn a_child_lives_as_long_as_something_is_done() {
+        let children = || std::fs::read_to_string("/proc/thread-self/children").unwrap();
+        let before = children();
+        let meanwhile = while_forked(children).unwrap();
+        assert!(meanwhile.len() > before.len(), "{before:?}, {meanwhile:?}");
+        assert_eq!(children(), before);
     }
 
     /// The kernel marks such memory with `dc` in its list of mappings.

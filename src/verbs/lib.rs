@@ -49,7 +49,7 @@ pub use context::{Context, DeviceAttributes, LinkLayer, Port, Protocol};
 pub use descriptors::Descriptors;
 pub use device::{Device, devices};
 pub use error::{Error, Result};
-pub use fork::{ForkSafety, fork_safety};
+pub use fork::{ForkSafety, fork_safety, while_forked};
 pub use gids::{GidEntry, GidKind};
 pub use group_path::{GroupPath, GroupRecord};
 pub use interfaces::{InterfaceAddress, interface_addresses};

@@ -1,6 +1,6 @@
 //! Which column of the matrix an adapter belongs to.
 
-use super::{ASSUMPTIONS, Cell, Evidence, Kind};
+use super::{ASSUMPTIONS, Evidence, Kind};
 use verbcast_verbs::{LinkLayer, devices};
 
 /// What drivers tell as the vendor: rdma_rxe a number of its own, hfi1 its OUI, the others the vendor's number on PCI or
@@ -34,11 +34,8 @@ impl Kind {
     /// Whether anything was measured on such an adapter, or a site has reported.
     pub fn is_verified(self) -> bool {
         ASSUMPTIONS.iter().any(|assumption| {
-            let evidence = match &assumption.cells[&self] {
-                Cell::Known { evidence, .. } => Some(evidence),
-                Cell::Unknown => None,
-            };
-            matches!(evidence, Some(Evidence::Measured | Evidence::Reported))
+            let evidence = assumption.cells[&self].evidence;
+            matches!(evidence, Evidence::Measured | Evidence::Reported)
         })
     }
 }

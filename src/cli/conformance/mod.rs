@@ -74,14 +74,18 @@ pub enum Evidence {
     Reported,
     /// The question does not arise.
     Absent,
+    /// Nobody knows.
+    Unknown,
 }
 
 /// What is known of an assumption on a kind of adapter.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "Written")]
-pub enum Cell {
-    Unknown,
-    Known { evidence: Evidence, place: String, holds: bool },
+#[serde(try_from = "Table")]
+pub struct Cell {
+    pub evidence: Evidence,
+    /// Where that is to be seen, or why it is not.
+    pub place: String,
+    pub holds: bool,
 }
 
 /// Something that verbcast assumes of an adapter.
@@ -99,13 +103,6 @@ pub struct Assumption {
 
 /// A cell as it is written.
 #[derive(Deserialize)]
-#[serde(untagged)]
-enum Written {
-    Word(String),
-    Table(Table),
-}
-
-#[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Table {
     seen: Option<String>,
@@ -113,18 +110,14 @@ struct Table {
     measured: Option<String>,
     reported: Option<String>,
     absent: Option<String>,
+    unknown: Option<String>,
     holds: Option<bool>,
 }
 
-impl TryFrom<Written> for Cell {
+impl TryFrom<Table> for Cell {
     type Error = String;
 
-    fn try_from(written: Written) -> Result<Cell, String> {
-        let table = match written {
-            Written::Word(word) if word == "unknown" => return Ok(Cell::Unknown),
-            Written::Word(word) => return Err(format!("'{word}' is not \"unknown\"")),
-            Written::Table(table) => table,
-        };
+    fn try_from(table: Table) -> Result<Cell, String> {
         let holds = table.holds.unwrap_or(true);
         let mut known = [
             (Evidence::Seen, table.seen),
@@ -132,12 +125,13 @@ impl TryFrom<Written> for Cell {
             (Evidence::Measured, table.measured),
             (Evidence::Reported, table.reported),
             (Evidence::Absent, table.absent),
+            (Evidence::Unknown, table.unknown),
         ]
         .into_iter()
         .filter_map(|(evidence, place)| Some((evidence, place?)));
         match (known.next(), known.next()) {
             (Some((evidence, place)), None) if !place.is_empty() => {
-                Ok(Cell::Known { evidence, place, holds })
+                Ok(Cell { evidence, place, holds })
             }
             _ => Err("a cell says one thing, and where that is to be seen".to_owned()),
         }
@@ -189,9 +183,8 @@ mod tests {
     #[test]
     fn an_empty_or_a_missing_cell_is_refused() {
         let refused = |cells: &str| parse(&one(cells)).unwrap_err();
-        assert!(refused("rxe = \"unknown\"").contains("has no cell for shim mlx5-ib"));
-        for cell in ["\"\"", "\"yes\"", "{}", "{ seen = \"\" }", "{ seen = \"a\", absent = \"b\" }"]
-        {
+        assert!(refused("rxe = { unknown = \"why\" }").contains("has no cell for shim mlx5-ib"));
+        for cell in ["\"unknown\"", "{}", "{ seen = \"\" }", "{ seen = \"a\", absent = \"b\" }"] {
             let error = refused(&format!("rxe = {cell}"));
             assert!(!error.contains("has no cell"), "{cell}: {error}");
         }

@@ -17,7 +17,7 @@ adapter; a site that sends its report fills a column.
 | measured | it ran on such an adapter |
 | reported | a site has sent the doctor's report |
 | – | the question does not arise |
-| unknown | nobody has looked |
+| unknown | nobody knows; the reason stands below |
 | **no** | the assumption was found to be wrong; verbcast has another way, or the adapter is a problem |
 
 ";
@@ -45,15 +45,15 @@ fn matrix(page: &mut String, assumptions: &[Assumption]) -> std::fmt::Result {
 
 /// A cell in a word or two.
 fn word(cell: &Cell) -> String {
-    let Cell::Known { evidence, holds, .. } = cell else { return "unknown".to_owned() };
-    let word = match evidence {
+    let word = match cell.evidence {
         Evidence::Seen => "source",
         Evidence::Emulated => "emulated",
         Evidence::Measured => "measured",
         Evidence::Reported => "reported",
         Evidence::Absent => "–",
+        Evidence::Unknown => "unknown",
     };
-    if *holds { word.to_owned() } else { format!("**no** ({word})") }
+    if cell.holds { word.to_owned() } else { format!("**no** ({word})") }
 }
 
 fn detail(page: &mut String, assumption: &Assumption) -> std::fmt::Result {
@@ -68,14 +68,11 @@ fn detail(page: &mut String, assumption: &Assumption) -> std::fmt::Result {
         }
     }
     for (kinds, cell) in told {
-        let place = match cell {
-            Cell::Unknown => String::new(),
-            Cell::Known { place, .. } => match place.split_once("::") {
-                Some((file, test)) => format!(": `{file}`, `{test}`"),
-                None => format!(": {place}"),
-            },
+        let place = match cell.place.split_once("::") {
+            Some((file, test)) => format!("`{file}`, `{test}`"),
+            None => cell.place.clone(),
         };
-        writeln!(page, "- {}: {}{place}", kinds.join(", "), word(cell))?;
+        writeln!(page, "- {}: {}: {place}", kinds.join(", "), word(cell))?;
     }
     Ok(())
 }

@@ -39,17 +39,18 @@ pub fn step(what: impl Into<String>) {
     *STEP.lock().unwrap_or_else(PoisonError::into_inner) = what.into();
 }
 
-/// Ends the process after this time, whatever it does.
-pub fn end_after(bound: Duration) {
+/// Ends the process after this time, whatever it does, once it was told why.
+pub fn end_after(bound: Duration, last: impl FnOnce(&str) -> Result<(), String> + Send + 'static) {
     thread::spawn(move || {
         thread::sleep(bound);
         let step = STEP.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let seconds = bound.as_secs();
+        let why = format!("no end after {seconds} s, while trying: {step}");
         // There is nobody left to tell if standard error is closed.
-        let _ = writeln!(
-            std::io::stderr(),
-            "error: no end after {seconds} s, while trying: {step}; see the kernel's log (dmesg)"
-        );
+        let _ = writeln!(std::io::stderr(), "error: {why}; see the kernel's log (dmesg)");
+        if let Err(what) = last(&why) {
+            let _ = writeln!(std::io::stderr(), "error: {what}");
+        }
         std::process::exit(1);
     });
 }

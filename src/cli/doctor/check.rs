@@ -32,6 +32,9 @@ impl Check {
             Ok(Err(what)) => {
                 Tried::broken(what, "see the message; the kernel's log (dmesg) may say more")
             }
+            Err(Without::End) if bound < self.bound => {
+                Tried::not_tried("no time was left for its end")
+            }
             Err(Without::End) => Tried::broken(
                 format!("no end within {:.0} s", bound.as_secs_f64()),
                 "the adapter or its driver does not answer: see the kernel's log (dmesg)",
@@ -72,6 +75,17 @@ mod tests {
         let refused = check(|_| Err("no".to_owned())).run(&Site::example(), far);
         assert_eq!((refused.outcome, refused.came.as_str()), (Outcome::Broken, "no"));
         assert!(refused.advice.is_some());
+    }
+
+    #[test]
+    fn what_has_not_its_whole_time_is_not_broken() {
+        let endless = check(|_| {
+            loop {
+                std::thread::park();
+            }
+        });
+        let finding = endless.run(&Site::example(), Instant::now() + endless.bound / 2);
+        assert_eq!(finding.outcome, Outcome::NotTried, "{}", finding.came);
     }
 
     #[test]

@@ -12,6 +12,7 @@ mod hide;
 mod inventory;
 mod lab;
 mod packets;
+mod progress;
 mod ranks;
 mod report;
 mod site;
@@ -25,8 +26,10 @@ use args::DoctorArgs;
 use bounded::{Without, end_after, step, within};
 use finding::{Finding, Outcome};
 use inventory::Host;
+use progress::Progress;
 use report::{HostReport, Report};
 use site::Site;
+use std::path::Path;
 use std::time::{Duration, Instant};
 use verbcast::bootstrap::Environment;
 use verbcast::broadcast::Config;
@@ -55,12 +58,15 @@ pub fn run(args: &DoctorArgs) -> Result<(), Failure> {
         check_file("--json", path).map_err(Failure::usage)?;
     }
     let environment = Environment::from_env().map_err(Failure::usage)?;
-    let is_alone = args.ranks.is_none() && environment.is_none_or(|one| one.size == 1);
+    let is_alone = args.ranks.is_none() && environment.as_ref().is_none_or(|one| one.size == 1);
+    let is_first = environment.as_ref().is_none_or(|one| one.rank == Rank(0));
+    let progress = Progress::new(args.json.clone().filter(|_| is_first));
+    let of_all = progress.clone();
+    let last = move |why: &str| of_all.give_up(why);
     let report = if is_alone {
-        end_after(END);
-        let mut report = Report { ranks: 1, hosts: Vec::new(), together: Vec::new(), seconds: 0.0 };
-        report.hosts.push(examine(Rank(0), &settings, begun + ALONE));
-        Some(report)
+        end_after(END, last);
+        examine(Rank(0), &settings, begun + ALONE, &progress);
+        Some(Report { ranks: 1, ..progress.report() })
     } else {
         let job = Job {
             ranks: args.ranks,
@@ -68,9 +74,13 @@ pub fn run(args: &DoctorArgs) -> Result<(), Failure> {
             interrupted: "interrupted",
             finds_rendezvous: false,
         };
-        end_after(if job.is_launcher() { END_OF_LAUNCHER } else { END });
+        match job.is_launcher() {
+            // Its rank 0 writes what there is.
+            true => end_after(END_OF_LAUNCHER, |_| Ok(())),
+            false => end_after(END, last),
+        }
         step("waiting for the ranks");
-        job.run(|_| (), |environment, _| ranks::run(environment, &settings, begun))?
+        job.run(|_| (), |environment, _| ranks::run(environment, &settings, begun, &progress))?
     };
     let Some(mut report) = report else { return Ok(()) };
     report.seconds = begun.elapsed().as_secs_f64();
@@ -86,14 +96,18 @@ pub fn run(args: &DoctorArgs) -> Result<(), Failure> {
 /// Writes the file that is asked for, if one is.
 fn save(args: &DoctorArgs, report: &Report) -> Result<(), Failure> {
     let Some(path) = &args.json else { return Ok(()) };
-    let salt = random_name().map_err(Failure::new)?;
-    let json = report.to_json(&salt).map_err(Failure::new)?;
-    let text = serde_json::to_string_pretty(&json).map_err(Failure::new)?;
-    write_whole(path, &(text + "\n"))?;
+    write_json(path, report)?;
     let name = path.display();
     crate::print(&format!(
         "{name}: send this file; host names, GUIDs and addresses are replaced in it\n"
     ))
+}
+
+fn write_json(path: &Path, report: &Report) -> Result<(), Failure> {
+    let salt = random_name().map_err(Failure::new)?;
+    let json = report.to_json(&salt).map_err(Failure::new)?;
+    let text = serde_json::to_string_pretty(&json).map_err(Failure::new)?;
+    write_whole(path, &(text + "\n"))
 }
 
 /// The devices of this host, and the choice of one.
@@ -113,21 +127,34 @@ fn surveyed(settings: &Settings, rank: Rank) -> Survey {
     Survey { devices: Vec::new(), reasons: Vec::new(), local_rank: 0, choice: Err(why) }
 }
 
-/// What this host is and finds by itself.
-fn examine(rank: Rank, settings: &Settings, until: Instant) -> HostReport {
+/// What this host is and finds by itself, which `progress` has too.
+fn examine(rank: Rank, settings: &Settings, until: Instant, progress: &Progress) -> HostReport {
     let survey = surveyed(settings, rank);
     let host: Host = inventory::look(&survey);
     let site = Site::of(&survey, settings);
-    let findings = site.as_ref().map_or_else(|_| Vec::new(), |site| try_all(site, until));
-    HostReport { rank: rank.0, host, tried: site.map(|site| site.name()), findings }
+    let tried = site.as_ref().map(Site::name).map_err(Clone::clone);
+    let mut report = HostReport { rank: rank.0, host, tried, findings: Vec::new() };
+    progress.begin(report.clone());
+    if let Ok(site) = site {
+        report.findings = try_all(&site, until, |finding| progress.add(finding.clone()));
+    }
+    report
 }
 
-fn try_all(site: &Site, until: Instant) -> Vec<Finding> {
-    let mut findings: Vec<_> = checks::FIRST.iter().map(|check| check.run(site, until)).collect();
-    let missing = findings.iter().find(|finding| finding.outcome != Outcome::Holds);
-    match missing.map(|finding| format!("needs {} ({}) first", finding.id, finding.number)) {
-        Some(why) => findings.extend(checks::OTHERS.iter().map(|check| check.skip(&why))),
-        None => findings.extend(checks::OTHERS.iter().map(|check| check.run(site, until))),
+fn try_all(site: &Site, until: Instant, note: impl Fn(&Finding)) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    // Once something is missing that others need, nothing else is said to be wrong.
+    let mut missing: Option<String> = None;
+    for (check, is_needed) in checks::all(site.link_layer) {
+        let finding = match &missing {
+            Some(why) => check.skip(why),
+            None => check.run(site, until),
+        };
+        if is_needed && finding.outcome == Outcome::Broken {
+            missing = Some(format!("needs {} ({}) first", finding.id, finding.number));
+        }
+        note(&finding);
+        findings.push(finding);
     }
     findings
 }

@@ -1,6 +1,7 @@
 //! One rank of several: the first of each host tries what a host can try by itself, then all try the rest together.
 
 use super::bounded::step;
+use super::progress::Progress;
 use super::report::{HostReport, Report};
 use super::site::Site;
 use super::together;
@@ -21,6 +22,7 @@ pub fn run(
     environment: &Environment,
     settings: &Settings,
     begun: Instant,
+    progress: &Progress,
 ) -> Result<Option<Report>, String> {
     step("meeting the other ranks");
     let mut star = Star::join(environment, PATIENCE).map_err(|error| error.to_string())?;
@@ -28,7 +30,7 @@ pub fn run(
     let host = rustix::system::uname().nodename().to_bytes().to_vec();
     let hosts = star.all_gather(&host).map_err(|error| error.to_string())?;
     let is_first = hosts.iter().position(|other| *other == host) == Some(me.index());
-    let own = is_first.then(|| examine(me, settings, begun + APART));
+    let own = is_first.then(|| examine(me, settings, begun + APART, progress));
     step("waiting for what other hosts try by themselves");
     let blob = own.as_ref().map(encode).transpose()?.unwrap_or_default();
     let blobs = star.all_gather(&blob).map_err(|error| error.to_string())?;
@@ -39,7 +41,7 @@ pub fn run(
     }
     let blobs = blobs.iter().filter(|blob| !blob.is_empty());
     let hosts = blobs.map(|blob| decode(blob)).collect::<Result<Vec<HostReport>, _>>()?;
-    Ok(Some(Report { ranks: star.size(), hosts, together, seconds: 0.0 }))
+    Ok(Some(Report { ranks: star.size(), hosts, together, ..Report::default() }))
 }
 
 /// The ranks with their hosts, as they are told to the user.

@@ -23,13 +23,16 @@ impl Message for HostReport {
 }
 
 /// Everything.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Report {
     pub ranks: u32,
     pub hosts: Vec<HostReport>,
     /// What the ranks have found together.
     pub together: Vec<Finding>,
     pub seconds: f64,
+    /// Why this is not all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unfinished: Option<String>,
 }
 
 impl Report {
@@ -45,7 +48,8 @@ impl Report {
 
     /// Whether nothing is wrong.
     pub fn is_healthy(&self) -> bool {
-        self.broken().next().is_none() && self.hosts.iter().all(|host| host.tried.is_ok())
+        let is_whole = self.unfinished.is_none() && self.broken().next().is_none();
+        is_whole && self.hosts.iter().all(|host| host.tried.is_ok())
     }
 
     /// What may be sent: names of hosts, GUIDs and addresses are replaced.
@@ -129,7 +133,7 @@ pub fn example(outcome: super::finding::Tried) -> Report {
     let findings = vec![Finding::new(1, "a join", outcome)];
     let tried = Ok("rxe0 port 1".to_owned());
     let hosts = vec![HostReport { rank: 0, host, tried, findings }];
-    Report { ranks: 1, hosts, together: Vec::new(), seconds: 1.5 }
+    Report { ranks: 1, hosts, seconds: 1.5, ..Report::default() }
 }
 
 #[cfg(test)]

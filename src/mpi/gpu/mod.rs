@@ -82,3 +82,89 @@ pub unsafe fn copy(
         false => Err(MpiError { call: runtime.name(), code: ffi::MPI_ERR_OTHER as c_int }),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::ffi::{CStr, CString};
+    use std::path::PathBuf;
+    use std::process::Command;
+    use std::ptr;
+
+    type Allocate = unsafe extern "C" fn(*mut *mut c_void, usize) -> c_int;
+
+    /// A library in place of a runtime's, whose memory only its own functions may touch.
+    struct StandIn {
+        /// Its source in `tests/mpi/gpu`, which is its name without the version.
+        name: &'static str,
+        version: &'static str,
+        allocate: &'static CStr,
+        copies: &'static str,
+    }
+
+    const STAND_INS: [StandIn; 3] = [
+        StandIn { name: "libcuda", version: ".1", allocate: c"cuMemAlloc_v2", copies: "cuMemcpy" },
+        StandIn { name: "libamdhip64", version: ".6", allocate: c"hipMalloc", copies: "hipMemcpy" },
+        StandIn {
+            name: "libze_loader",
+            version: ".1",
+            allocate: c"test_allocate",
+            copies: "zeCommandListAppendMemoryCopy",
+        },
+    ];
+
+    impl StandIn {
+        fn build(&self) -> PathBuf {
+            let StandIn { name, version, .. } = self;
+            let source = format!("{}/tests/mpi/gpu/{name}.c", env!("CARGO_MANIFEST_DIR"));
+            let library = std::env::temp_dir().join(format!("{name}-{}.so", std::process::id()));
+            let status = Command::new("cc")
+                .args(["-shared", "-fPIC", &format!("-Wl,-soname,{name}.so{version}"), "-o"])
+                .args([library.as_os_str(), source.as_ref()])
+                .status();
+            assert!(status.unwrap().success());
+            library
+        }
+
+        /// Loads it, and allocates memory of it.
+        fn allocate(&self, len: usize) -> *mut c_void {
+            let library = self.build();
+            let path = CString::new(library.to_str().unwrap()).unwrap();
+            let mut memory = ptr::null_mut::<c_void>();
+            // SAFETY: the library stays loaded, and its function is of this type.
+            unsafe {
+                let loaded = libc::dlopen(path.as_ptr(), libc::RTLD_NOW);
+                let address = libc::dlsym(loaded, self.allocate.as_ptr());
+                assert!(!address.is_null());
+                let allocate = std::mem::transmute::<*mut c_void, Allocate>(address);
+                assert_eq!(allocate(&mut memory, len), 0);
+            }
+            std::fs::remove_file(&library).unwrap();
+            memory
+        }
+    }
+
+    /// One after the other in one process, as a program may load several.
+    #[test]
+    fn memory_of_runtimes_that_are_loaded_later_is_found_and_copied() {
+        let here = [1_u8; 100];
+        assert!(runtime_of(here.as_ptr().cast()).is_none());
+        assert!(!may_have_runtime(), "nothing has been loaded since");
+        for stand_in in STAND_INS {
+            let device = stand_in.allocate(here.len());
+            assert!(may_have_runtime());
+            assert!(runtime_of(here.as_ptr().cast()).is_none());
+            let runtime = runtime_of(device.wrapping_byte_add(50)).expect("it is the library's");
+            assert_eq!(runtime.name(), stand_in.copies);
+            let mut back = [0_u8; 100];
+            // SAFETY: both sides have as many bytes.
+            unsafe {
+                copy(runtime, device, here.as_ptr().cast(), here.len()).unwrap();
+                copy(runtime, back.as_mut_ptr().cast(), device, back.len()).unwrap();
+                let beyond = device.wrapping_byte_add(1 << 20);
+                copy(runtime, back.as_mut_ptr().cast(), beyond, back.len()).unwrap_err();
+            }
+            assert_eq!(back, here, "{}", stand_in.name);
+        }
+    }
+}

@@ -97,6 +97,9 @@ impl Endpoint {
     /// A receive for the place of a fragment has ended, with a datagram of `len` bytes or none; what came seems to be a
     /// fragment. The payload stays in its place if it is what was expected there and its CRC is right, and then the place
     /// is returned; otherwise the datagram is made whole in its slot.
+    ///
+    /// Where CRCs do not cover payloads, a datagram of another broadcast is still known by its header, and overwrites
+    /// nothing: a place for which a receive is posted has no bytes of its fragment yet, which wait in the stash.
     fn verify_place(
         &mut self,
         slot: &mut Slot,

@@ -39,6 +39,9 @@ pub trait Member {
     /// Waits for something to come, at most for so long; nothing has for the time `idle`.
     fn wait(&mut self, idle: Duration, at_most: Duration) -> Result<(), TransportError>;
 
+    /// Whether a rank uses the same port.
+    fn is_beside(&self, rank: Rank) -> bool;
+
     /// The ranks whose probes have come.
     fn heard(&mut self) -> &mut Heard;
 

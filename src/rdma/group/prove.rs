@@ -61,7 +61,9 @@ pub fn prove(
             packet_len > MIN_PACKET_LEN && member.heard().is_short_alone(SHORT_ALONE);
         let is_late = clock.now() - begun >= settings.timeout;
         let ballot = match outcome {
-            Ok(()) if is_late && missing.contains(&true) => Err(silence(&missing, group, settings)),
+            Ok(()) if is_late && missing.contains(&true) => {
+                Err(silence(member, &missing, group, settings))
+            }
             Ok(()) => {
                 let has_heard_strangers = strangers && !with_strangers;
                 Ok(ProofBallot { has_heard_strangers, has_heard_short_alone, missing }.emit())
@@ -115,11 +117,18 @@ fn halve(member: &mut impl Member, group: &str, tells: bool) {
 }
 
 /// What a rank says that has not heard all in time.
-fn silence(missing: &[bool], group: &str, settings: &Settings) -> String {
-    let count = missing.iter().filter(|missing| **missing).count();
-    let first = missing.iter().position(|missing| *missing).unwrap_or_default();
+fn silence(member: &impl Member, missing: &[bool], group: &str, settings: &Settings) -> String {
+    let ranks = || (0..).map(Rank).zip(missing).filter(|(_, missing)| **missing);
+    let (count, first) = (ranks().count(), ranks().next().map_or(Rank(0), |(rank, _)| rank));
+    let why = match ranks().all(|(rank, _)| member.is_beside(rank)) {
+        true => {
+            ": only ranks at the same port, whose adapter seems to keep multicasts from its own host; use one \
+             rank on each host, or VERBCAST_MULTICAST=off"
+        }
+        false => "",
+    };
     format!(
-        "heard nothing from {count} of {} ranks (rank {first}{}) on group {group} within {:?}",
+        "heard nothing from {count} of {} ranks ({first}{}) on group {group} within {:?}{why}",
         missing.len(),
         if count > 1 { ", …" } else { "" },
         settings.timeout
@@ -216,7 +225,8 @@ mod tests {
     #[test]
     fn losses_are_not_taken_for_a_smaller_mtu() {
         let job = Job { size: 4 };
-        let outcomes = proven(&job, &Wire { carries: 4096, loses_of_ten: 2 }, &settings());
+        let outcomes =
+            proven(&job, &Wire { carries: 4096, loses_of_ten: 2, ..Wire::default() }, &settings());
         assert!(
             outcomes.iter().all(|outcome| *outcome == Ok((Proof::Works, 4096))),
             "{outcomes:?}"
@@ -231,6 +241,12 @@ mod tests {
         for outcome in outcomes {
             let error = outcome.unwrap_err();
             assert!(error.contains("heard nothing from 1 of 2 ranks"), "{error}");
+            assert!(!error.contains("own host"), "{error}");
+        }
+        let wire = Wire { is_one_port: true, ..Wire::default() };
+        for outcome in proven(&job, &wire, &settings) {
+            let error = outcome.unwrap_err();
+            assert!(error.contains("multicasts from its own host"), "{error}");
         }
     }
 }

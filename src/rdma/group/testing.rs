@@ -26,6 +26,8 @@ pub struct Wire {
     pub carries: usize,
     /// Of ten packets, so many are lost, by chance.
     pub loses_of_ten: u32,
+    /// All ranks use one port.
+    pub is_one_port: bool,
 }
 
 /// Receives that a rank has posted.
@@ -163,6 +165,10 @@ impl Member for Fake<'_> {
     fn wait(&mut self, _idle: Duration, at_most: Duration) -> Result<(), TransportError> {
         std::thread::sleep(at_most.min(Duration::from_millis(1)));
         Ok(())
+    }
+
+    fn is_beside(&self, _rank: Rank) -> bool {
+        self.shared.wire.is_one_port
     }
 
     fn heard(&mut self) -> &mut Heard {

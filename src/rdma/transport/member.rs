@@ -6,6 +6,7 @@ use crate::rdma::group::{DEFAULT_QKEY, Heard, JoinError, Member, PortSpeed};
 use crate::rdma::memory::Source;
 use crate::rdma::packet::own_header;
 use std::time::Duration;
+use verbcast_core::rank::Rank;
 use verbcast_core::time::Instant;
 use verbcast_core::transport::{Arrival, Park, Transport, TransportError};
 use verbcast_core::wire::{GroupAddress, HEADER_LEN, Kind};
@@ -75,6 +76,13 @@ impl Member for RdmaTransport {
 
     fn wait(&mut self, idle: Duration, at_most: Duration) -> Result<(), TransportError> {
         self.park(idle, at_most)
+    }
+
+    fn is_beside(&self, rank: Rank) -> bool {
+        let endpoint = self.endpoint.see();
+        let own = endpoint.site.address.gid;
+        let process = self.peers.iter().find(|(other, _)| *other == rank);
+        process.is_some_and(|(_, peer)| endpoint.connections.address(peer.process).gid == own)
     }
 
     fn heard(&mut self) -> &mut Heard {

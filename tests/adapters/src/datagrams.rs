@@ -21,6 +21,8 @@ const SLOT_LEN: usize = 40 + 4096;
 const GRH_LEN: usize = 40;
 /// Where SoftRoCE leaves the sender's address: in the IPv4 header at the end of the GRH's place.
 const SOURCE: Range<usize> = 32..36;
+/// Where it leaves what the datagram was sent to.
+const DESTINATION: Range<usize> = 36..40;
 /// Marks the requests that are posted here.
 const MARK: u64 = 0xada9_7e50_0000_0000;
 
@@ -186,14 +188,24 @@ impl Datagrams {
         // SAFETY: the QP is live.
         let (own, device) = unsafe { ((*self.qp).qp_num, device_of(adapter, (*self.qp).context)) };
         let Some(device) = device else { return true };
-        let is_own = wc.src_qp == own && grh[SOURCE] == device.ipv4.octets();
+        let is_from_here = grh[SOURCE] == device.ipv4.octets();
+        let keeps_away = match profile.own_copies {
+            OwnCopies::All => false,
+            OwnCopies::Others => is_from_here && wc.src_qp == own,
+            OwnCopies::Away => is_from_here && is_multicast(&grh[DESTINATION]),
+        };
         let len = wc.byte_len.saturating_sub(GRH_LEN as u32);
         let most = [profile.path_mtu, profile.mtu(device.index)];
-        (is_own && profile.own_copies == OwnCopies::Others)
+        keeps_away
             || !is_port_up()
             || most.into_iter().flatten().any(|most| len > most)
             || age() < profile.deaf_for
     }
+}
+
+/// Whether an IPv4 address is a group's: its first four bits say so.
+fn is_multicast(ipv4: &[u8]) -> bool {
+    ipv4.first().is_some_and(|byte| byte >> 4 == 0xe)
 }
 
 /// Takes receives of the program's.

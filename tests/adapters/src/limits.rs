@@ -31,7 +31,8 @@ unsafe extern "C" fn ibv_query_device(
         (&mut attr.max_qp_init_rd_atom, profile.max_qp_rd_atom),
     ];
     for (limit, imitated) in limits {
-        *limit = imitated.map_or(*limit, |imitated| imitated as c_int);
+        // Nothing can be imitated that is not there.
+        *limit = imitated.map_or(*limit, |imitated| (imitated as c_int).min(*limit));
     }
     answer
 }

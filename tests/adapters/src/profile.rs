@@ -65,6 +65,8 @@ pub struct Profile {
 pub enum OwnCopies {
     All,
     Others,
+    /// None of them.
+    Away,
 }
 
 /// What becomes of a datagram that is longer than its receive.
@@ -238,8 +240,14 @@ impl<'a> Values<'a> {
                     ("ENETRESET", libc::ENETRESET),
                 ],
             )?,
-            own_copies: self
-                .one_of("own_copies", &[("all", OwnCopies::All), ("others", OwnCopies::Others)])?,
+            own_copies: self.one_of(
+                "own_copies",
+                &[
+                    ("all", OwnCopies::All),
+                    ("others", OwnCopies::Others),
+                    ("away", OwnCopies::Away),
+                ],
+            )?,
             path_mtu: self.limit("path_mtu")?,
             deaf_for: self.milliseconds("deaf_for")?,
             too_long: self

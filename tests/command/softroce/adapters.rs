@@ -197,3 +197,83 @@ fn without_ipoib_and_the_right_to_ask_both_ways_are_named() {
     let stderr = text(&output.stderr);
     assert!(!output.status.success() && stderr.contains("modprobe ib_ipoib"), "{stderr}");
 }
+
+#[test]
+fn an_adapter_that_keeps_multicasts_from_its_own_host_is_named() {
+    let Some(adapter) = Adapter::new("hfi1,own_copies=away") else { return };
+    fs::write(adapter.folder.path("src"), [1; 1000]).unwrap();
+    let arguments = format!("copy src dst --ranks 2 --device {}", adapter.devices);
+    let mut command = adapter.command(&arguments);
+    // Who would rather go without multicast than not at all gets the file.
+    command.env("VERBCAST_MULTICAST", "prefer").args(["--timeout", "4"]);
+    let output = run(&mut command);
+    let stderr = text(&output.stderr);
+    assert!(output.status.success() && stderr.contains("from its own host"), "{stderr}");
+    assert_eq!(fs::read(adapter.folder.path("dst")).unwrap(), [1; 1000]);
+}
+
+/// Checks that the doctor names one thing, and nothing else, on an adapter where only that is broken.
+#[track_caller]
+fn is_named(name: &str, variables: &[(&str, &str)], expected: &[&str]) {
+    let Some(adapter) = Adapter::new(name) else { return };
+    let device = adapter.devices.split(',').next().unwrap();
+    let mut command = adapter.command(&format!("doctor --device {device}"));
+    let output = run(command.envs(variables.iter().copied()));
+    let stdout = text(&output.stdout);
+    let (_, verdict) = stdout.split_once("something is wrong:\n").unwrap_or_else(|| {
+        panic!("{name}: {stdout}{}", text(&output.stderr));
+    });
+    assert_eq!(output.status.code(), Some(1), "{name}: {stdout}");
+    let lines: Vec<_> = verdict.lines().collect();
+    assert_eq!(lines.len(), 2, "one thing and what to do: {verdict}");
+    assert!(lines[1].starts_with("    what to do: "), "{verdict}");
+    assert!(expected.iter().all(|part| verdict.contains(part)), "{verdict}");
+}
+
+#[test]
+fn the_doctor_names_ipoib_that_is_down() {
+    is_named("mlx5-ib,ipoib=down", &[], &["join-by-address", "ip link set ib0 up"]);
+}
+
+#[test]
+fn the_doctor_names_a_partition_that_the_port_is_not_in() {
+    let variables = [("VERBCAST_PKEY", "0x8005")];
+    is_named("hfi1", &variables, &["p-key", "no P_Key of the partition 0x8005"]);
+}
+
+#[test]
+fn the_doctor_names_a_subnet_manager_that_is_gone() {
+    is_named("mlx5-ib,sm_lid=0", &[], &["knows no subnet manager", "start the subnet manager"]);
+}
+
+#[test]
+#[ignore = "takes long where the machine is emulated"]
+fn the_doctor_names_a_path_that_carries_less_than_its_ports() {
+    for profile in ["mlx5-ib", "mlx5-roce", "hfi1"] {
+        let name = format!("{profile},path_mtu=2048");
+        is_named(&name, &[], &["group-mtu", "those of 4096 bytes do not"]);
+    }
+}
+
+#[test]
+#[ignore = "takes long where the machine is emulated"]
+fn the_doctor_names_what_is_broken_on_other_profiles() {
+    is_named("hfi1,ipoib=down", &[], &["join-by-address", "ip link set ib0 up"]);
+    is_named("hfi1,ipoib_pkey=0x8005", &[], &["join-by-address", "in the partition 0x8005"]);
+    let silent = "hfi1,join_refusals=1000,join_error=ETIMEDOUT";
+    is_named(silent, &[], &["the subnet administrator does not answer"]);
+}
+
+#[test]
+#[ignore = "takes long where the machine is emulated"]
+fn a_long_file_comes_to_eight_ranks() {
+    for name in ["mlx5-ib", "hfi1", "mlx5-ib,pkeys=0x8001,ipoib_pkey=0x8001"] {
+        let Some(adapter) = Adapter::new(name) else { return };
+        adapter.copies(16 << 20, 8);
+    }
+}
+
+#[test]
+fn a_port_with_one_partition_works_in_it() {
+    copies_under("mlx5-ib,pkeys=0x8001,ipoib_pkey=0x8001");
+}

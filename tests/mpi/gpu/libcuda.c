@@ -1,36 +1,15 @@
 // A libcuda for the tests. The CPU may touch its memory only inside the functions that copy, and these want the memory's
 // context to be current in the calling thread.
-#include <stdint.h>
-#include <string.h>
-#include <sys/mman.h>
+#include "memory.h"
 
 enum { SUCCESS = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, INVALID_CONTEXT = 201 };
 enum { CONTEXT = 1, MEMORY_TYPE = 2, IS_MANAGED = 8 };
-enum { DEVICE = 2, MOST = 16 };
+enum { DEVICE = 2 };
 
-static struct {
-    uintptr_t start;
-    size_t len;
-} blocks[MOST];
-static int count, context;
+static int context;
 static __thread int depth;
 
-static int owner(uintptr_t at, size_t len) {
-    for (int i = 0; i < count; i++)
-        if (at >= blocks[i].start && at + len <= blocks[i].start + blocks[i].len)
-            return i;
-    return -1;
-}
-
-int cuMemAlloc_v2(uintptr_t *at, size_t len) {
-    len = (len + 65535) / 65536 * 65536;
-    void *memory = mmap(0, len, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED || count == MOST)
-        return OUT_OF_MEMORY;
-    blocks[count].start = *at = (uintptr_t)memory;
-    blocks[count++].len = len;
-    return SUCCESS;
-}
+int cuMemAlloc_v2(uintptr_t *at, size_t len) { return allocate(at, len) ? SUCCESS : OUT_OF_MEMORY; }
 
 int cuPointerGetAttribute(void *value, int which, uintptr_t at) {
     if (owner(at, 1) < 0)
@@ -70,10 +49,7 @@ static int copy(void *to, const void *from, size_t len, uintptr_t device) {
         return INVALID_VALUE;
     if (depth == 0)
         return INVALID_CONTEXT;
-    void *start = (void *)blocks[block].start;
-    mprotect(start, blocks[block].len, PROT_READ | PROT_WRITE);
-    memcpy(to, from, len);
-    mprotect(start, blocks[block].len, PROT_NONE);
+    move(to, from, len, block);
     return SUCCESS;
 }
 

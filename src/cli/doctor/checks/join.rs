@@ -17,6 +17,15 @@ pub const CHECK: Check = Check {
 
 fn attempt(site: &Site) -> Result<Tried, String> {
     let lab = Lab::open(site)?;
+    if site.link_layer == LinkLayer::InfiniBand {
+        let manager = lab.context.subnet_manager(site.port).map_err(|error| error.to_string())?;
+        if manager.lid == 0 {
+            return Ok(Tried::broken(
+                "the port knows no subnet manager",
+                "start the subnet manager, or see why it does not reach this port (sminfo, ibdiagnet)",
+            ));
+        }
+    }
     let joined = match lab.join(site.draw_group()) {
         Ok(joined) => joined,
         Err(error) => return Ok(Tried::broken(error, advice(site))),

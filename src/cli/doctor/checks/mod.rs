@@ -10,6 +10,7 @@ mod grh;
 mod group_mtu;
 mod inline;
 mod join;
+mod join_by_request;
 mod locked_memory;
 mod order;
 mod over_long;
@@ -29,20 +30,29 @@ mod zero_write;
 use super::check::Check;
 use super::lab::{Joined, Lab, Mailbox};
 use std::time::{Duration, Instant};
-use verbcast_verbs::Attachment;
+use verbcast_verbs::{Attachment, LinkLayer};
 
 /// Nothing else works without these.
-pub const FIRST: &[Check] = &[p_key::CHECK, locked_memory::CHECK, join::CHECK];
+const FIRST: &[Check] = &[p_key::CHECK, locked_memory::CHECK, join::CHECK];
 
-/// All others.
-pub const OTHERS: &[Check] = &[
+/// What there is on InfiniBand only.
+const ON_INFINIBAND: &[Check] = &[join_by_request::CHECK];
+
+/// All that is tried at a port, in this order, and whether what comes after needs it.
+pub fn all(link_layer: LinkLayer) -> impl Iterator<Item = (&'static Check, bool)> {
+    let only = if link_layer == LinkLayer::InfiniBand { ON_INFINIBAND } else { &[] };
+    let first = FIRST.iter().map(|check| (check, true));
+    first.chain(only.iter().chain(OTHERS).map(|check| (check, false)))
+}
+
+/// All others. Those that take long where a machine is slow are last.
+const OTHERS: &[Check] = &[
     q_key::CHECK,
     first_delivery::CHECK,
     own_copy::CHECK,
     same_adapter::CHECK,
     grh::CHECK,
     group_mtu::CHECK,
-    attach_limit::CHECK,
     reset::CHECK,
     over_long::CHECK,
     flush::CHECK,
@@ -58,6 +68,7 @@ pub const OTHERS: &[Check] = &[
     torn_write::CHECK,
     read_rewrite::CHECK,
     dead_peer::CHECK,
+    attach_limit::CHECK,
 ];
 
 /// How long what was sent may take to arrive on one host.
@@ -126,7 +137,7 @@ mod tests {
 
     #[test]
     fn every_check_has_a_number_of_its_own_in_the_matrix() {
-        let numbers = || FIRST.iter().chain(OTHERS).map(|check| check.number);
+        let numbers = || all(LinkLayer::InfiniBand).map(|(check, _)| check.number);
         for number in numbers() {
             assert_eq!(numbers().filter(|other| *other == number).count(), 1, "{number}");
             assert!(ASSUMPTIONS.iter().any(|one| one.number == number), "{number}");

@@ -57,7 +57,13 @@ impl Lab {
         };
         let begun = Instant::now();
         let named = |error: verbcast_verbs::Error| format!("group {group}: {error}");
-        let (membership, path) = Membership::join(source, to, JOIN).map_err(named)?;
+        let joined = Membership::join(source, to, JOIN);
+        let (membership, path) = joined.map_err(|error| {
+            let is_silent = error.errno() == rustix::io::Errno::TIMEDOUT.raw_os_error()
+                && self.site.link_layer == LinkLayer::InfiniBand;
+            let who = if is_silent { "the subnet administrator does not answer: " } else { "" };
+            format!("{who}{}", named(error))
+        })?;
         let took = begun.elapsed();
         let handle = path.handle(&self.domain).map_err(named)?;
         Ok(Joined { path, handle, took, _membership: membership })
