@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use verbcast_core::wire::{Ballot, Introduction, PreloadBallot, ProofBallot, Whereabouts};
+use verbcast_core::wire::{Ballot, Introduction, PreloadBallot, ProofBallot, Terms, Whereabouts};
 
 fuzz_target!(|bytes: &[u8]| {
     if let Ok(introduction) = Introduction::parse(bytes) {
@@ -13,6 +13,9 @@ fuzz_target!(|bytes: &[u8]| {
     }
     if let Ok(ballot) = PreloadBallot::parse(bytes) {
         assert_eq!(ballot.emit(), bytes);
+    }
+    if let Ok(terms) = Terms::parse(bytes) {
+        assert_eq!(terms.emit(), bytes);
     }
     if let Ok(whereabouts) = Whereabouts::parse(bytes) {
         assert_eq!(whereabouts.emit(), bytes);

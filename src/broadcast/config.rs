@@ -290,7 +290,8 @@ mod tests {
 
     #[test]
     fn settings_that_contradict_are_refused() {
-        let error = read(&[("VERBCAST_RUN_AHEAD", "65")]).unwrap_err().to_string();
+        let contradiction = [("VERBCAST_RUN_AHEAD", "65"), ("VERBCAST_RECEIVE_DEPTH", "64")];
+        let error = read(&contradiction).unwrap_err().to_string();
         assert!(error.contains("run-ahead of 65"), "{error}");
     }
 }

@@ -123,9 +123,12 @@ impl Broadcaster {
     ) -> Result<Self, Error> {
         let (rank, size) = (bootstrap.rank(), bootstrap.size());
         let _span = tracing::info_span!("set_up", %rank, size).entered();
-        agree::agree(bootstrap, config)?;
+        let (is_shared, room) = match origin {
+            Origin::Own(_) => (false, config.device.depths.ring),
+            Origin::Shared(endpoint) => (true, endpoint.next_ring().min(config.device.depths.ring)),
+        };
+        let config = &agree::agree(bootstrap, config, room)?;
         let peers = agree::first_peers(rank, size, config);
-        let is_shared = matches!(origin, Origin::Shared(_));
         let settings = &config.device;
         let (transport, agreed, description) = match origin {
             Origin::Own(context) => rdma::establish(bootstrap, settings, &peers, context),

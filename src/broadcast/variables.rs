@@ -32,7 +32,7 @@ pub(super) struct Field {
 }
 
 /// All variables of fields, but those of the protocols' parameters.
-pub(super) const FIELDS: [Field; 21] = [
+pub(super) const FIELDS: [Field; 22] = [
     Field {
         name: "VERBCAST_DEVICE",
         takes: "device names, separated by commas",
@@ -107,13 +107,13 @@ pub(super) const FIELDS: [Field; 21] = [
     Field {
         name: "VERBCAST_RECEIVE_DEPTH",
         takes: PACKETS,
-        default: Some("64"),
+        default: Some("512"),
         set: |config, text| number(text, &mut config.device.depths.receive),
     },
     Field {
         name: "VERBCAST_SEND_DEPTH",
         takes: PACKETS,
-        default: Some("32"),
+        default: Some("256"),
         set: |config, text| number(text, &mut config.device.depths.send),
     },
     Field {
@@ -131,8 +131,14 @@ pub(super) const FIELDS: [Field; 21] = [
     Field {
         name: "VERBCAST_RING_DEPTH",
         takes: PACKETS,
-        default: Some("32"),
+        default: Some("256"),
         set: |config, text| number(text, &mut config.device.depths.ring),
+    },
+    Field {
+        name: "VERBCAST_DEEP_RINGS",
+        takes: "a number of communicators",
+        default: Some("4"),
+        set: |config, text| number(text, &mut config.device.deep_rings),
     },
     Field {
         name: "VERBCAST_FETCH_DEPTH",

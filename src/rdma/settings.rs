@@ -81,6 +81,9 @@ pub struct Settings {
     pub multicast: Multicast,
     /// Which kind of group address to use on RoCE.
     pub group_family: Family,
+    /// Communicators of an endpoint that have rings as deep as `depths` say at a time; the others have at most
+    /// [`Depths::SHALLOW_RING`] slots, or as many as the window needs.
+    pub deep_rings: u32,
     /// Groups that an endpoint is in at most, before its communicators share them; more only where ranks
     /// have none in common.
     pub groups: u32,
@@ -103,6 +106,7 @@ impl Default for Settings {
             waiting: Waiting::default(),
             multicast: Multicast::default(),
             group_family: Family::default(),
+            deep_rings: 4,
             groups: 8,
         }
     }
@@ -237,10 +241,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_defaults_stay_under_a_mebibyte() {
+    fn the_defaults_take_little_memory() {
         let settings = Settings::default();
         settings.validate().unwrap();
-        assert!(settings.registered_memory(4096, 1000) < 1 << 20);
+        let endpoint = settings.memory_of_endpoint(4096);
+        let deep = settings.deep_rings as usize * settings.memory_of_channel(4096, 128);
+        assert!(endpoint + deep < 8 << 20, "{endpoint} and {deep}");
+        let depths = Depths { ring: Depths::SHALLOW_RING, ..settings.depths };
+        let further = Settings { depths, ..settings }.memory_of_channel(4096, 128);
+        assert!(further <= 136 << 10, "{further}");
     }
 
     #[test]

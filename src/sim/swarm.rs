@@ -9,7 +9,7 @@ use rand_chacha::rand_core::{Rng, SeedableRng};
 use std::fmt;
 use verbcast_core::protocol::Depths;
 use verbcast_core::protocol::options::Options;
-use verbcast_core::protocol::window::{Acknowledge, By, Repair};
+use verbcast_core::protocol::window::{By, Repair};
 use verbcast_core::rank::{OpId, Rank};
 use verbcast_core::wire::HEADER_LEN;
 
@@ -129,13 +129,11 @@ pub fn draw(seed: u64) -> Drawn {
     if size > 2 && draw.one_in(10) {
         plan.crash = Some((Rank(draw.below(size)), u64::from(draw.below(2_000_000))));
     }
-    // Where repairs are pushed, a rank must stay to push them, and where it acknowledges by need, to tell at last what
-    // nobody asked for; the others need nobody's CPU, but a queue at a rank that has left which takes what was on its
-    // way there. Credits by message are more than any queue takes.
-    let is_told = options.acknowledge != Acknowledge::Needed;
+    // Where repairs are pushed, a rank must stay to push them; the others need nobody's CPU, but a queue at a rank that
+    // has left which takes what was on its way there. Credits by message are more than any queue takes.
     let takes_all =
         plan.depths.reliable_receive >= 32 && (options.by == By::Counter || !options.credits);
-    let alone = options.repair == Repair::Pull && is_told && takes_all;
+    let alone = options.repair == Repair::Pull && takes_all;
     plan.leaves = plan.crash.is_none() && alone && !draw.one_in(3);
     plan.departs = plan.crash.is_none() && !plan.leaves && draw.one_in(2);
     Drawn { seed, plan, settings, options }

@@ -177,6 +177,22 @@ fn credits_keep_receive_queues_from_overflowing() {
     assert_eq!(overflowed("on"), 0);
 }
 
+/// However deep the queues are in which fragments wait, and however slow a receiver is, nothing is sent twice.
+#[test]
+fn what_waits_in_queues_is_not_repaired() {
+    for ring in [32, 128, 512] {
+        for slow in [1, 10] {
+            let mut plan = Plan::new(8, vec![Step { root: Rank(0), len: 4000 }; 1500]);
+            plan.depths.ring = ring;
+            (plan.depths.receive, plan.depths.send) = (2 * ring, ring);
+            plan.slow = vec![(Rank(5), slow)];
+            let total = run(&plan, &[("algorithm", "window"), ("in-flight", "2000")]).total();
+            let what = format!("ring of {ring}, {slow} times as slow: {total:?}");
+            assert_eq!((total.reliable_sent, total.fetched, total.lost), (0, 0, 0), "{what}");
+        }
+    }
+}
+
 #[test]
 fn lazy_acknowledgements_are_fewer() {
     let reports = |acknowledge: &str| {
@@ -195,6 +211,7 @@ fn lost_by_latecomers(late: bool, sync: &str) -> u64 {
     let mut plan = plan(8, steps);
     plan.steps = vec![Step { root: Rank(0), len: 200_000 }; steps];
     plan.interval = 20 * MILLISECOND;
+    plan.depths.receive = 64;
     if late {
         plan.late = (1..8).map(|rank| (Rank(rank), 3 * MILLISECOND)).collect();
     }

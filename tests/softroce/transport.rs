@@ -226,7 +226,7 @@ fn a_fetch_reads_what_was_retained_or_nothing() {
     run(&devices, 4, true, |member| {
         let slots = member.transport.ring_len();
         let is_written = |slot: u32| slot.is_multiple_of(3);
-        let len = |slot: u32| 100 * slot as usize;
+        let len = |slot: u32| 15 * slot as usize;
         for slot in (0..slots).filter(|slot| is_written(*slot)) {
             member.retain(slot, slot, len(slot));
         }

@@ -9,6 +9,7 @@ use verbcast_core::driver::Statistics;
 use verbcast_core::rank::Rank;
 
 const THRESHOLD: usize = 64 << 10;
+const RECEIVES: u32 = 64;
 /// Long enough for receives into place, whatever the devices' MTU.
 const LONG: usize = (2 << 20) + 12_345;
 
@@ -16,6 +17,8 @@ fn config(devices: &[String], algorithm: &str) -> Config {
     let mut config = Config::default();
     config.device.devices = devices.to_vec();
     config.device.zero_copy = Some(THRESHOLD);
+    // Receives that are posted ahead take no part.
+    config.device.depths.receive = RECEIVES;
     config.protocol.set("algorithm", algorithm).unwrap();
     config
 }

@@ -6,6 +6,7 @@ use crate::needs;
 use crate::ranks;
 use verbcast::broadcast::Config;
 use verbcast_core::driver::Statistics;
+use verbcast_core::protocol::Depths;
 use verbcast_core::protocol::options::Options;
 use verbcast_core::rank::OpId;
 use verbcast_core::wire::HEADER_LEN;
@@ -15,10 +16,15 @@ pub const FRAGMENT: usize = 4096 - HEADER_LEN;
 /// What is long.
 pub const LONG: usize = 8 << 20;
 
-/// Numbers of ranks to try each with.
-pub const SIZES: &[u32] = &[2, 3, 8, 16];
+/// Numbers of ranks to try each with, and to try some with.
+pub const SIZES: &[u32] = &[2, 3, 8];
+pub const MORE: &[u32] = &[16];
 /// A tenth of the datagrams is lost.
 pub const LOSSY: Option<&str> = Some("loss=0.1,seed=3");
+
+/// Queues that messages of moderate length fill.
+const DEPTHS: Depths =
+    Depths { receive: 64, send: 32, ring: Depths::SHALLOW_RING, ..Depths::DEFAULT };
 
 /// Options by name and value.
 pub type Variant = &'static [(&'static str, &'static str)];
@@ -34,7 +40,7 @@ pub const TWO_STAGE: &[Variant] = &[
 pub const WINDOW: &[Variant] = &[
     &[("algorithm", "basic")],
     &[("algorithm", "window")],
-    &[("algorithm", "window"), ("acknowledge", "needed")],
+    &[("algorithm", "window"), ("acknowledge", "each")],
     &[("algorithm", "window"), ("repair", "push")],
     &[("algorithm", "window"), ("repair", "push"), ("repair-after", "200"), ("window", "4")],
     &[("algorithm", "window"), ("window", "1")],
@@ -77,7 +83,8 @@ pub const SOME: &[Variant] = &[
 /// Lengths of messages: nothing, a byte, and a byte either side of where a message takes another
 /// fragment, or one more than a ring has slots.
 fn lens() -> Vec<usize> {
-    let around = [FRAGMENT, 32 * FRAGMENT].into_iter().flat_map(|at| [at - 1, at, at + 1]);
+    let around =
+        [FRAGMENT, DEPTHS.ring as usize * FRAGMENT].into_iter().flat_map(|at| [at - 1, at, at + 1]);
     [0, 1].into_iter().chain(around).chain([8, 8, 8, 0]).collect()
 }
 
@@ -86,11 +93,17 @@ pub fn try_options(sizes: &[u32], faults: &[Option<&str>]) {
     ALL.iter().for_each(|variants| try_all(variants, sizes, faults, &lens()));
 }
 
+/// Tries one variant of each kind with messages of all lengths but long ones.
+pub fn try_some(sizes: &[u32], faults: &[Option<&str>]) {
+    try_all(SOME, sizes, faults, &lens());
+}
+
 /// The configuration of a variant, whose broadcasts' ids wrap.
 pub fn config(devices: &[String], variant: Variant, faults: Option<&str>) -> Config {
     let mut config = Config::default();
     config.first_op = OpId(u32::MAX - 3);
     config.device.devices = devices.to_vec();
+    config.device.depths = DEPTHS;
     config.protocol = options(variant);
     config.faults = faults.map(|faults| faults.parse().unwrap());
     config

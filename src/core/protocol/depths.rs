@@ -39,13 +39,16 @@ impl Depths {
 
     /// What is used unless something else is asked for.
     pub const DEFAULT: Depths = Depths {
-        receive: 64,
-        send: 32,
+        receive: 512,
+        send: 256,
         reliable_receive: 32,
         reliable_send: 32,
-        ring: 32,
+        ring: 256,
         fetch: 8,
     };
+
+    /// Slots of the rings of communicators of which a process has many: 128 KiB of packets of 4 KiB.
+    pub const SHALLOW_RING: u32 = 32;
 
     /// Checks each depth, where the transport takes `reserved` sends of each kind for itself.
     ///

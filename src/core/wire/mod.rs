@@ -28,6 +28,7 @@ mod proof;
 mod properties;
 mod refusal;
 mod response;
+mod terms;
 mod text;
 mod whereabouts;
 
@@ -54,4 +55,5 @@ pub use process_message::ProcessMessage;
 pub use proof::ProofBallot;
 pub use refusal::Refusal;
 pub use response::{PROOF_LEN, Response};
+pub use terms::Terms;
 pub use whereabouts::{Fabric, MAX_FABRICS, Network, Whereabouts};

@@ -210,6 +210,7 @@ fn tags_differ() {
         ProofBallot::FORMAT,
         Refusal::FORMAT,
         Response::FORMAT,
+        Terms::FORMAT,
         Whereabouts::FORMAT,
     ];
     let tags: std::collections::HashSet<_> = formats.iter().map(|format| format.tag).collect();
@@ -317,6 +318,15 @@ proptest! {
     }
 
     #[test]
+    fn terms(ring in 0..32_u32, common in ".{0,60}") {
+        let terms = Terms { ring: 1 << ring, common };
+        let bytes = terms.emit();
+        survives(&terms, &bytes, Terms::parse)?;
+        names_its_version(Terms::FORMAT, &bytes, Terms::parse)?;
+        prop_assert!((0..8).all(|len| Terms::parse(&bytes[..len]).is_err()));
+    }
+
+    #[test]
     fn greetings(nonce: [u8; 32], rank: u32, size: u32) {
         let hello = Hello { nonce };
         is_sound(Hello::FORMAT, &hello, &hello.emit(), Hello::parse)?;
@@ -388,6 +398,7 @@ proptest! {
         refusal in noise(Refusal::FORMAT),
         ballot in noise(Ballot::FORMAT),
         preload in noise(PreloadBallot::FORMAT),
+        terms in noise(Terms::FORMAT),
         size in 0..8_usize,
     ) {
         prop_assert!(Hello::parse(&hello).ok().is_none_or(|read| read.emit() == hello));
@@ -407,6 +418,7 @@ proptest! {
         });
         prop_assert!(is_sound);
         prop_assert!(PreloadBallot::parse(&preload).ok().is_none_or(|read| read.emit() == preload));
+        prop_assert!(Terms::parse(&terms).ok().is_none_or(|read| read.emit() == terms));
     }
 
     #[test]

@@ -16,16 +16,18 @@ pub struct Channel {
     rank: Rank,
     processes: Vec<ProcessId>,
     ranks: HashMap<ProcessId, Rank>,
+    registered_memory: usize,
     pub inbox: Inbox,
     pub lifetime: Lifetime,
 }
 
 impl Channel {
-    /// A communicator in which this process has a rank; with the process of each rank.
-    pub fn new(key: Key, rank: Rank, processes: Vec<ProcessId>) -> Self {
+    /// A communicator in which this process has a rank, with the process of each rank, and bytes of registered memory
+    /// of its own.
+    pub fn new(key: Key, rank: Rank, processes: Vec<ProcessId>, registered_memory: usize) -> Self {
         let ranks = processes.iter().copied().zip((0..).map(Rank)).collect();
         let (inbox, lifetime) = (Inbox::default(), Lifetime::default());
-        Channel { key, rank, processes, ranks, inbox, lifetime }
+        Channel { key, rank, processes, ranks, registered_memory, inbox, lifetime }
     }
 
     pub fn key(&self) -> Key {
@@ -45,6 +47,11 @@ impl Channel {
     /// Whether a packet of its key may come to it so, whatever else is wrong with it.
     pub fn admits(&self, via: Via, header: &Header) -> bool {
         via.admits(header, self.processes.len() as u32)
+    }
+
+    /// Bytes of registered memory that it has besides its endpoint's.
+    pub fn registered_memory(&self) -> usize {
+        self.registered_memory
     }
 
     /// The rank of a process, if it has one.

@@ -150,7 +150,7 @@ mod tests {
     const PROCESSES: [ProcessId; 3] = [ProcessId(0), ProcessId(1), ProcessId(2)];
 
     fn open(channels: &mut Demultiplexer, key: u64) -> Option<ChannelId> {
-        channels.open(Channel::new(Key(key), Rank(0), PROCESSES.to_vec()))
+        channels.open(Channel::new(Key(key), Rank(0), PROCESSES.to_vec(), 0))
     }
 
     #[test]

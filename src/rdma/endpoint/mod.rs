@@ -188,8 +188,7 @@ impl Endpoint {
     /// What it takes of its device.
     pub fn usage(&self) -> Usage {
         let packet_len = self.site.address.packet_len;
-        let ranks = self.channels.iter().map(|channel| channel.processes().len() as u32);
-        let channels = ranks.map(|size| self.settings.memory_of_channel(packet_len, size));
+        let channels = self.channels.iter().map(Channel::registered_memory);
         Usage {
             communicators: self.channels.open_count(),
             left: self.channels.left_count(),

@@ -215,7 +215,8 @@ fn assemble(
         .collect();
     let peers = peers.ok_or("has too many peer processes")?;
     let processes = peers.iter().map(|peer| peer.process).collect();
-    let channel = held.channels.open(Channel::new(seat.key, rank, processes));
+    let registered = settings.memory_of_channel(held.site.address.packet_len, all.len() as u32);
+    let channel = held.channels.open(Channel::new(seat.key, rank, processes, registered));
     let channel = channel.ok_or("has too many communicators")?;
     drop(held);
     Ok(RdmaTransport::new(endpoint, channel, memory, (seat, peers), settings.clone()))
@@ -231,7 +232,7 @@ fn describe(transport: &RdmaTransport, size: u32) -> Description {
         group: transport
             .group
             .map(|group| endpoint.datagrams.groups().get(group).address.to_string()),
-        registered_memory: endpoint.settings.registered_memory(address.packet_len, size),
+        registered_memory: transport.settings.registered_memory(address.packet_len, size),
     }
 }
 

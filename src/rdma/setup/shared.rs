@@ -5,6 +5,7 @@ use super::opening::Prospect;
 use crate::rdma::endpoint::{Access, Endpoint, Usage, lock};
 use crate::rdma::settings::Settings;
 use std::sync::{Arc, Mutex, PoisonError};
+use verbcast_core::protocol::Depths;
 use verbcast_core::rank::Rank;
 use verbcast_core::wire::Fabric;
 use verbcast_verbs::Context;
@@ -73,10 +74,22 @@ impl SharedEndpoint {
     }
 
     /// The settings of a communicator on this endpoint: of `settings`, those that are a communicator's own
-    /// (timeout, multicast, messages without a copy), and the endpoint's for the rest.
+    /// (timeout, multicast, messages without a copy, a ring that is no deeper than the endpoint's), and the
+    /// endpoint's for the rest.
     pub fn settings_for(&self, settings: &Settings) -> Settings {
         let Settings { timeout, multicast, zero_copy, .. } = *settings;
-        Settings { timeout, multicast, zero_copy, ..self.settings.clone() }
+        let ring = settings.depths.ring.min(self.settings.depths.ring);
+        let depths = Depths { ring, ..self.settings.depths };
+        Settings { timeout, multicast, zero_copy, depths, ..self.settings.clone() }
+    }
+
+    /// Slots of the ring that the next communicator may have.
+    pub(crate) fn next_ring(&self) -> u32 {
+        let Settings { deep_rings, depths, .. } = self.settings;
+        match self.usage().communicators < deep_rings as usize {
+            true => depths.ring,
+            false => depths.ring.min(Depths::SHALLOW_RING),
+        }
     }
 
     /// What it takes of its device now; nothing before the first communicator.

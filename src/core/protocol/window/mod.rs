@@ -69,7 +69,6 @@ use crate::wire::Kind;
 use credits::Credits;
 use debts::Debts;
 use operation::Operation;
-use patience::Patience;
 use pull::Pull;
 use ring::Ring;
 use std::collections::{BTreeSet, VecDeque};
@@ -133,7 +132,6 @@ impl Window {
         // Fragments are counted from the same number as operations.
         let begin = Seq(first.0.into());
         let forbearance = if config.repair == Repair::Pull { FORBEARANCE } else { 1 };
-        let patience = Patience::new(config.patience);
         Ok(Window {
             me,
             size,
@@ -145,7 +143,7 @@ impl Window {
             next_seq: begin,
             have: begin,
             seen: begin,
-            ring: Ring::new(me, config.window, begin, patience, forbearance),
+            ring: Ring::new(me, config.window, begin, config.patience, forbearance),
             holding: SmallMap::default(),
             introduced: BTreeSet::new(),
             partners: Vec::new(),

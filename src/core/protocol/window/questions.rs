@@ -17,12 +17,19 @@ const UNHEARD: u32 = 4;
 impl Window {
     /// Whether this rank, as root, asks with the fragment that it multicasts now.
     pub(super) fn asks_with(&self, seq: Seq, is_last: bool) -> bool {
-        let share = self.config.share();
+        let share = self.share(seq);
         let unasked = self.ring.unasked();
         let first = if unasked == 0 { seq } else { self.ring.first_unasked() };
         let is_far = seq.after(first) >= 2 * i64::from(share);
         let ends = is_last && self.config.blocking;
         self.config.asks() && (unasked + 1 >= share || is_far || ends)
+    }
+
+    /// After how many fragments the root asks. At first it asks soon and then later and later, so that it knows how long
+    /// answers take before much is under way.
+    fn share(&self, seq: Seq) -> u32 {
+        let so_far = seq.after(self.ring.first()).unsigned_abs() / 2;
+        so_far.clamp(1, self.config.share().into()) as u32
     }
 
     /// Asks for what was multicast without a question, where no further fragment follows it.

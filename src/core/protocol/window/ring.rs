@@ -1,8 +1,9 @@
 //! What a root or co-root keeps for its leaves, and when it sends it again (Liu 2004, sections 5.1
 //! and 5.3).
 
+use super::arrivals::Arrivals;
 use super::groups::Groups;
-use super::patience::Patience;
+use super::patience::{Bounds, Patience};
 use super::report::Report;
 use super::seq::Seq;
 use crate::protocol::{Target, Token, Transmit};
@@ -46,6 +47,13 @@ struct Push {
     token: Token,
 }
 
+/// What a rank has reported, and when it told last that it has more.
+#[derive(Clone, Copy, Debug)]
+struct Known {
+    report: Report,
+    heard: Instant,
+}
+
 /// The ring of a rank, and what it knows of the ranks that report to it.
 #[derive(Clone, Debug)]
 pub(super) struct Ring {
@@ -53,17 +61,22 @@ pub(super) struct Ring {
     slots: Vec<Option<Retained>>,
     first: Seq,
     /// What ranks have reported; those that are missing are where everybody began.
-    known: BTreeMap<Rank, Report>,
+    known: BTreeMap<Rank, Known>,
     /// Sends to be handed to the transport.
     queued: VecDeque<Push>,
     /// Sends under way.
     under_way: Vec<Push>,
     patience: Patience,
+    /// The pauses between the acknowledgements of a leaf that has more to acknowledge.
+    pauses: Arrivals,
     /// By how much longer a leaf is waited for than an acknowledgement usually takes.
     forbearance: u32,
     /// Slots whose acknowledgement is awaited, in the order in which it was asked for; some are free by now, or hold
     /// something else.
     awaited: VecDeque<(Instant, Seq)>,
+    /// Not before these times the first acknowledgement, and that of a slot, are overdue: leaves were heard of meanwhile.
+    not_before: Instant,
+    wanted_not_before: (u32, Instant),
     /// When the acknowledgement was asked for by which the patience was measured last.
     measured: Option<Instant>,
     /// Slots with what this rank has multicast whose acknowledgement is not asked for, and the first of these fragments.
@@ -78,7 +91,7 @@ pub(super) struct Ring {
 }
 
 impl Ring {
-    pub fn new(me: Rank, window: u32, first: Seq, patience: Patience, forbearance: u32) -> Self {
+    pub fn new(me: Rank, window: u32, first: Seq, bounds: Bounds, forbearance: u32) -> Self {
         Ring {
             me,
             slots: vec![None; window as usize],
@@ -86,9 +99,12 @@ impl Ring {
             known: BTreeMap::new(),
             queued: VecDeque::new(),
             under_way: Vec::new(),
-            patience,
+            patience: Patience::new(bounds),
+            pauses: Arrivals::new(bounds),
             forbearance,
             awaited: VecDeque::new(),
+            not_before: Instant::ZERO,
+            wanted_not_before: (0, Instant::ZERO),
             measured: None,
             unasked: 0,
             first_unasked: first,
@@ -102,6 +118,11 @@ impl Ring {
         self.slots.len() as u32
     }
 
+    /// Where everybody began.
+    pub fn first(&self) -> Seq {
+        self.first
+    }
+
     pub fn slot(&self, seq: Seq) -> u32 {
         seq.slot(self.len())
     }
@@ -110,9 +131,14 @@ impl Ring {
         self.slots[self.slot(seq) as usize].is_none()
     }
 
+    /// When a rank told last that it has more.
+    fn heard(&self, rank: Rank) -> Instant {
+        self.known.get(&rank).map_or(Instant::ZERO, |known| known.heard)
+    }
+
     /// What a rank has reported.
     pub fn known(&self, rank: Rank) -> Report {
-        self.known.get(&rank).copied().unwrap_or(Report::initial(self.first))
+        self.known.get(&rank).map_or(Report::initial(self.first), |known| known.report)
     }
 
     /// Keeps a fragment for its leaves, and queues it for the co-roots below. Its acknowledgement is awaited from now on
@@ -253,7 +279,15 @@ impl Ring {
         if !known.advance(report) {
             return false;
         }
-        self.known.insert(from, known);
+        let mut heard = self.heard(from);
+        if known.have != had {
+            // Since then it had something to acknowledge, unless that was pushed.
+            if let Some(asked) = self.awaits_since(self.slot(had)) {
+                self.pauses.paused(now, now - asked.max(heard));
+            }
+            heard = now;
+        }
+        self.known.insert(from, Known { report: known, heard });
         let span = known.have.after(had);
         if span < self.len().into() {
             (0..span as u32).for_each(|step| self.acknowledged(now, from, had.plus(step)));
@@ -312,18 +346,30 @@ impl Ring {
         self.freed.pop()
     }
 
-    /// When the first acknowledgement is overdue. The fragment in the `wanted` slot is given no more
+    /// When it is to be seen whether an acknowledgement is overdue. The fragment in the `wanted` slot is given no more
     /// than a round trip: to run out of buffers is a timeout (Liu 2004, section 5.1).
     pub fn due_at(&self, wanted: Option<u32>) -> Option<Instant> {
         let first = self.awaited.front().map(|(asked, _)| *asked + self.allowance());
-        let wanted = wanted.and_then(|slot| self.awaits_since(slot));
-        let wanted = wanted.map(|asked| asked + self.short_allowance());
+        let first = first.map(|at| at.max(self.not_before));
+        let wanted = wanted.and_then(|slot| {
+            let at = self.awaits_since(slot)? + self.short_allowance();
+            let (looked_at, not_before) = self.wanted_not_before;
+            Some(if looked_at == slot { at.max(not_before) } else { at })
+        });
         first.into_iter().chain(wanted).min()
     }
 
     fn awaits_since(&self, slot: u32) -> Option<Instant> {
         let kept = self.slots[slot as usize].as_ref();
         kept.filter(|kept| kept.awaits()).and_then(|kept| kept.asked)
+    }
+
+    /// When the acknowledgement of the fragment in a slot is overdue. A leaf that goes on acknowledging what came before
+    /// has lost nothing yet: what it lacks waits in queues on its way.
+    fn overdue_at(&self, slot: u32, allowance: Duration) -> Option<Instant> {
+        let asked = self.awaits_since(slot)?;
+        let since = self.silent(slot).into_iter().map(|leaf| asked.max(self.heard(leaf)));
+        Some(since.min()? + allowance)
     }
 
     /// The leaves whose acknowledgement of the fragment in a slot is awaited.
@@ -334,7 +380,10 @@ impl Ring {
     }
 
     fn allowance(&self) -> Duration {
-        self.patience.timeout() * self.forbearance
+        match self.forbearance {
+            1 => self.patience.timeout(),
+            times => (self.patience.timeout() * times).max(self.pauses.silence()),
+        }
     }
 
     /// What is given to the fragment in a slot that is wanted. A receiver that reads by itself needs it only if it is
@@ -342,30 +391,38 @@ impl Ring {
     fn short_allowance(&self) -> Duration {
         match self.forbearance {
             1 => self.patience.trip(),
-            _ => self.patience.timeout() * 2,
+            _ => (self.patience.timeout() * 2).max(self.pauses.silence()),
         }
     }
 
     /// Sends again what is overdue, to every leaf that has not acknowledged it.
     pub fn push_overdue(&mut self, now: Instant, wanted: Option<u32>) {
-        let mut overdue: Vec<u32> = Vec::new();
         let allowance = self.allowance();
+        let mut overdue: Vec<u32> = Vec::new();
+        self.not_before = Instant::ZERO;
         for (asked, seq) in &self.awaited {
             if *asked + allowance > now {
                 break;
             }
             let slot = self.slot(*seq);
-            let kept = self.slots[slot as usize].as_ref();
-            if kept.is_some_and(|kept| kept.seq == *seq && kept.awaits()) {
+            let is_there = self.slots[slot as usize].as_ref().is_some_and(|kept| kept.seq == *seq);
+            let Some(at) = self.overdue_at(slot, allowance).filter(|_| is_there) else { continue };
+            if at > now {
+                // Who has not told of this one has not told of those after it.
+                self.not_before = at;
+                break;
+            }
+            overdue.push(slot);
+        }
+        if let Some(slot) = wanted
+            && let Some(at) = self.overdue_at(slot, self.short_allowance())
+        {
+            if at > now {
+                self.wanted_not_before = (slot, at);
+            } else if !overdue.contains(&slot) {
                 overdue.push(slot);
             }
         }
-        let short = self.short_allowance();
-        let wanted = wanted.filter(|slot| {
-            let asked = self.awaits_since(*slot);
-            !overdue.contains(slot) && asked.is_some_and(|asked| asked + short <= now)
-        });
-        overdue.extend(wanted);
         if !overdue.is_empty() {
             self.patience.passed();
         }
