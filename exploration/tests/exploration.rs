@@ -55,14 +55,30 @@ fn two_stage_in_all_its_behaviours() {
     let waits = |me, size| two_stage(me, size, Synchronisation::RandomRank { seed: 1 });
     explore("two-stage that waits for a rank, 3 ranks", setup(waits, 3, &[5, 5]));
     explore("two-stage, 4 ranks", Setup { losses: 1, ..calm(setup(none, 4, &[5, 5])) });
+}
+
+#[test]
+#[ignore = "takes a minute or more"]
+fn two_stage_among_four_ranks_with_a_doubled_datagram() {
+    let none = |me, size| two_stage(me, size, Synchronisation::None);
     explore("two-stage, 4 ranks, doubled", Setup { doubles: 1, ..calm(setup(none, 4, &[5, 5])) });
+}
+
+fn push(me: Rank, size: u32) -> Window {
+    window(me, size, |config| config.repair = Repair::Push)
+}
+
+#[test]
+#[ignore = "takes a minute or more"]
+fn window_with_push_among_three_ranks_with_all_faults() {
+    explore("window, push, 3 ranks", setup(push, 3, &[5, 5]));
 }
 
 #[test]
 fn window_with_push_in_all_its_behaviours() {
-    let push = |me, size| window(me, size, |config| config.repair = Repair::Push);
     explore("window, push, 2 ranks", setup(push, 2, &[20, 5]));
-    explore("window, push, 3 ranks", setup(push, 3, &[5, 5]));
+    let three = Setup { losses: 1, doubles: 0, ..setup(push, 3, &[5, 5]) };
+    explore("window, push, 3 ranks", three);
     explore("window, push, 4 ranks", Setup { losses: 1, ..calm(setup(push, 4, &[5, 5])) });
     let basic = |me, size| {
         window(me, size, |config| {
@@ -78,18 +94,16 @@ fn window_with_pull_in_all_its_behaviours() {
     explore("window, pull, 2 ranks", setup(pull, 2, &[20, 5]));
     let three = Setup { losses: 1, doubles: 0, ..setup(pull, 3, &[5, 5]) };
     explore("window, pull, 3 ranks", three);
-    let needed = |me, size| window(me, size, |config| config.acknowledge = Acknowledge::Needed);
-    explore("window, pull, by need, 2 ranks", setup(needed, 2, &[20, 5]));
-    let three = Setup { losses: 1, doubles: 0, ..setup(needed, 3, &[5, 5]) };
-    explore("window, pull, by need, 3 ranks", three);
-    let rarely = |me, size| {
+    // The first four fragments ask, the fifth only by a question of its own.
+    let needed = |me, size| {
         window(me, size, |config| {
             (config.acknowledge, config.window) = (Acknowledge::Needed, 8);
         })
     };
+    let steps = vec![(Rank(0), 40), (Rank(0), 5)];
     explore(
-        "window, pull, by need with a question of its own, 2 ranks",
-        setup(rarely, 2, &[10, 5]),
+        "window, pull, by need, 2 ranks",
+        Setup { steps, losses: 1, ..calm(setup(needed, 2, &[])) },
     );
     let lazy = |me, size| {
         window(me, size, |config| {
@@ -99,16 +113,22 @@ fn window_with_pull_in_all_its_behaviours() {
     explore("window, pull, lazy and piggybacked, 2 ranks", setup(lazy, 2, &[5, 5]));
 }
 
+fn heads(me: Rank, size: u32) -> Window {
+    window(me, size, |config| {
+        (config.repair, config.repairers) = (Repair::Push, Repairers::CoRoots(2));
+    })
+}
+
 #[test]
 fn co_roots_in_all_their_behaviours() {
-    let heads = |me, size| {
-        window(me, size, |config| {
-            (config.repair, config.repairers) = (Repair::Push, Repairers::CoRoots(2));
-        })
-    };
     let three = Setup { losses: 1, doubles: 0, ..setup(heads, 3, &[5, 5]) };
     explore("co-roots, push, 3 ranks", three);
     explore("co-roots, push, 4 ranks", Setup { losses: 1, ..calm(setup(heads, 4, &[5])) });
+}
+
+#[test]
+#[ignore = "takes a minute or more"]
+fn co_roots_among_four_ranks_with_two_broadcasts() {
     explore("co-roots, push, 4 ranks, two broadcasts", calm(setup(heads, 4, &[5, 5])));
 }
 

@@ -73,7 +73,7 @@ fn a_rank_that_dies_ends_the_job() {
 fn the_solver_comes_to_the_same_by_multicast_and_by_mpi() {
     for mpi in available(|mpi| mpi.example("solver")) {
         let solve = |device: Option<&str>| {
-            let mut command = launcher(mpi, 8);
+            let mut command = launcher(mpi, 4);
             command.arg(mpi.example("solver"));
             command.envs(device.map(|device| ("VERBCAST_DEVICE", device)));
             let output = run(&mut command);

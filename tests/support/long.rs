@@ -1,10 +1,10 @@
 //! Long messages by every algorithm with every option.
 
 use crate::variants::{ACKNOWLEDGEMENTS, CO_ROOTS, TWO_STAGE, UNICAST, WINDOW};
-use crate::variants::{LONG, LOSSY, SIZES, Variant, try_all};
+use crate::variants::{LONG, LOSSY, MORE, SIZES, Variant, try_all};
 
 fn try_long(variants: &[Variant]) {
-    try_all(variants, SIZES, &[None, LOSSY], &[LONG]);
+    try_all(variants, &[SIZES, MORE].concat(), &[None, LOSSY], &[LONG]);
 }
 
 #[test]

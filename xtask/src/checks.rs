@@ -111,7 +111,7 @@ fn check_style(run: &mut Run, scale: Scale) -> Result<(), Box<dyn Error>> {
 
 fn test_host(run: &mut Run, scale: Scale) -> Result<(), Box<dyn Error>> {
     let limit = scale.section_limit();
-    let mut tests = nextest::here("host");
+    let mut tests = nextest::here("host", scale.is_all);
     // The swarm of simulations gets other seeds with every commit.
     tests.env("VERBCAST_SWARM_SEED", commit());
     let section = Section::new("host", limit).with_results(Results::Nextest("host"));

@@ -13,10 +13,16 @@ pub fn cargo() -> Command {
     Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
 }
 
-/// All tests of a profile, here.
-pub fn here(profile: &str) -> Command {
+/// The options that run the ignored tests too.
+const WITH_IGNORED: [&str; 2] = ["--run-ignored", "all"];
+
+/// All tests of a profile, here, with the ignored ones or without.
+pub fn here(profile: &str, with_ignored: bool) -> Command {
     let mut command = cargo();
     command.args(["nextest", "run", "--profile", profile]).args(PACKAGES);
+    if with_ignored {
+        command.args(WITH_IGNORED);
+    }
     command
 }
 
@@ -56,7 +62,7 @@ impl Known {
         arguments.extend(["--binaries-metadata".into(), self.binaries.clone()]);
         arguments.extend(["--profile", profile].map(PathBuf::from));
         if with_ignored {
-            arguments.extend(["--run-ignored", "all"].map(PathBuf::from));
+            arguments.extend(WITH_IGNORED.map(PathBuf::from));
         }
         Ok(arguments)
     }
