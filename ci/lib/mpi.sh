@@ -21,12 +21,13 @@ mpi_with() {
     MPICC=mpicc.$name CARGO_TARGET_DIR=$REPO/target/$name "$@"
 }
 
+# With the features of what is preloaded: what they share is then built once.
 mpi_build() {
     local name
     for name in "${MPI_NAMES[@]}"; do
         step "building with $name"
         mpi_with "$name" cargo build --release -p verbcast-preload || return
-        mpi_with "$name" cargo build --release -p verbcast --examples --no-default-features --features mpi || return
+        mpi_with "$name" cargo build --release -p verbcast --examples --no-default-features --features mpi,trace || return
         mpi_build_command "$name" || return
     done
 }
@@ -56,7 +57,7 @@ mpi_build_programs() {
 # With one of them: verbcast's own code is the same with both. Optimised, as what generates the bindings is then built
 # once.
 mpi_lint() {
-    mpi_with openmpi cargo clippy --release -p verbcast --no-default-features --features mpi --lib --examples \
+    mpi_with openmpi cargo clippy --release -p verbcast --no-default-features --features mpi,trace --lib --examples \
         -- -D warnings || return
     mpi_with openmpi cargo clippy --release -p verbcast-preload --all-targets -- -D warnings || return
     mpi_with openmpi cargo clippy --release -p verbcast-cli --features mpi --bin verbcast -- -D warnings || return
@@ -65,7 +66,7 @@ mpi_lint() {
 
 # The tests of what is preloaded, and of what measures MPI, that need no launcher.
 mpi_test_units() {
-    mpi_with openmpi cargo test --release -p verbcast --lib --no-default-features --features mpi mpi:: \
+    mpi_with openmpi cargo test --release -p verbcast --lib --no-default-features --features mpi,trace mpi:: \
         -- --show-output || return
     mpi_with openmpi cargo test --release -p verbcast-preload --lib -- --show-output || return
     mpi_with openmpi cargo test --release -p verbcast-cli --bin verbcast --features mpi bench:: -- --show-output
