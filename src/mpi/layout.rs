@@ -1,13 +1,14 @@
 //! Where the bytes of an MPI buffer are.
 
+use super::constructor::Constructor;
 use super::gpu::{self, Runtime};
-use super::{Error, MpiError};
+use super::{Error, MpiError, long_element};
 use mpi::ffi::{self, MPI_Aint, MPI_Comm, MPI_Count, MPI_Datatype};
 use std::ffi::{c_int, c_void};
-use std::ptr;
 use verbcast_core::rank::Rank;
 
-/// Bytes that one call packs or unpacks at most: MPI counts them with an `int`.
+/// Bytes that one call packs or unpacks at most: MPI counts them with an `int`. An element that is longer goes
+/// [another way](long_element).
 const MAX_PACKED: usize = 1 << 30;
 /// Types within types that are looked through for gaps.
 const MAX_NESTED: u32 = 8;
@@ -26,6 +27,8 @@ pub struct Layout {
     size: usize,
     /// Bytes from one element to the next.
     extent: isize,
+    /// Bytes that one call packs or unpacks at most.
+    max_packed: usize,
     is_contiguous: bool,
 }
 
@@ -48,7 +51,7 @@ impl Layout {
             )]
             let extent = extent as isize;
             let is_contiguous = is_contiguous(datatype, MAX_NESTED)?;
-            Ok(Layout { datatype, count, size, extent, is_contiguous })
+            Ok(Layout { datatype, count, size, extent, max_packed: MAX_PACKED, is_contiguous })
         }
     }
 
@@ -165,6 +168,10 @@ impl Layout {
             let code = unsafe {
                 let Elements { address, count, datatype, .. } =
                     &Elements::new(from.wrapping_byte_offset(start), count, self.datatype)?;
+                if part.len() > self.max_packed {
+                    long_element::take(*address, *datatype, part, comm)?;
+                    continue;
+                }
                 let (to, len) = (part.as_mut_ptr().cast(), part.len() as c_int);
                 ffi::PMPI_Pack(*address, *count, *datatype, to, len, &mut position, comm)
             };
@@ -220,8 +227,12 @@ impl Layout {
                 let to = to.wrapping_byte_offset(start).cast_const();
                 let Elements { address, count, datatype, .. } =
                     &Elements::new(to, count, self.datatype)?;
-                let (from, len) = (part.as_ptr().cast(), part.len() as c_int);
                 let to = address.cast_mut();
+                if part.len() > self.max_packed {
+                    long_element::put(part, to, *datatype, comm)?;
+                    continue;
+                }
+                let (from, len) = (part.as_ptr().cast(), part.len() as c_int);
                 ffi::PMPI_Unpack(from, len, &mut position, to, *count, *datatype, comm)
             };
             complete("MPI_Unpack", code, position, part.len())?;
@@ -233,8 +244,8 @@ impl Layout {
     /// bytes in the message.
     fn parts(&self, len: usize) -> impl Iterator<Item = (isize, c_int, std::ops::Range<usize>)> {
         debug_assert_eq!(Some(len), self.message_len());
-        let Layout { size, extent, count, .. } = *self;
-        let at_a_time = (MAX_PACKED / size.max(1)).clamp(1, MAX_PACKED);
+        let Layout { size, extent, count, max_packed, .. } = *self;
+        let at_a_time = (max_packed / size.max(1)).clamp(1, max_packed);
         (0..count).step_by(at_a_time).map(move |first| {
             let elements = at_a_time.min(count - first);
             let start = first as isize * extent;
@@ -315,23 +326,6 @@ unsafe fn extent_of(datatype: MPI_Datatype) -> Result<(MPI_Aint, MPI_Aint), MpiE
     Ok((lower, extent))
 }
 
-/// How a type was made: its constructor, and how many integers, addresses and types it was given.
-unsafe fn envelope_of(datatype: MPI_Datatype) -> Result<(c_int, [c_int; 3]), MpiError> {
-    let (mut integers, mut addresses, mut types, mut combiner) = (0, 0, 0, 0);
-    // SAFETY: promised by the caller.
-    let code = unsafe {
-        ffi::PMPI_Type_get_envelope(
-            datatype,
-            &mut integers,
-            &mut addresses,
-            &mut types,
-            &mut combiner,
-        )
-    };
-    MpiError::check("MPI_Type_get_envelope", code)?;
-    Ok((combiner, [integers, addresses, types]))
-}
-
 /// Whether elements of the type follow one another without gaps and in the order of the signature. Types
 /// of basic elements that are also repetitions of such types are known to; others may, and are packed.
 unsafe fn is_contiguous(datatype: MPI_Datatype, nested: u32) -> Result<bool, MpiError> {
@@ -341,43 +335,106 @@ unsafe fn is_contiguous(datatype: MPI_Datatype, nested: u32) -> Result<bool, Mpi
         if lower != 0 || usize::try_from(extent).ok() != Some(size_of(datatype)?) {
             return Ok(false);
         }
-        let (combiner, given) = envelope_of(datatype)?;
-        if given == [0; 3] {
+        let made = Constructor::of(datatype)?;
+        if made.is_none() {
             // A basic type. Pairs of a value and an index have their gaps at the end.
             return Ok(true);
         }
-        if nested == 0 || given != [1, 0, 1] || combiner != repetition()? {
+        if nested == 0 || !made.is_repetition()? {
             return Ok(false);
         }
-        let (mut repeated, mut address, mut inner) = (0, 0, ffi::RSMPI_DATATYPE_NULL);
-        let code = ffi::PMPI_Type_get_contents(
-            datatype,
-            1,
-            0,
-            1,
-            &mut repeated,
-            ptr::from_mut(&mut address),
-            &mut inner,
-        );
-        MpiError::check("MPI_Type_get_contents", code)?;
-        let (_, made_of) = envelope_of(inner)?;
+        let mut inner = made.repeated(datatype)?;
         let outcome = is_contiguous(inner, nested - 1);
-        if made_of != [0; 3] {
+        if !Constructor::of(inner)?.is_none() {
             ffi::PMPI_Type_free(&mut inner);
         }
         outcome
     }
 }
 
-/// MPI's number for types that repeat another, which the libraries' headers name differently.
-fn repetition() -> Result<c_int, MpiError> {
-    // SAFETY: MPI is initialised, as its callers were promised; the type is freed once.
-    unsafe {
-        let mut pair = ffi::RSMPI_DATATYPE_NULL;
-        let code = ffi::PMPI_Type_contiguous(2, ffi::RSMPI_UINT8_T, &mut pair);
-        MpiError::check("MPI_Type_contiguous", code)?;
-        let envelope = envelope_of(pair);
-        ffi::PMPI_Type_free(&mut pair);
-        envelope.map(|(combiner, _)| combiner)
+#[cfg(test)]
+mod tests {
+    use super::super::Library;
+    use super::*;
+    use std::sync::{Mutex, MutexGuard, Once, PoisonError};
+
+    /// MPI in this process alone, for one test at a time.
+    fn mpi() -> MutexGuard<'static, ()> {
+        static START: Once = Once::new();
+        static ONE: Mutex<()> = Mutex::new(());
+        let turn = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+        // It runs on when this is gone.
+        START.call_once(|| assert!(Library::start().is_some()));
+        turn
+    }
+
+    /// Blocks of bytes with gaps between them.
+    fn blocks(count: c_int, len: c_int, stride: c_int) -> MPI_Datatype {
+        // SAFETY: MPI runs; the type stays until the process ends.
+        unsafe {
+            let mut made = ffi::RSMPI_DATATYPE_NULL;
+            assert_eq!(
+                ffi::PMPI_Type_vector(count, len, stride, ffi::RSMPI_UINT8_T, &mut made),
+                ffi::MPI_SUCCESS as c_int
+            );
+            ffi::PMPI_Type_commit(&mut made);
+            made
+        }
+    }
+
+    /// Packs one buffer and unpacks the message into another; the message.
+    fn pass(layout: &Layout, from: &[u8], to: &mut [u8]) -> Vec<u8> {
+        let mut message = vec![0; layout.message_len().unwrap()];
+        // SAFETY: MPI runs, and the buffers are long enough for the elements.
+        unsafe {
+            layout.pack(from.as_ptr().cast(), &mut message, ffi::RSMPI_COMM_SELF).unwrap();
+            layout.unpack(&message, to.as_mut_ptr().cast(), ffi::RSMPI_COMM_SELF).unwrap();
+        }
+        message
+    }
+
+    #[test]
+    fn elements_are_packed_alike_in_whatever_parts() {
+        let _turn = mpi();
+        let from: Vec<u8> = (0..500).map(|at| at as u8).collect();
+        // Three blocks of 20 bytes in 68, and another element from there on.
+        // SAFETY: MPI runs, and the type is committed.
+        let layout = unsafe { Layout::new(blocks(3, 20, 24), 4) }.unwrap();
+        let is_gap = |at: usize| at >= 4 * 68 || at % 68 % 24 >= 20;
+        let expected: Vec<u8> = (0..500).filter(|at| !is_gap(*at)).map(|at| from[at]).collect();
+        for max_packed in [1, 59, 60, 120, 500] {
+            let layout = Layout { max_packed, ..layout };
+            let mut to = vec![0xee; 500];
+            assert_eq!(pass(&layout, &from, &mut to), expected, "{max_packed}");
+            let right = |at: usize| to[at] == if is_gap(at) { 0xee } else { from[at] };
+            assert!((0..500).all(right), "{max_packed}");
+        }
+    }
+
+    #[test]
+    #[ignore = "takes 5 GiB of memory"]
+    fn an_element_may_be_longer_than_an_int_counts() {
+        let _turn = mpi();
+        const BLOCK: usize = (1 << 30) + 8;
+        const STRIDE: usize = BLOCK + 8;
+        let (first, last) = ([1, 2], [3, 4]);
+        // What is not written takes no memory.
+        let mut from = vec![0; 2 * STRIDE];
+        for (block, at) in [0, STRIDE].into_iter().enumerate() {
+            (from[at], from[at + BLOCK - 1], from[at + BLOCK]) = (first[block], last[block], 9);
+        }
+        let datatype = blocks(2, BLOCK as c_int, STRIDE as c_int);
+        // SAFETY: MPI runs, and the type is committed.
+        let layout = unsafe { Layout::new(datatype, 1) }.unwrap();
+        let mut to = vec![0; 2 * STRIDE];
+        let message = pass(&layout, &from, &mut to);
+        assert_eq!(message.len(), 2 * BLOCK);
+        for (block, at) in [0, BLOCK].into_iter().enumerate() {
+            assert_eq!([message[at], message[at + BLOCK - 1]], [first[block], last[block]]);
+        }
+        for (block, at) in [0, STRIDE].into_iter().enumerate() {
+            let marks = [to[at], to[at + BLOCK - 1], to[at + BLOCK]];
+            assert_eq!(marks, [first[block], last[block], 0]);
+        }
     }
 }

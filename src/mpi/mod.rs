@@ -10,11 +10,13 @@
 //! with others.
 
 mod communicator;
+mod constructor;
 mod error;
 mod gpu;
 mod layout;
 mod library;
 mod link;
+mod long_element;
 mod member;
 mod process;
 mod request;

@@ -71,6 +71,28 @@ static void derived_types(void) {
     MPI_Type_free(&negative);
 }
 
+// Types that are made with large counts, as MPI 4 has them.
+static void large_count_types(void) {
+#if MPI_VERSION >= 4
+    MPI_Datatype row, rows, vector, indexed;
+    MPI_Type_contiguous_c(5, MPI_INT, &row);
+    MPI_Type_contiguous_c(3, row, &rows);
+    MPI_Type_commit(&rows);
+    broadcast(100, rows, 8192);
+    MPI_Type_vector_c(40, 3, 7, MPI_DOUBLE, &vector);
+    MPI_Type_commit(&vector);
+    broadcast(20, vector, 65536);
+    MPI_Count lens[] = {3, 0, 1, 4}, places[] = {10, 2, 0, 20};
+    MPI_Type_indexed_c(4, lens, places, MPI_SHORT, &indexed);
+    MPI_Type_commit(&indexed);
+    broadcast(9, indexed, 1024);
+    MPI_Type_free(&row);
+    MPI_Type_free(&rows);
+    MPI_Type_free(&vector);
+    MPI_Type_free(&indexed);
+#endif
+}
+
 // The same signature, told in another way by each rank.
 static void differing(void) {
     enum { INTS = 1200 };
@@ -118,6 +140,8 @@ int main(int argc, char **argv) {
     print_checksums("basic types");
     derived_types();
     print_checksums("derived types");
+    large_count_types();
+    print_checksums("types with large counts");
     differing();
     bottom();
     print_checksums("all");
