@@ -4,6 +4,7 @@ use super::error::Result;
 use super::memory::Registered;
 use super::pd::ProtectionDomain;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use verbcast_sys as sys;
 
 /// Slots start on a cache line, so that a device writing one never touches another's line.
@@ -12,7 +13,9 @@ const SLOT_ALIGN: usize = 64;
 /// One slot of a pool. Whoever has it may touch its memory; posting hands it to the device.
 #[derive(Debug)]
 pub struct Slot {
-    pub(super) index: u32,
+    /// Its pool's number.
+    pool: u64,
+    index: u32,
 }
 
 impl Slot {
@@ -25,8 +28,11 @@ impl Slot {
 /// Its memory is reached only through slots, each of which exists once.
 #[derive(Debug)]
 pub(super) struct Inner {
+    /// A number that no other pool of this process has or had.
+    number: u64,
     memory: Registered,
     slot_len: usize,
+    slots: u32,
 }
 
 impl Inner {
@@ -35,9 +41,20 @@ impl Inner {
         self.sge_at(slot, 0, len)
     }
 
+    /// The entry for `len` bytes of a slot from `offset` on.
+    ///
+    /// # Panics
+    /// If the slot is another pool's, or not so long.
     pub fn sge_at(&self, slot: &Slot, offset: usize, len: usize) -> sys::ibv_sge {
-        debug_assert!(offset + len <= self.slot_len);
-        self.memory.sge(slot.index as usize * self.slot_len + offset, len)
+        let end = offset.checked_add(len).filter(|end| *end <= self.slot_len);
+        assert!(end.is_some(), "{len} bytes from {offset} on of a slot of {}", self.slot_len);
+        self.memory.sge(self.place(slot) + offset, len)
+    }
+
+    /// Where a slot begins.
+    fn place(&self, slot: &Slot) -> usize {
+        assert!(slot.pool == self.number, "slot {} is of another pool", slot.index);
+        slot.index as usize * self.slot_len
     }
 
     pub fn slot_len(&self) -> usize {
@@ -46,11 +63,17 @@ impl Inner {
 }
 
 /// Registered memory in slots of equal size. A clone is the same memory: who has a slot reaches its
-/// bytes through any of them.
+/// bytes through any of them. What borrows the bytes of a slot borrows the slot too, so not even two clones reach them at once:
+///
+/// ```compile_fail,E0502
+/// # use verbcast_verbs::{Pool, Slot};
+/// fn both<'a>(one: &'a Pool, other: &'a mut Pool, slot: &'a mut Slot) -> (&'a [u8], &'a mut [u8]) {
+///     (one.bytes(slot), other.bytes_mut(slot))
+/// }
+/// ```
 #[derive(Clone, Debug)]
 pub struct Pool {
     pub(super) inner: Arc<Inner>,
-    slots: u32,
 }
 
 impl Pool {
@@ -65,19 +88,28 @@ impl Pool {
     ) -> Result<(Self, Vec<Slot>)> {
         let slot_len = slot_len.next_multiple_of(SLOT_ALIGN);
         let memory = Registered::new(domain, slots as usize * slot_len, 0)?;
-        let inner = Arc::new(Inner { memory, slot_len });
-        Ok((Pool { inner, slots }, (0..slots).map(|index| Slot { index }).collect()))
+        static NUMBER: AtomicU64 = AtomicU64::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let inner = Arc::new(Inner { number, memory, slot_len, slots });
+        let slots = (0..slots).map(|index| Slot { pool: number, index });
+        Ok((Pool { inner }, slots.collect()))
     }
 
     /// The bytes of a slot.
-    pub fn bytes(&self, slot: &Slot) -> &[u8] {
+    ///
+    /// # Panics
+    /// If it is another pool's.
+    pub fn bytes<'a>(&'a self, slot: &'a Slot) -> &'a [u8] {
         // SAFETY: the slot exists once and is lent here, so neither the device nor anybody else
         // writes to it.
         unsafe { std::slice::from_raw_parts(self.start(slot), self.inner.slot_len) }
     }
 
     /// The bytes of a slot, to be written.
-    pub fn bytes_mut(&mut self, slot: &mut Slot) -> &mut [u8] {
+    ///
+    /// # Panics
+    /// If it is another pool's.
+    pub fn bytes_mut<'a>(&'a mut self, slot: &'a mut Slot) -> &'a mut [u8] {
         // SAFETY: the slot exists once and is lent here, so neither the device nor anybody else
         // touches it.
         unsafe { std::slice::from_raw_parts_mut(self.start(slot), self.inner.slot_len) }
@@ -92,12 +124,12 @@ impl Pool {
     /// # Panics
     /// If the pool has no such slot.
     pub unsafe fn reclaim(&self, index: u32) -> Slot {
-        assert!(index < self.slots, "slot {index} of {}", self.slots);
-        Slot { index }
+        let Inner { number: pool, slots, .. } = *self.inner;
+        assert!(index < slots, "slot {index} of {slots}");
+        Slot { pool, index }
     }
 
     fn start(&self, slot: &Slot) -> *mut u8 {
-        assert!(slot.index < self.slots, "slot {} of {}", slot.index, self.slots);
-        self.inner.memory.at(slot.index as usize * self.inner.slot_len, self.inner.slot_len)
+        self.inner.memory.at(self.inner.place(slot), self.inner.slot_len)
     }
 }

@@ -22,6 +22,7 @@ mod preload_openmpi;
 mod protocols;
 #[path = "../support/ranks.rs"]
 mod ranks;
+mod slots;
 #[path = "../support/stranger.rs"]
 mod stranger;
 mod system_calls;
