@@ -51,6 +51,7 @@ pub fn vote(
 ///
 /// # Errors
 /// [`VoteError::Refused`], of those ranks.
+#[cfg(feature = "verbs")]
 pub(crate) fn read_all<T>(
     blobs: &[Vec<u8>],
     read: impl Fn(&[u8]) -> Result<T, WireError>,

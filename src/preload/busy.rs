@@ -4,7 +4,7 @@
 //! of this library's serves the other ranks, and calls no MPI.
 
 use super::state::State;
-use super::threads::without_signals;
+use super::threads;
 use mpi::ffi::MPI_Comm;
 use multicast::mpi::Progress;
 use std::ffi::c_int;
@@ -42,11 +42,8 @@ pub fn add(state: &Arc<State>) {
         busy.states.push(Arc::clone(state));
         IS_ANY.store(true, Ordering::Release);
     }
-    if !busy.has_thread {
-        busy.has_thread = true;
-        // It ends with the process, and holds nothing that must be freed.
-        without_signals(|| thread::spawn(serve));
-    }
+    // It ends with the process, and holds nothing that must be freed.
+    busy.has_thread = busy.has_thread || threads::start("verbcast-serve", serve);
     NEWS.notify_all();
 }
 
@@ -92,6 +89,14 @@ pub unsafe fn until(holds: impl Fn() -> bool, alone: MPI_Comm) {
 
 /// Serves the other ranks while the program is away.
 fn serve() {
+    /// However it ends, another thread may be started.
+    struct End;
+    impl Drop for End {
+        fn drop(&mut self) {
+            busy().has_thread = false;
+        }
+    }
+    let _end = End;
     let mut visits = 0;
     loop {
         let states = {

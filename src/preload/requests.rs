@@ -6,6 +6,7 @@ use super::library::{self, Next, Word, handle};
 use super::persistent::{self, Persistent};
 use mpi::ffi::{self, MPI_Request};
 use std::ffi::{c_int, c_void};
+use std::slice;
 use std::sync::Arc;
 
 /// What stands in an array for requests of persistent broadcasts; afterwards these are there again.
@@ -192,6 +193,73 @@ pub unsafe extern "C" fn MPI_Request_free(request: *mut MPI_Request) -> c_int {
         }
         NEXT.require::<Function>()(request)
     }
+}
+
+/// A function of MPI 4.1 that asks about some requests of an array, and leaves all of them as they are.
+macro_rules! asks {
+    ($name:ident, $next:literal $(, $more:ident: $type:ty)*) => {
+        #[doc = concat!("`", stringify!($name), "`.")]
+        ///
+        /// # Safety
+        /// As for the function of that name.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name(
+            number: c_int,
+            requests: *const MPI_Request,
+            $($more: $type,)*
+        ) -> c_int {
+            type Function =
+                unsafe extern "C" fn(c_int, *const MPI_Request, $($type,)*) -> c_int;
+            static NEXT: Next = Next::new($next);
+            // SAFETY: promised by the caller.
+            unsafe {
+                if library::is_ours() {
+                    busy::advance();
+                }
+                let asked = asked_for(number, requests);
+                let requests = asked.as_ref().map_or(requests, |asked| asked.as_ptr());
+                NEXT.require::<Function>()(number, requests, $($more,)*)
+            }
+        }
+    };
+}
+
+asks!(
+    MPI_Request_get_status_all,
+    c"PMPI_Request_get_status_all",
+    are_done: *mut c_int,
+    statuses: *mut c_void
+);
+asks!(
+    MPI_Request_get_status_any,
+    c"PMPI_Request_get_status_any",
+    which: *mut c_int,
+    is_done: *mut c_int,
+    status: *mut c_void
+);
+asks!(
+    MPI_Request_get_status_some,
+    c"PMPI_Request_get_status_some",
+    done: *mut c_int,
+    which: *mut c_int,
+    statuses: *mut c_void
+);
+
+/// The requests with stand-ins for those of persistent broadcasts; none where there is no such broadcast.
+///
+/// # Safety
+/// There are so many requests, of this library's MPI where there is any persistent broadcast.
+unsafe fn asked_for(number: c_int, requests: *const MPI_Request) -> Option<Vec<MPI_Request>> {
+    if !persistent::is_any() || requests.is_null() {
+        return None;
+    }
+    // SAFETY: promised by the caller.
+    let requests = unsafe { slice::from_raw_parts(requests, number.max(0) as usize) };
+    let stand_in = |request: &MPI_Request| {
+        let stand_in = persistent::of(*request).and_then(|one| one.stand_in());
+        stand_in.unwrap_or(*request)
+    };
+    Some(requests.iter().map(stand_in).collect())
 }
 
 /// `MPI_Request_get_status`, in which MPICH does not poll.

@@ -6,7 +6,7 @@
 
 use super::slot::Slot;
 use super::tally;
-use super::threads::without_signals;
+use super::threads;
 use super::totals;
 use multicast::broadcast::{Broadcaster, Error};
 use std::mem;
@@ -43,14 +43,14 @@ pub fn retire(mut broadcaster: Broadcaster, slot: Slot, has_failed: bool) {
     broadcaster.while_waiting(|| ());
     let mut retiring = retiring();
     retiring.new.push(Retired { broadcaster, has_failed, _slot: slot });
-    if !mem::replace(&mut retiring.is_attended, true) {
-        without_signals(|| thread::spawn(attend));
-    }
+    let is_attended = retiring.is_attended;
+    // Where no thread can be started, they wait for the next one, or for the end.
+    retiring.is_attended = is_attended || threads::start("verbcast-retire", || attend(|| ()));
 }
 
-/// Attends to all of them until none is left. None may wait for another: ranks come back to them in an
-/// order of their own.
-fn attend() {
+/// Attends to all of them until none is left, and calls `meanwhile` again and again. None may wait for another: ranks come
+/// back to them in an order of their own.
+fn attend(meanwhile: impl Fn()) {
     /// However it ends, another thread may be started.
     struct End;
     impl Drop for End {
@@ -78,6 +78,7 @@ fn attend() {
             true => (2 * pause).min(LAST_LOOK),
             false => FIRST_LOOK,
         };
+        meanwhile();
         thread::sleep(pause);
     }
 }
@@ -115,4 +116,6 @@ pub fn wait(meanwhile: impl Fn()) {
         meanwhile();
         thread::sleep(FIRST_LOOK);
     }
+    // Those that no thread could be started for.
+    attend(meanwhile);
 }

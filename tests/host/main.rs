@@ -17,3 +17,4 @@ mod scenario;
 mod scenarios;
 mod simulation;
 mod swarm;
+mod tags;

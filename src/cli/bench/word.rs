@@ -24,7 +24,7 @@ pub enum Word {
 
 impl Word {
     /// Tag and version of a word with its number. On the wire: the word (8 bits), the number (64).
-    const FORMAT: Format = Format { name: "a word of the benchmark", tag: *b"vbW", version: 1 };
+    const FORMAT: Format = Format { name: "a word of the benchmark", tag: *b"vbB", version: 1 };
 
     /// The bytes of the word with its number.
     pub fn emit(self, number: u64) -> Vec<u8> {
@@ -80,7 +80,7 @@ mod tests {
 
         #[test]
         fn noise_is_read_or_refused(noise in prop::collection::vec(any::<u8>(), 0..20)) {
-            let bytes = [&b"vbW\x01"[..], &noise].concat();
+            let bytes = [&b"vbB\x01"[..], &noise].concat();
             for bytes in [&noise, &bytes] {
                 let is_sound = Word::parse(bytes).ok().is_none_or(|(word, number)| word.emit(number) == *bytes);
                 prop_assert!(is_sound);

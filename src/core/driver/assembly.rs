@@ -29,10 +29,7 @@ impl Parameters {
             key: self.key,
             payload_crc: self.payload_crc,
             most_held: depths.max_held() as usize,
-            most_copied: match self.shares_buffers {
-                true => usize::MAX,
-                false => depths.max_copied(size) as usize,
-            },
+            most_copied: (!self.shares_buffers).then(|| depths.max_copied(size) as usize),
             copies_datagrams: self.shares_buffers,
         }
     }

@@ -60,7 +60,8 @@ pub(super) struct Held {
     /// Datagrams are copied too.
     copies_datagrams: bool,
     copies: usize,
-    most_copies: usize,
+    /// None: as many as there are.
+    most_copies: Option<usize>,
     most_kept: usize,
     refused: u64,
     /// Memory of copies, to be used again.
@@ -68,7 +69,7 @@ pub(super) struct Held {
 }
 
 impl Held {
-    pub fn new(most_datagrams: usize, most_copies: usize, copies_datagrams: bool) -> Self {
+    pub fn new(most_datagrams: usize, most_copies: Option<usize>, copies_datagrams: bool) -> Self {
         Held {
             packets: Vec::new(),
             datagrams: 0,
@@ -94,7 +95,8 @@ impl Held {
                 self.copies_datagrams
             }
             Via::Reliable | Via::Fetched => {
-                let copies = is_copy || self.copies < self.most_copies;
+                let has_room = self.most_copies.is_none_or(|most| self.copies < most);
+                let copies = is_copy || has_room;
                 self.copies += usize::from(copies);
                 copies
             }
@@ -189,7 +191,7 @@ mod tests {
 
     #[test]
     fn datagrams_are_limited_and_reliable_messages_are_not() {
-        let mut held = Held::new(1, 1, false);
+        let mut held = Held::new(1, Some(1), false);
         assert_eq!(comes(&mut held, 5, Via::Multicast, 0), Early::Kept);
         assert_eq!(comes(&mut held, 6, Via::Multicast, 1), Early::Refused);
         assert_eq!(comes(&mut held, 6, Via::Reliable, 2), Early::Copied);
@@ -204,7 +206,7 @@ mod tests {
 
     #[test]
     fn datagrams_are_copied_where_others_need_their_buffers() {
-        let mut held = Held::new(1, 0, true);
+        let mut held = Held::new(1, Some(0), true);
         assert_eq!(comes(&mut held, 5, Via::Multicast, 0), Early::Copied);
         assert_eq!(comes(&mut held, 5, Via::Multicast, 1), Early::Refused);
         assert_eq!(held.refused(), 1);

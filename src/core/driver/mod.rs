@@ -47,8 +47,9 @@ pub struct Identity {
     /// Most datagrams of operations to come that are kept.
     pub most_held: usize,
     /// Most reliable messages of operations to come whose receive buffers are freed by a copy, so
-    /// that what is needed now can come; further ones keep their buffers, and hold back their senders.
-    pub most_copied: usize,
+    /// that what is needed now can come; further ones keep their buffers, and hold back their senders. None: all are
+    /// copied, since other communicators need the buffers.
+    pub most_copied: Option<usize>,
     /// Whether datagrams are copied too, since others need their buffers.
     pub copies_datagrams: bool,
 }

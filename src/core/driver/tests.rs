@@ -149,7 +149,7 @@ impl Transport for Notes {
 
 fn identity(rank: u32) -> Identity {
     let (rank, key) = (Rank(rank), KEY);
-    let (most_held, most_copied) = (4, 4);
+    let (most_held, most_copied) = (4, Some(4));
     Identity {
         rank,
         size: 3,
@@ -285,6 +285,19 @@ fn packets_that_no_rank_sends_so_disconnect_nobody_and_end_nothing() {
     assert_eq!(driver.transport.recycled, driver.transport.packets.len());
     receive(&mut driver, packet(2, Kind::Bye, 1, KEY, &[])).unwrap();
     assert_eq!(driver.transport.disconnected, [Rank(2)], "its own farewell");
+}
+
+/// Nothing in a packet proves who has sent it.
+#[test]
+fn who_knows_the_key_is_believed() {
+    let mut driver = waiting();
+    let forged = packet(0, Kind::Fragment, 0, KEY, &[6; 10]);
+    receive_by(&mut driver, Via::Multicast, forged).unwrap();
+    assert!(driver.take_complete(OpId(0)));
+    assert_eq!(driver.take_message(OpId(0)).unwrap(), [6; 10]);
+    let notice = Notice { rank: Rank(2), reason: "forged".to_owned() }.emit();
+    let forged = packet(2, Kind::Abort, 1, KEY, &notice);
+    assert_eq!(receive_by(&mut driver, Via::Multicast, forged).unwrap_err().rank, Rank(2));
 }
 
 #[test]
