@@ -204,3 +204,17 @@ impl Drop for Folder {
         let _ = fs::remove_dir_all(&self.0);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn the_folder_of_the_socket_is_its_owners_alone() {
+        let folder = Folder::create(&format!("test-{}", std::process::id())).unwrap();
+        let mode = fs::metadata(&folder.0).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777 & !0o700, 0, "{mode:o}");
+        assert!(Folder::create(&format!("test-{}", std::process::id())).is_err(), "it is taken");
+    }
+}

@@ -1,0 +1,51 @@
+//! Each line of the tables in the book's page on security names tests, which exist.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+/// The names of all functions in the Rust files under a folder.
+fn functions(folder: &Path, found: &mut BTreeSet<String>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            functions(&path, found);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            let text = fs::read_to_string(&path).unwrap();
+            // Tests have no parameters, but those of properties.
+            let mut lines = text.lines().map(str::trim).peekable();
+            while let Some(line) = lines.next() {
+                if line != "#[test]" {
+                    continue;
+                }
+                while lines.peek().is_some_and(|next| !next.starts_with("fn ")) {
+                    lines.next();
+                }
+                let name =
+                    lines.peek().and_then(|line| line.strip_prefix("fn ")?.split('(').next());
+                found.extend(name.map(str::to_owned));
+            }
+        }
+    }
+}
+
+#[test]
+fn every_line_of_the_threat_model_names_tests_that_exist() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut tests = BTreeSet::new();
+    functions(&root.join("src"), &mut tests);
+    functions(&root.join("tests"), &mut tests);
+    let page = fs::read_to_string(root.join("docs/src/security.md")).unwrap();
+    let rows = page.lines().filter(|line| line.starts_with("| ") && !line.contains("shown by"));
+    let mut count = 0;
+    for row in rows {
+        let shown_by = row.trim_end_matches(" |").rsplit(" | ").next().unwrap();
+        let named: Vec<_> = shown_by.split('`').skip(1).step_by(2).collect();
+        assert!(!named.is_empty(), "no test shows this: {row}");
+        for name in named {
+            assert!(tests.contains(name), "there is no test {name}: {row}");
+        }
+        count += 1;
+    }
+    assert!(count > 0, "the page has no tables");
+}
