@@ -353,3 +353,35 @@ fn a_device_that_fails_is_named() {
         }
     });
 }
+
+#[test]
+fn a_port_that_leaves_its_partition_is_named() {
+    let test = "upkeep::a_port_that_leaves_its_partition_is_named";
+    again::under("mlx5-ib,events=pkey_change@100d,pkeys_then=0x8005", test, || {
+        let mut config = config(needs::devices().unwrap());
+        config.device.timeout = Duration::from_secs(5);
+        let errors = ranks::run(SIZE, |bootstrap| {
+            let mut broadcaster = Broadcaster::new(bootstrap, &config).unwrap();
+            let begun = Instant::now();
+            for step in 0.. {
+                let mut buffer = vec![0; 20_000];
+                if let Err(error) = broadcaster.broadcast_into(Rank(step % SIZE), &mut buffer) {
+                    return error.to_string();
+                }
+                assert!(begun.elapsed() < PATIENCE, "nobody says so");
+            }
+            unreachable!()
+        });
+        for error in errors {
+            assert!(error.contains("P_Key 0xffff has not been at index 0"), "{error}");
+        }
+    });
+}
+
+#[test]
+fn a_change_of_other_partitions_concerns_nobody() {
+    let test = "upkeep::a_change_of_other_partitions_concerns_nobody";
+    comes_through("mlx5-ib,events=pkey_change@100d,pkeys_then=0xffff/0x8005", test, |one| {
+        u64::from(one.rejoins == 0 && one.multicast_received > 100)
+    });
+}

@@ -76,6 +76,12 @@ impl Device {
         self.context.take_async_event()
     }
 
+    /// Whether the port's table of P_Keys has this one at this place.
+    pub fn has_pkey(&self, index: u16, pkey: u16) -> bool {
+        let table = self.context.pkeys(self.port);
+        table.is_ok_and(|table| table.get(usize::from(index)) == Some(&pkey))
+    }
+
     /// Whether the port is up now.
     pub fn is_port_active(&self) -> bool {
         self.context.port(self.port).is_ok_and(|port| port.is_active)

@@ -9,7 +9,7 @@
 
 use super::port_state::PortState;
 use super::{Endpoint, failed};
-use crate::rdma::group::{Pace, Renewed};
+use crate::rdma::group::{Pace, Partition, Renewed};
 use std::time::Duration;
 use verbcast_core::time::Instant;
 use verbcast_core::transport::TransportError;
@@ -26,6 +26,8 @@ pub struct Upkeep {
     port: PortState,
     /// When to look again.
     due: Instant,
+    /// Since when the port's table of P_Keys has not had that of the queue pairs where it was.
+    outside_since: Option<Instant>,
     /// Since when the UD QP has failed and not been restarted.
     failed_since: Option<Instant>,
     /// Memberships that were made anew, and how long that took in all.
@@ -91,14 +93,17 @@ impl Endpoint {
         self.upkeep.due = now + LOOK_INTERVAL;
         self.take_news(now)?;
         self.tend_port(now)?;
+        self.tend_partition(now)?;
         self.tend_datagrams(now)?;
         self.tend_groups(now)
     }
 
-    /// A connection has failed: if the own port is down, that is the cause, and no other rank's fault.
+    /// A connection has failed: if the own port is down or out of its partition, that is the cause, and no other rank's
+    /// fault.
     pub(super) fn blame_port(&mut self, now: Instant) {
         let taken = self.take_news(now).err();
-        if let Some(error) = taken.or_else(|| self.port_failure(now)) {
+        let own = || self.port_failure(now).or_else(|| self.partition_failure(now));
+        if let Some(error) = taken.or_else(own) {
             self.device.fail(error);
         }
     }
@@ -159,8 +164,49 @@ impl Endpoint {
             | PortChange::Gid
             | PortChange::SubnetManager
             | PortChange::Reregister => self.lose_groups(now, &what),
-            PortChange::Pkey => tracing::warn!("{device} port {port}: {what}"),
+            PortChange::Pkey => {
+                tracing::debug!("{device} port {port}: {what}");
+                self.look_at_partition(now);
+            }
         }
+    }
+
+    /// Looks whether the port's table of P_Keys has that of the queue pairs where it was: they go by its place.
+    fn look_at_partition(&mut self, now: Instant) {
+        let (device, port) = (self.device.name(), self.site.port);
+        let Partition { pkey, index } = self.site.joiner.partition;
+        match (self.device.has_pkey(index, pkey), self.upkeep.outside_since) {
+            (false, None) => {
+                tracing::warn!(
+                    "{device} port {port}: P_Key {pkey:#06x} is not at index {index} of its table any more"
+                );
+                self.upkeep.outside_since = Some(now);
+            }
+            (true, Some(since)) => {
+                let time = now - since;
+                tracing::warn!("{device} port {port}: in its partition again after {time:.1?}");
+                self.upkeep.outside_since = None;
+                self.lose_groups(now, "the port was not in its partition");
+            }
+            _ => {}
+        }
+    }
+
+    /// What is wrong with the partition, if something is.
+    fn partition_failure(&self, now: Instant) -> Option<TransportError> {
+        let time = now - self.upkeep.outside_since?;
+        let Partition { pkey, index } = self.site.joiner.partition;
+        Some(self.device.fatal(format!(
+            "P_Key {pkey:#06x} has not been at index {index} of the port's table for {time:.1?}: ask the fabric's \
+             administrator what has become of the partition"
+        )))
+    }
+
+    fn tend_partition(&mut self, now: Instant) -> Result<(), TransportError> {
+        let Some(since) = self.upkeep.outside_since else { return Ok(()) };
+        self.look_at_partition(now);
+        let is_over = now - since > self.settings.timeout;
+        self.partition_failure(now).filter(|_| is_over).map_or(Ok(()), Err)
     }
 
     fn handle_port_up(&mut self, now: Instant) {

@@ -1,7 +1,7 @@
 //! Things that happen to an imitated adapter while a program runs: when, and what comes of them.
 
 use crate::{context, datagrams, ids};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -52,6 +52,12 @@ const OTHER_PORT: i32 = 2;
 /// When the process opened its first device.
 static BEGUN: Mutex<Option<Instant>> = Mutex::new(None);
 static DATAGRAMS: AtomicU64 = AtomicU64::new(0);
+static HAVE_PKEYS_CHANGED: AtomicBool = AtomicBool::new(false);
+
+/// Whether the table of P_Keys has changed.
+pub fn has_pkeys_changed() -> bool {
+    HAVE_PKEYS_CHANGED.load(Ordering::Relaxed)
+}
 
 /// The process has opened a device; with the first one, time begins.
 pub fn begin(happenings: &[(Happening, When)]) {
@@ -92,6 +98,7 @@ fn happen(happening: Happening) {
             match kind {
                 IBV_EVENT_PORT_ERR => context::set_port_up(false),
                 IBV_EVENT_PORT_ACTIVE => context::set_port_up(true),
+                IBV_EVENT_PKEY_CHANGE => HAVE_PKEYS_CHANGED.store(true, Ordering::Relaxed),
                 _ => {}
             }
             context::tell(kind, context::Element::Port(1));

@@ -68,7 +68,7 @@ unsafe fn imitate(context: *mut ibv_context, answer: c_int, attr: *mut ibv_port_
         (*attr).sm_lid = profile.sm_lid;
         (*attr).sm_sl = profile.sl;
         (*attr).gid_tbl_len = 1;
-        (*attr).pkey_tbl_len = profile.pkeys.len() as u16;
+        (*attr).pkey_tbl_len = profile.pkeys().len() as u16;
         (*attr).link_layer = IBV_LINK_LAYER_INFINIBAND as u8;
     }
     answer
@@ -175,7 +175,7 @@ unsafe extern "C" fn ibv_query_pkey(
         // SAFETY: the caller's promise.
         return unsafe { real::ibv_query_pkey(context, port, index, pkey) };
     };
-    let found = usize::try_from(index).ok().and_then(|index| adapter.profile.pkeys.get(index));
+    let found = usize::try_from(index).ok().and_then(|index| adapter.profile.pkeys().get(index));
     match found {
         // SAFETY: the caller's promise.
         Some(found) => unsafe { *pkey = found.to_be() },
@@ -191,7 +191,7 @@ unsafe extern "C" fn ibv_get_pkey_index(context: *mut ibv_context, port: u8, pke
         return unsafe { real::ibv_get_pkey_index(context, port, pkey) };
     };
     let wanted = u16::from_be(pkey);
-    let found = adapter.profile.pkeys.iter().position(|known| *known == wanted);
+    let found = adapter.profile.pkeys().iter().position(|known| *known == wanted);
     found.map_or(-1, |index| index as c_int)
 }
 

@@ -1,6 +1,6 @@
 //! What is imitated: a profile's keys and their values.
 
-use crate::happening::{Happening, NAMES, When};
+use crate::happening::{Happening, NAMES, When, has_pkeys_changed};
 use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::str::FromStr;
@@ -30,7 +30,9 @@ pub struct Profile {
     pub is_infiniband: bool,
     pub lid: u16,
     pub sm_lid: u16,
-    pub pkeys: Vec<u16>,
+    pkeys: Vec<u16>,
+    /// After an event that says so.
+    pkeys_then: Option<Vec<u16>>,
     pub sl: u8,
     pub ipoib: Ipoib,
     pub ipoib_pkey: u16,
@@ -80,6 +82,14 @@ impl Profile {
     /// The MTU of a device's port, if it is not SoftRoCE's.
     pub fn mtu(&self, device: usize) -> Option<u32> {
         self.mtus.get(device % self.mtus.len().max(1)).copied()
+    }
+
+    /// The port's table of P_Keys, as it is now.
+    pub fn pkeys(&self) -> &[u16] {
+        match &self.pkeys_then {
+            Some(then) if has_pkeys_changed() => then,
+            _ => &self.pkeys,
+        }
     }
 
     /// Whether datagrams that come are looked at.
@@ -208,6 +218,10 @@ impl<'a> Values<'a> {
             lid: self.number("lid")?,
             sm_lid: self.number("sm_lid")?,
             pkeys: self.pkeys("pkeys")?,
+            pkeys_then: match self.text("pkeys_then")? {
+                "-" => None,
+                _ => Some(self.pkeys("pkeys_then")?),
+            },
             sl: self.number("sl")?,
             ipoib: self.one_of(
                 "ipoib",
@@ -272,7 +286,7 @@ mod tests {
     #[test]
     fn keys_on_the_line_override_those_of_the_profile() {
         let profile = Profile::parse("mlx5-ib,pkeys=0x8001/0x7fff,max_inline=0").unwrap();
-        assert_eq!(profile.pkeys, [0x8001, 0x7fff]);
+        assert_eq!(profile.pkeys(), [0x8001, 0x7fff]);
         assert_eq!((profile.max_inline, profile.max_mcast_qp_attach), (Some(0), Some(240)));
     }
 

@@ -59,10 +59,10 @@ unsafe extern "C" fn ibv_modify_qp(qp: *mut ibv_qp, attr: *mut ibv_qp_attr, mask
     let sets = |bit: u32| mask.cast_unsigned() & bit != 0;
     let profile = &adapter.profile;
     if sets(IBV_QP_PKEY_INDEX) {
-        if usize::from(real.pkey_index) >= profile.pkeys.len() {
+        if usize::from(real.pkey_index) >= profile.pkeys().len() {
             return refused("ibv_modify_qp", "the P_Key table has no such index");
         }
-        groups::set_partition(qp, profile.pkeys[usize::from(real.pkey_index)]);
+        groups::set_partition(qp, profile.pkeys()[usize::from(real.pkey_index)]);
         real.pkey_index = 0;
     }
     if sets(IBV_QP_RETRY_CNT) && !profile.retries_for_ever {

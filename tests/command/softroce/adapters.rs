@@ -272,8 +272,3 @@ fn a_long_file_comes_to_eight_ranks() {
         adapter.copies(16 << 20, 8);
     }
 }
-
-#[test]
-fn a_port_with_one_partition_works_in_it() {
-    copies_under("mlx5-ib,pkeys=0x8001,ipoib_pkey=0x8001");
-}
