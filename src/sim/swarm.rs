@@ -118,6 +118,10 @@ pub fn draw(seed: u64) -> Drawn {
         ring: draw.pick(&[8, 32]),
         fetch: draw.pick(&[1, 8]),
     };
+    if far.one_in(3) {
+        // Deeper than any queue of reliable messages.
+        plan.depths.ring = 128;
+    }
     if draw.one_in(4) {
         plan.slow.push((Rank(draw.below(size)), u64::from(2 + draw.below(50))));
     }

@@ -139,6 +139,25 @@ impl Config {
         (self.window.min(self.credits.unwrap_or(u32::MAX)) / 4).max(1)
     }
 
+    /// By how much longer a repairer waits where receivers repair themselves.
+    pub(super) fn forbearance(&self) -> u32 {
+        match self.repair {
+            Repair::Pull => 8,
+            Repair::Push => 1,
+        }
+    }
+
+    /// Fragments that a rank which has all of a message may leave without an acknowledgement, where it acknowledges by
+    /// need. It may be elsewhere from then on: what is sent to it again, and what was on its way, must fit in its queue.
+    pub(super) fn most_unsaid(&self) -> u32 {
+        if self.asks() { self.absorbed / 3 } else { u32::MAX }
+    }
+
+    /// Fragments that a repairer has on their way to a rank, at most.
+    pub(super) fn most_pushes(&self) -> u32 {
+        (self.absorbed - self.absorbed / 3).max(1)
+    }
+
     /// By how many fragments a report may be behind before it is due whatever the policy: often enough
     /// that neither the window nor the credits run out for want of news.
     pub(super) fn chunk(&self) -> u32 {

@@ -45,6 +45,8 @@ pub(super) struct Debts {
     asked: SmallMap<Rank, Question>,
     /// What is not due falls due no sooner than this.
     quiet_until: Instant,
+    /// Fragments of whole messages that ranks keep until they are told.
+    unsaid: SmallMap<Rank, u32>,
     /// What was reported last.
     told: BTreeMap<Rank, Report>,
     /// What was reported last to everybody, by datagrams that may have been lost.
@@ -63,6 +65,7 @@ impl Debts {
             owed: SmallMap::default(),
             asked: SmallMap::default(),
             quiet_until: Instant::ZERO,
+            unsaid: SmallMap::default(),
             told: BTreeMap::new(),
             said: Report::initial(first),
             under_way: Vec::new(),
@@ -92,6 +95,13 @@ impl Debts {
         debt.is_awaited |= groups.repairer(self.me, root) == Some(to);
         debt.by = debt.by.min(by);
         debt.is_due |= debt.by <= now;
+    }
+
+    /// A rank keeps so many more fragments until it is told; how many these are now.
+    pub fn leave_unsaid(&mut self, to: Rank, fragments: u32) -> u32 {
+        let unsaid = self.unsaid.get_or_insert(to, 0);
+        *unsaid = unsaid.saturating_add(fragments);
+        *unsaid
     }
 
     /// A rank asks to be told when everything before a fragment is here.
@@ -165,6 +175,7 @@ impl Debts {
     /// A rank is being told.
     pub fn pay(&mut self, to: Rank, report: Report) {
         let is_awaited = self.owed.remove(to).is_some_and(|debt| debt.is_awaited);
+        self.unsaid.remove(to);
         self.told.insert(to, report);
         self.under_way.push((to, is_awaited));
     }

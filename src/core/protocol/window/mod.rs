@@ -44,6 +44,7 @@ mod lifecycle;
 mod operation;
 mod patience;
 mod pull;
+mod pushes;
 mod questions;
 mod report;
 mod reporting;
@@ -75,8 +76,6 @@ use std::collections::{BTreeSet, VecDeque};
 
 /// Fragments of a message at most, so that 32 bits tell the positions in flight apart.
 pub(super) const MAX_FRAGMENTS: u32 = 1 << 30;
-/// By how much longer a repairer waits where receivers repair themselves.
-const FORBEARANCE: u32 = 8;
 /// Ranks that are asked at once whether they are there, of those whose acknowledgement is awaited.
 const MAX_ASKED: usize = 16;
 
@@ -131,7 +130,6 @@ impl Window {
         config.validate()?;
         // Fragments are counted from the same number as operations.
         let begin = Seq(first.0.into());
-        let forbearance = if config.repair == Repair::Pull { FORBEARANCE } else { 1 };
         Ok(Window {
             me,
             size,
@@ -143,7 +141,7 @@ impl Window {
             next_seq: begin,
             have: begin,
             seen: begin,
-            ring: Ring::new(me, config.window, begin, config.patience, forbearance),
+            ring: Ring::new(me, begin, &config),
             holding: SmallMap::default(),
             introduced: BTreeSet::new(),
             partners: Vec::new(),

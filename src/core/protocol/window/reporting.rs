@@ -30,7 +30,9 @@ impl Window {
             let now = self.now;
             let context = operation.context();
             if let Some(repairer) = operation.repairer {
-                let is_due = self.config.acknowledges(op, self.me) && !self.config.piggyback;
+                let is_due = (self.config.acknowledges(op, self.me) && !self.config.piggyback)
+                    || self.debts.leave_unsaid(repairer, self.unsaid(operation, repairer))
+                        > self.config.most_unsaid();
                 let by = if is_due { now } else { now + self.config.acknowledge_after };
                 self.debts.owe(repairer, context, now, by);
             }
@@ -41,6 +43,12 @@ impl Window {
         if !self.reads() {
             self.pull.rest();
         }
+    }
+
+    /// Fragments of a whole message that its repairer does not know to be here.
+    fn unsaid(&self, operation: &Operation, repairer: Rank) -> u32 {
+        let new = self.have.after(self.debts.told(repairer).have).unsigned_abs();
+        new.min(operation.cut.count().into()) as u32
     }
 
     /// Takes a rank's report.

@@ -2,8 +2,10 @@
 //! and 5.3).
 
 use super::arrivals::Arrivals;
+use super::config::Config;
 use super::groups::Groups;
-use super::patience::{Bounds, Patience};
+use super::patience::Patience;
+use super::pushes::{Push, Pushes};
 use super::report::Report;
 use super::seq::Seq;
 use crate::protocol::{Target, Token, Transmit};
@@ -39,14 +41,6 @@ impl Retained {
     }
 }
 
-/// A reliable send of a retained fragment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Push {
-    to: Rank,
-    slot: u32,
-    token: Token,
-}
-
 /// What a rank has reported, and when it told last that it has more.
 #[derive(Clone, Copy, Debug)]
 struct Known {
@@ -62,10 +56,7 @@ pub(super) struct Ring {
     first: Seq,
     /// What ranks have reported; those that are missing are where everybody began.
     known: BTreeMap<Rank, Known>,
-    /// Sends to be handed to the transport.
-    queued: VecDeque<Push>,
-    /// Sends under way.
-    under_way: Vec<Push>,
+    pushes: Pushes,
     patience: Patience,
     /// The pauses between the acknowledgements of a leaf that has more to acknowledge.
     pauses: Arrivals,
@@ -91,17 +82,16 @@ pub(super) struct Ring {
 }
 
 impl Ring {
-    pub fn new(me: Rank, window: u32, first: Seq, bounds: Bounds, forbearance: u32) -> Self {
+    pub fn new(me: Rank, first: Seq, config: &Config) -> Self {
         Ring {
             me,
-            slots: vec![None; window as usize],
+            slots: vec![None; config.window as usize],
             first,
             known: BTreeMap::new(),
-            queued: VecDeque::new(),
-            under_way: Vec::new(),
-            patience: Patience::new(bounds),
-            pauses: Arrivals::new(bounds),
-            forbearance,
+            pushes: Pushes::new(config.most_pushes()),
+            patience: Patience::new(config.patience),
+            pauses: Arrivals::new(config.patience),
+            forbearance: config.forbearance(),
             awaited: VecDeque::new(),
             not_before: Instant::ZERO,
             wanted_not_before: (0, Instant::ZERO),
@@ -158,10 +148,11 @@ impl Ring {
             true => leaves.count(),
             false => leaves.filter(|leaf| self.known(*leaf).have.after(seq) <= 0).count(),
         };
-        let queued = self.queued.len();
-        let below = groups.heads_below(self.me, root);
-        self.queued.extend(below.map(|to| Push { to, slot, token }));
-        let undelivered = (self.queued.len() - queued) as u32;
+        let mut undelivered = 0;
+        for to in groups.heads_below(self.me, root) {
+            self.pushes.add(Push { to, slot, token, repairs: false });
+            undelivered += 1;
+        }
         let retained = Retained {
             seq,
             token,
@@ -235,34 +226,33 @@ impl Ring {
 
     /// The next reliable send.
     pub fn take_push(&mut self) -> Option<Transmit> {
-        let push = self.queued.pop_front()?;
-        self.under_way.push(push);
-        let Push { to, slot, token } = push;
+        let Push { to, slot, token, .. } = self.pushes.take()?;
         Some(Transmit::Resend { target: Target::Rank(to), slot, token })
     }
 
     /// Whether a send of an operation's fragments is to be handed to the transport.
     pub fn has_queued(&self, op: OpId) -> bool {
-        self.queued.iter().any(|push| push.token.op == op)
+        self.pushes.has_queued(op)
     }
 
     /// The adapter of `to` has acknowledged a send.
     pub fn delivered(&mut self, to: Rank, token: Token) {
-        let found = self.under_way.iter().position(|push| push.to == to && push.token == token);
-        if let Some(at) = found {
-            let push = self.under_way.swap_remove(at);
+        if let Some(push) = self.pushes.delivered(to, token) {
             self.settle_push(push);
         }
     }
 
     /// Nothing more can be sent to `rank`.
     pub fn forget(&mut self, rank: Rank) {
-        let queued: Vec<_> = self.queued.iter().copied().filter(|push| push.to == rank).collect();
-        self.queued.retain(|push| push.to != rank);
-        let gone = self.under_way.extract_if(.., |push| push.to == rank).collect::<Vec<_>>();
-        for push in queued.into_iter().chain(gone) {
-            self.settle_push(push);
-        }
+        self.pushes.forget(rank).into_iter().for_each(|push| self.settle_push(push));
+    }
+
+    /// What a rank has is not sent to it again, now that it has told.
+    fn cancel_repairs(&mut self, to: Rank, have: Seq) {
+        let kept = |push: &Push| self.slots[push.slot as usize].as_ref();
+        let is_there = |push: &Push| kept(push).is_some_and(|kept| kept.seq.after(have) < 0);
+        let idle = self.pushes.cancel(to, |push| push.repairs && is_there(push));
+        idle.into_iter().for_each(|push| self.settle_push(push));
     }
 
     fn settle_push(&mut self, push: Push) {
@@ -288,6 +278,7 @@ impl Ring {
             heard = now;
         }
         self.known.insert(from, Known { report: known, heard });
+        self.cancel_repairs(from, known.have);
         let span = known.have.after(had);
         if span < self.len().into() {
             (0..span as u32).for_each(|step| self.acknowledged(now, from, had.plus(step)));
@@ -438,7 +429,9 @@ impl Ring {
         retained.unacknowledged = 0;
         retained.undelivered += silent.len() as u32;
         let token = retained.token;
-        self.queued.extend(silent.into_iter().map(|to| Push { to, slot, token }));
+        for to in silent {
+            self.pushes.add(Push { to, slot, token, repairs: true });
+        }
         self.release(slot);
     }
 }
