@@ -6,8 +6,8 @@ use crate::rdma::{Settings, SettingsError};
 use std::fmt::Write;
 use verbcast_core::cause::Cause;
 use verbcast_core::protocol::Depths;
-use verbcast_core::protocol::choice::TableError;
-use verbcast_core::protocol::options::{Options, OptionsError};
+use verbcast_core::protocol::choice::{Table, TableError};
+use verbcast_core::protocol::options::{Options, OptionsError, Parameter};
 use verbcast_core::rank::OpId;
 use verbcast_core::transport::{FaultError, Faults};
 
@@ -57,6 +57,12 @@ pub enum ConfigError {
         value: String,
         /// What it takes, in words.
         takes: &'static str,
+    },
+    /// A variable that there is not.
+    #[error("there is no variable {name}: Config::variables lists them")]
+    Unknown {
+        /// The name.
+        name: String,
     },
     /// `VERBCAST_FAULT` cannot be read.
     #[error("{FAULT}={value}: {source}")]
@@ -111,19 +117,47 @@ impl Config {
     /// If a variable cannot be read; the error names it and its value.
     pub fn from_lookup(lookup: impl Fn(&str) -> Option<String>) -> Result<Self, ConfigError> {
         let mut config = Config::default();
-        for field in &FIELDS {
-            if let Some(text) = lookup(field.name) {
-                let refused = || refused(field.name, &text, field.takes);
-                (field.set)(&mut config, &text).ok_or_else(refused)?;
+        let fields = FIELDS.iter().map(|field| field.name.to_owned());
+        let parameters = Options::PARAMETERS.iter().map(|parameter| of_parameter(parameter.name));
+        for name in fields.chain(parameters).chain([FAULT.to_owned()]) {
+            if let Some(text) = lookup(&name) {
+                config.set(&name, &text)?;
             }
         }
-        read_options(&lookup, &mut config.protocol)?;
-        if let Some(value) = lookup(FAULT) {
-            let faults = value.parse().map_err(|source| ConfigError::Fault { value, source })?;
-            config.faults = Some(faults);
+        if let Some(path) = lookup(CHOICE) {
+            let table = read_table(&path)?;
+            // One algorithm for all broadcasts goes before a table.
+            if lookup(ALGORITHM).is_none_or(|name| name == "auto") {
+                config.protocol.table = table;
+            }
         }
         config.validate()?;
         Ok(config)
+    }
+
+    /// Sets what one of the [variables](Self::variables) stands for. Whether the settings go together,
+    /// [`validate`](Self::validate) says.
+    ///
+    /// # Errors
+    /// If there is no such variable, or it does not take the value; the error names both.
+    pub fn set(&mut self, variable: &str, value: &str) -> Result<(), ConfigError> {
+        if let Some(field) = FIELDS.iter().find(|field| field.name == variable) {
+            return (field.set)(self, value).ok_or_else(|| refused(variable, value, field.takes));
+        }
+        let is_named = |parameter: &&Parameter| of_parameter(parameter.name) == variable;
+        if let Some(parameter) = Options::PARAMETERS.iter().find(is_named) {
+            let refused = |_| refused(variable, value, parameter.takes);
+            return self.protocol.set(parameter.name, value).map_err(refused);
+        }
+        match variable {
+            FAULT => {
+                let bad = |source| ConfigError::Fault { value: value.to_owned(), source };
+                self.faults = Some(value.parse().map_err(bad)?);
+            }
+            CHOICE => self.protocol.table = read_table(value)?,
+            _ => return Err(ConfigError::Unknown { name: variable.to_owned() }),
+        }
+        Ok(())
     }
 
     /// Checks the settings against each other.
@@ -152,29 +186,11 @@ impl Config {
     }
 }
 
-/// Reads the protocols' parameters: the option `some-name` from the variable `VERBCAST_SOME_NAME`, and
-/// the table of protocols, which one algorithm for all goes before, from the file that `VERBCAST_CHOICE`
-/// names.
-fn read_options(
-    lookup: &impl Fn(&str) -> Option<String>,
-    options: &mut Options,
-) -> Result<(), ConfigError> {
-    for parameter in &Options::PARAMETERS {
-        let variable = of_parameter(parameter.name);
-        if let Some(text) = lookup(&variable) {
-            let refused = |_| refused(&variable, &text, parameter.takes);
-            options.set(parameter.name, &text).map_err(refused)?;
-        }
-    }
-    if let Some(path) = lookup(CHOICE) {
-        let file = |error| ConfigError::File { path: path.clone(), source: Cause::new(error) };
-        let text = std::fs::read_to_string(&path).map_err(file)?;
-        let table = text.parse().map_err(|source| ConfigError::Table { path, source })?;
-        if lookup(ALGORITHM).is_none_or(|name| name == "auto") {
-            options.table = table;
-        }
-    }
-    Ok(())
+/// The table of protocols in a file.
+fn read_table(path: &str) -> Result<Table, ConfigError> {
+    let file = |error| ConfigError::File { path: path.to_owned(), source: Cause::new(error) };
+    let text = std::fs::read_to_string(path).map_err(file)?;
+    text.parse().map_err(|source| ConfigError::Table { path: path.to_owned(), source })
 }
 
 fn refused(name: &str, value: &str, takes: &'static str) -> ConfigError {
@@ -188,8 +204,9 @@ mod tests {
     use std::error::Error;
     use std::io;
     use std::time::Duration;
-    use verbcast_core::protocol::choice::{Algorithm, Table};
+    use verbcast_core::protocol::choice::Algorithm;
     use verbcast_core::protocol::options::{CoRoots, Synchronisation};
+    use verbcast_core::protocol::window::Acknowledge;
 
     fn read(variables: &[(&'static str, &str)]) -> Result<Config, ConfigError> {
         Config::from_lookup(|name| {
@@ -272,6 +289,23 @@ mod tests {
             let error = read(&[(name, value)]).unwrap_err().to_string();
             assert!(error.contains(&format!("{name}={value}")), "{error}");
         }
+    }
+
+    #[test]
+    fn every_variable_can_be_set_alone() {
+        for variable in Config::variables() {
+            let Some(default) = variable.default else { continue };
+            let mut config = Config::default();
+            config.set(&variable.name, default).unwrap();
+            assert_eq!(config, Config::default(), "{}", variable.name);
+        }
+        let mut config = Config::default();
+        config.set("VERBCAST_RING_DEPTH", "128").unwrap();
+        config.set("VERBCAST_ACKNOWLEDGE", "every:64").unwrap();
+        assert_eq!(config.device.depths.ring, 128);
+        assert_eq!(config.protocol.acknowledge, Acknowledge::Every(64));
+        let error = config.set("VERBCAST_SPEED", "11").unwrap_err().to_string();
+        assert!(error.contains("no variable VERBCAST_SPEED"), "{error}");
     }
 
     #[test]

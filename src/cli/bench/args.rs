@@ -12,6 +12,9 @@ use std::path::PathBuf;
 
 const SMALL: Sizes = Sizes::new(8, 8);
 pub const ALL: Sizes = Sizes::new(1, 1 << 20);
+/// What is compared where nothing is named.
+const ALGORITHMS: [&str; 8] =
+    ["raw", "two-stage", "window", "co-root", "aggregate", "basic", "binomial", "chain"];
 /// Mean delays, in microseconds.
 const SKEWS: &str = "0,100,200,300,400";
 
@@ -99,9 +102,22 @@ struct Compared {
     /// What is compared: raw (the multicast alone, without repair), auto, two-stage,
     /// two-stage-on-demand, window, co-root, aggregate, basic, binomial, chain, scatter-allgather, mpi
     /// (the MPI library's own MPI_Bcast, if its launcher has started the ranks)
+    /// [default: raw,two-stage,window,co-root,aggregate,basic,binomial,chain; none with --contender]
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
-    #[arg(default_value = "raw,two-stage,window,co-root,aggregate,basic,binomial,chain")]
     algorithms: Vec<Algorithm>,
+    /// One of them with settings of its own, to be compared too; may be given several times. SETTING is the name of a
+    /// VERBCAST_ variable in small letters, for example window:ring=512,acknowledge=every:64
+    #[arg(long = "contender", value_name = "NAME:SETTING=VALUE,...")]
+    contenders: Vec<Algorithm>,
+}
+
+impl Compared {
+    fn all(&self) -> Vec<Algorithm> {
+        match (&self.algorithms[..], &self.contenders[..]) {
+            ([], []) => ALGORITHMS.iter().filter_map(|name| name.parse().ok()).collect(),
+            (algorithms, contenders) => [algorithms, contenders].concat(),
+        }
+    }
 }
 
 /// The options of all commands that measure.
@@ -126,7 +142,7 @@ pub struct CommonArgs {
     /// Who sends: fixed:N is always rank N; rotate is each rank in turn
     #[arg(long, value_name = "fixed:N|rotate", default_value_t = Root::Fixed(0))]
     pub root: Root,
-    /// Seed of the delays that are drawn
+    /// Seed of the delays that are drawn, and of the order in which the contenders take turns
     #[arg(long, value_name = "S", default_value_t = 1)]
     pub seed: u64,
     /// Write everything that was measured to this file, for verbcast report
@@ -159,7 +175,7 @@ impl BenchArgs {
     /// What is measured in a job of `size` ranks.
     pub fn plan(&self, size: u32) -> Result<Plan, String> {
         let wanted = Wanted {
-            algorithms: self.algorithms().to_vec(),
+            algorithms: self.algorithms(),
             series: self.series(),
             sizes: self.sizes(),
             counts: self.counts(size),
@@ -168,12 +184,12 @@ impl BenchArgs {
         Plan::new(self.common(), size, wanted)
     }
 
-    pub fn algorithms(&self) -> &[Algorithm] {
+    pub fn algorithms(&self) -> Vec<Algorithm> {
         match &self.what {
             What::Latency { compared, .. }
             | What::Throughput { compared, .. }
             | What::Skew { compared, .. }
-            | What::Scale { compared, .. } => &compared.algorithms,
+            | What::Scale { compared, .. } => compared.all(),
         }
     }
 

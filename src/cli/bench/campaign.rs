@@ -7,6 +7,7 @@ use super::lab::Lab;
 use super::log::Log;
 use super::measure::Bench;
 use super::mpi::Mpi;
+use super::order::Order;
 use super::plan::{Plan, Series};
 use super::validate::validate;
 use crate::launch::decide::{blame, decide};
@@ -74,7 +75,7 @@ impl Campaign<'_> {
             // Whether it can be used, all ranks have voted on.
             match algorithm.open(star, self.endpoint, self.config, self.mpi) {
                 Ok(contender) => {
-                    entries.push(Entry { name: algorithm.name().to_owned(), contender });
+                    entries.push(Entry { name: algorithm.to_string(), contender });
                 }
                 Err(what) if self.plan.leaves_out => {
                     findings.left_out.push(format!("{} ranks: {what}", star.size()));
@@ -109,6 +110,7 @@ impl Campaign<'_> {
         // Makes the connections of barriers while no rank is in a call of somebody else's.
         lab.control.barrier(lab.ranks, &mut || Ok(()))?;
         let mut points = Vec::new();
+        let mut order = Order::new(plan.seed);
         for &size in &plan.sizes {
             if plan.validate {
                 for Entry { name, contender } in &mut *entries {
@@ -118,14 +120,14 @@ impl Campaign<'_> {
             }
             for &series in &plan.series {
                 let run = Run { plan, series, size, progress: self.progress };
-                points.extend(run.run(&mut lab, star, entries)?);
+                points.extend(run.run(&mut lab, star, entries, &mut order)?);
             }
         }
         Ok(points)
     }
 }
 
-/// One series at one size: all contenders, slice by slice in turns.
+/// One series at one size: all contenders, slice by slice in turns whose order is drawn.
 struct Run<'a> {
     plan: &'a Plan,
     series: Series,
@@ -139,6 +141,7 @@ impl Run<'_> {
         lab: &mut Lab<'_>,
         star: &mut Star,
         entries: &mut [Entry<'_>],
+        order: &mut Order,
     ) -> Result<Vec<Point>, String> {
         let len = usize::try_from(self.size).map_err(|_| "a message is too long".to_owned())?;
         let mut logs: Vec<Log> = entries.iter().map(|_| Log::default()).collect();
@@ -154,14 +157,12 @@ impl Run<'_> {
             let mut bench = Bench { lab: &mut *lab, contender, message, log };
             bench.measure(self.series, 0..self.plan.warm_up(self.size))?;
         }
-        for (turn, slice) in self.plan.slices(self.size).enumerate() {
+        for slice in self.plan.slices(self.size) {
             if needs_clock {
                 lab.synchronise()?;
             }
             clock_error = clock_error.max(lab.clock.error);
-            for at in 0..entries.len() {
-                // Nobody always comes after the same one.
-                let at = (at + turn) % entries.len();
+            for at in order.draw(entries.len()) {
                 let (contender, log) = (entries[at].contender.as_mut(), &mut logs[at]);
                 let mut bench =
                     Bench { lab: &mut *lab, contender, message: &mut messages[at], log };

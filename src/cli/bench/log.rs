@@ -1,7 +1,7 @@
 //! What one rank notes of one contender.
 
 use crate::message::Message;
-use crate::results::{Histogram, Point};
+use crate::results::{CpuTime, Histogram, Point};
 use serde::{Deserialize, Serialize};
 use verbcast_core::driver::Statistics;
 
@@ -14,10 +14,12 @@ pub struct Log {
     pub nanos: u64,
     /// What this rank has sent, lost and repaired.
     pub counters: Statistics,
+    /// What this rank has used.
+    pub cpu: CpuTime,
 }
 
 impl Message for Log {
-    const FORMAT: &'static str = "verbcast bench log 1";
+    const FORMAT: &'static str = "verbcast bench log 2";
 }
 
 impl Log {
@@ -32,6 +34,7 @@ impl Log {
             by_rank: logs.iter().map(|log| log.histogram.summary()).collect(),
             seconds: (slowest > 0).then_some(slowest as f64 / 1e9),
             counters: logs.iter().map(|log| log.counters).sum(),
+            cpu: logs.iter().map(|log| log.cpu).collect(),
             histogram,
             ..point
         }
@@ -49,6 +52,7 @@ mod tests {
             let mut log = Log { iterations: 5, nanos, lost_messages: lost, ..Log::default() };
             times.iter().for_each(|time| log.histogram.record(*time));
             log.counters.repaired = lost;
+            log.cpu = CpuTime { user: nanos / 2, system: lost };
             log
         };
         let logs = [log(&[10, 20], 3_000_000_000, 0), log(&[30], 4_000_000_000, 2), log(&[], 0, 5)];
@@ -57,6 +61,7 @@ mod tests {
         assert_eq!((point.seconds, point.counters.repaired), (Some(4.0), 7));
         let means: Vec<_> = point.by_rank.iter().map(|rank| rank.map(|rank| rank.mean)).collect();
         assert_eq!(means, [Some(15.0), Some(30.0), None]);
+        assert_eq!(point.cpu[1], CpuTime { user: 2_000_000_000, system: 2 });
         assert_eq!(point.histogram.summary().map(|all| all.count), Some(3));
     }
 }

@@ -1,11 +1,13 @@
 //! The measurements: a slice of broadcasts by one contender.
 
 use super::contender::Contender;
+use super::cpu::cpu_time;
 use super::lab::Lab;
 use super::log::Log;
 use super::plan::Series;
 use super::word::Word;
-use crate::results::Test;
+use crate::launch::decide::blame;
+use crate::results::{CpuTime, Test};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use std::ops::Range;
@@ -25,6 +27,7 @@ impl Bench<'_, '_> {
     pub fn measure(&mut self, series: Series, slice: Range<u64>) -> Result<(), String> {
         let before = self.contender.counters();
         self.barrier()?;
+        let used = self.cpu_time()?;
         self.log.iterations += slice.end - slice.start;
         match series {
             (Test::Acknowledge, _) => self.acknowledge(slice),
@@ -33,7 +36,9 @@ impl Bench<'_, '_> {
             (Test::Throughput, _) => self.throughput(slice),
             (Test::Skew, skew) => self.late(slice, skew.unwrap_or(0)),
         }?;
-        self.lab.settle(self.contender)?;
+        self.contender.settle()?;
+        self.log.cpu += self.cpu_time()? - used;
+        self.barrier()?;
         self.log.counters += self.contender.counters().since(before);
         Ok(())
     }
@@ -142,6 +147,10 @@ impl Bench<'_, '_> {
         let is_here = self.contender.broadcast(root, self.message)?;
         self.log.lost_messages += u64::from(!is_here);
         Ok(is_here)
+    }
+
+    fn cpu_time(&self) -> Result<CpuTime, String> {
+        cpu_time().map_err(|what| blame(self.lab.me(), what))
     }
 
     fn barrier(&mut self) -> Result<(), String> {

@@ -5,10 +5,12 @@ mod campaign;
 mod clock;
 pub mod contender;
 mod control;
+mod cpu;
 mod lab;
 mod log;
 mod measure;
 mod mpi;
+mod order;
 pub mod plan;
 mod sizes;
 mod system;
@@ -36,7 +38,7 @@ use verbcast_core::rank::Rank;
 
 pub fn run(args: &BenchArgs) -> Result<(), Failure> {
     let common = args.common();
-    let Some(results) = measure(common, args.algorithms(), |size| args.plan(size))? else {
+    let Some(results) = measure(common, &args.algorithms(), |size| args.plan(size))? else {
         return Ok(());
     };
     crate::print(&text::tables(&results))?;
@@ -50,11 +52,16 @@ pub fn measure(
     algorithms: &[Algorithm],
     plan: impl Fn(u32) -> Result<Plan, String>,
 ) -> Result<Option<Results>, Failure> {
-    let config = common.transport.configure().map_err(Failure::usage)?;
+    let mut config = common.transport.configure().map_err(Failure::usage)?;
+    // All contenders, and what the ranks tell one another beside them, have rings of the same depth.
+    config.device.deep_rings = config.device.deep_rings.max(algorithms.len() as u32 + 1);
     let needs_mpi = algorithms.iter().any(|algorithm| algorithm.name() == MPI);
     if needs_mpi {
         let is_set = |name: &str| std::env::var_os(name).is_some();
         check_launcher(common.transport.ranks, is_set).map_err(Failure::usage)?;
+    }
+    for algorithm in algorithms {
+        algorithm.configure(&config).map_err(Failure::usage)?;
     }
     if let Some(ranks) = common.transport.ranks {
         plan(ranks).map_err(Failure::usage)?;

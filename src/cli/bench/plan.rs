@@ -54,6 +54,10 @@ impl Plan {
         if let Some(count) = counts.iter().find(|count| !(2..=size).contains(count)) {
             return Err(format!("--counts {count}: not between 2 and the number of ranks, {size}"));
         }
+        let twice = |(at, one): (usize, &Algorithm)| algorithms[..at].contains(one);
+        if let Some(at) = algorithms.iter().enumerate().position(twice) {
+            return Err(format!("{} is named twice", algorithms[at]));
+        }
         let least = counts.iter().copied().min().unwrap_or(size);
         common.root.check(least)?;
         Ok(Plan {

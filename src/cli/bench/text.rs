@@ -3,15 +3,28 @@
 
 use super::contender::{BINOMIAL, RAW};
 use crate::incidents;
-use crate::results::{Axis, Group, Point, Results, Summary, System, Test, groups, ratio};
+use crate::results::{Axis, CpuTime, Group, Point, Results, Summary, System, Test, groups, ratio};
 use std::fmt::Write;
 
 /// Widths that OSU's benchmarks use: of the first column, of a figure, and of a number of iterations.
 const FIRST: usize = 10;
 const FIGURE: usize = 18;
 const COUNT: usize = 12;
-/// Of the columns that follow.
+/// Of the columns that follow, and their names; the CPU time is a rank's mean for one broadcast, in microseconds.
 const MORE: usize = 12;
+const MORE_COLUMNS: [&str; 11] = [
+    "p50",
+    "p90",
+    "p99",
+    "p99.9",
+    "max",
+    "x raw",
+    "x binomial",
+    "lost",
+    "repaired",
+    "user(us)",
+    "sys(us)",
+];
 
 /// All results.
 pub fn tables(results: &Results) -> String {
@@ -22,9 +35,10 @@ pub fn tables(results: &Results) -> String {
             let _ = writeln!(text, "\n# verbcast {}", group.test.describe());
             let _ = writeln!(text, "# {algorithm}, {}", group.constants());
             text += &columns(&group);
-            for point in points {
+            for point in &points {
                 text += &row(&group, point);
             }
+            text += &cpu_by_rank(&group, &points);
         }
     }
     let total = results.points.iter().map(|point| point.counters).sum();
@@ -68,18 +82,14 @@ fn columns(group: &Group<'_>) -> String {
         let _ = write!(line, "{name:>FIGURE$}");
     }
     let _ = write!(line, "{:>COUNT$}", "Iterations");
-    for name in ["p50", "p90", "p99", "p99.9", "max", "x raw", "x binomial", "lost", "repaired"] {
+    for name in MORE_COLUMNS {
         let _ = write!(line, "{name:>MORE$}");
     }
     line + "\n"
 }
 
 fn row(group: &Group<'_>, point: &Point) -> String {
-    let value = match group.axis {
-        Axis::Skew => group.axis.value(point) / 1000,
-        axis => axis.value(point),
-    };
-    let mut line = format!("{value:<FIRST$}");
+    let mut line = format!("{:<FIRST$}", place(group, point));
     let figures = match group.test {
         Test::Throughput => vec![point.bandwidth(), point.rate()],
         _ => averages(point).to_vec(),
@@ -106,7 +116,36 @@ fn row(group: &Group<'_>, point: &Point) -> String {
     let lost = format!("{:.2}%", 100.0 * point.lost_share());
     let repaired = point.repaired().map_or("-".to_owned(), |count| count.to_string());
     let _ = write!(line, "{lost:>MORE$}{repaired:>MORE$}");
+    let used: CpuTime = point.cpu_per_broadcast().sum();
+    for part in [used.user, used.system] {
+        let mean = (!point.cpu.is_empty()).then(|| part as f64 / 1e3 / point.cpu.len() as f64);
+        let _ = write!(line, "{:>MORE$}", decimal(mean));
+    }
     line + "\n"
+}
+
+/// Where a point is on the axis, as tables have it.
+fn place(group: &Group<'_>, point: &Point) -> u64 {
+    match group.axis {
+        Axis::Skew => group.axis.value(point) / 1000,
+        axis => axis.value(point),
+    }
+}
+
+/// The CPU time of each rank, as comments.
+fn cpu_by_rank(group: &Group<'_>, points: &[&Point]) -> String {
+    if points.iter().all(|point| point.cpu.is_empty()) {
+        return String::new();
+    }
+    let mut text = "# CPU time of each rank for one broadcast, user+system in us\n".to_owned();
+    for point in points {
+        let used = point.cpu_per_broadcast();
+        let each = used.map(|CpuTime { user, system }| {
+            format!(" {:.1}+{:.1}", user as f64 / 1e3, system as f64 / 1e3)
+        });
+        let _ = writeln!(text, "# {:<8}{}", place(group, point), each.collect::<String>());
+    }
+    text
 }
 
 /// The mean over all ranks, and the least and the greatest of the ranks' own means, in microseconds.
@@ -151,6 +190,9 @@ mod tests {
     #[test]
     fn the_columns_are_osus_and_more() {
         let points = vec![point("raw", 8, &[1000, 2000]), point("window", 8, &[1500, 3000])];
+        let mut points = points;
+        points[1].cpu =
+            [(1500, 5000), (2500, 15_000)].map(|(user, system)| CpuTime { user, system }).to_vec();
         let results = Results {
             format: FORMAT.to_owned(),
             system: System::default(),
@@ -165,7 +207,12 @@ mod tests {
         assert!(lines[at + 1].starts_with(header), "{text}");
         let row: Vec<&str> = lines[at + 2].split_whitespace().collect();
         assert_eq!(row[..5], ["8", "2.25", "1.50", "3.00", "5"], "{text}");
-        assert_eq!(row[5..], ["1.50", "3.00", "3.00", "3.00", "3.00", "1.50", "-", "0.00%", "-"]);
+        assert_eq!(
+            row[5..],
+            ["1.50", "3.00", "3.00", "3.00", "3.00", "1.50", "-", "0.00%", "-", "0.40", "2.00"]
+        );
+        assert!(lines[at + 3].starts_with("# CPU time of each rank"), "{text}");
+        assert_eq!(lines[at + 4], "# 8        0.3+1.0 0.5+3.0");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! One algorithm in one test, at one size among so many ranks.
 
-use super::{Histogram, Summary};
+use super::{CpuTime, Histogram, Summary};
 use serde::{Deserialize, Serialize};
 use verbcast_core::driver::Statistics;
 
@@ -83,6 +83,10 @@ pub struct Point {
     pub clock_error: Option<u64>,
     /// What all ranks together have sent, lost and repaired.
     pub counters: Statistics,
+    /// By rank, the CPU time for all broadcasts, from the first call until nothing is owed; none in a file that was
+    /// written before it was measured.
+    #[serde(default)]
+    pub cpu: Vec<CpuTime>,
 }
 
 impl Point {
@@ -100,6 +104,7 @@ impl Point {
             seconds: None,
             clock_error: None,
             counters: Statistics::default(),
+            cpu: Vec::new(),
         }
     }
 
@@ -120,6 +125,14 @@ impl Point {
             Test::Throughput => self.rate(),
             _ => self.histogram.summary().map(|summary| summary.p50 as f64 / 1e3),
         }
+    }
+
+    /// CPU time of each rank for one broadcast.
+    pub fn cpu_per_broadcast(&self) -> impl Iterator<Item = CpuTime> {
+        let count = self.iterations.max(1);
+        self.cpu
+            .iter()
+            .map(move |all| CpuTime { user: all.user / count, system: all.system / count })
     }
 
     /// Share of the messages that did not come whole, over all receivers.
@@ -157,6 +170,9 @@ mod tests {
         };
         assert_eq!((point.rate(), point.bandwidth()), (Some(50.0), Some(25.0)));
         assert_eq!((point.figure(), point.lost_share()), (Some(50.0), 0.25));
+        let cpu = vec![CpuTime { user: 700, system: 1000 }, CpuTime::default()];
+        let each: Vec<_> = Point { cpu, ..point.clone() }.cpu_per_broadcast().collect();
+        assert_eq!(each, [CpuTime { user: 7, system: 10 }, CpuTime::default()]);
         assert_eq!(Point { seconds: Some(0.0), ..point.clone() }.rate(), None);
         let counters = Statistics { multicast_sent: 1, repaired: 3, ..Statistics::default() };
         assert_eq!((point.repaired(), Point { counters, ..point }.repaired()), (None, Some(3)));

@@ -72,8 +72,8 @@ impl Outcome {
             let lines: Vec<&str> = table.lines().collect();
             assert!(lines[0].starts_with("# verbcast "), "{table}");
             assert!(lines[2].starts_with(header), "{table}");
-            let rows: Vec<Vec<&str>> =
-                lines[3..].iter().map(|line| line.split_whitespace().collect()).collect();
+            let rows = lines[3..].iter().filter(|line| !line.starts_with('#'));
+            let rows: Vec<Vec<&str>> = rows.map(|line| line.split_whitespace().collect()).collect();
             let found: Vec<&str> = rows.iter().map(|row| row[0]).collect();
             assert_eq!(found, firsts, "{table}");
             for row in rows {
@@ -82,7 +82,7 @@ impl Outcome {
                 assert!(may_be_lost || numbers.count() == figures + 1, "{table}");
                 assert_eq!(
                     row.len(),
-                    header.split("  ").filter(|name| !name.is_empty()).count() + 9
+                    header.split("  ").filter(|name| !name.is_empty()).count() + 11
                 );
             }
         }
@@ -116,6 +116,24 @@ fn latency_is_measured_by_three_methods_for_every_algorithm() {
     assert_eq!(system["devices"].as_array().unwrap().len(), 3);
     assert!(system["mtu"].as_u64() > Some(0) && system["kernel"].is_string());
     assert_eq!(outcome.json["configuration"]["is_validated"], true);
+}
+
+#[test]
+fn contenders_differ_in_their_settings() {
+    let names = ["window:ring=16,acknowledge=every:4", "raw:receive=128", "window"];
+    let [deep, raw, plain] = names;
+    let args =
+        format!("throughput --sizes 8:8 --algorithms {plain} --contender {deep} --contender {raw}");
+    let Some(outcome) = bench(&args) else { return };
+    outcome.check_tables(RATE, &["8"], 2);
+    assert_eq!(outcome.all("algorithm"), set(&names));
+    for point in outcome.points() {
+        let cpu = point["cpu"].as_array().unwrap();
+        assert_eq!(cpu.len(), 3, "{point}");
+        let used = |rank: &Value| rank["user"].as_u64().unwrap() + rank["system"].as_u64().unwrap();
+        assert!(cpu.iter().all(|rank| used(rank) > 0), "{point}");
+    }
+    assert_eq!(outcome.tables.matches("# CPU time of each rank").count(), names.len());
 }
 
 #[test]

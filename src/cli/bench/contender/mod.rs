@@ -2,10 +2,13 @@
 
 mod raw;
 mod reliable;
+mod settings;
 
 use super::mpi::{Mpi, check_feature};
+use crate::launch::decide::blame;
 use raw::Raw;
 use reliable::Reliable;
+use settings::OwnSettings;
 use std::fmt;
 use std::ops::DerefMut;
 use std::str::FromStr;
@@ -21,6 +24,10 @@ pub const RAW: &str = "raw";
 pub const BINOMIAL: &str = "binomial";
 /// The name of what the MPI library does.
 pub const MPI: &str = "mpi";
+/// The name of what a program gets with the settings that there are.
+const AUTO: &str = "auto";
+/// The option that says which algorithm a broadcast takes.
+const ALGORITHM: &str = "algorithm";
 
 /// A way to broadcast among the ranks of a job. Errors start with the name of a rank.
 ///
@@ -49,42 +56,68 @@ pub trait Contender {
     fn close(self: Box<Self>) -> Result<(), String>;
 }
 
-/// The name of a contender.
+/// What a contender does, and in which settings it differs from the others: `NAME` or
+/// `NAME:SETTING=VALUE,...`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Algorithm(String);
+pub struct Algorithm {
+    /// As it was written, which is what results are called by.
+    text: String,
+    name: String,
+    settings: OwnSettings,
+}
 
 impl FromStr for Algorithm {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Algorithm, String> {
-        if text == MPI {
+        let (name, settings) = match text.split_once(':') {
+            Some((name, settings)) => (name, settings.parse()?),
+            None => (text, OwnSettings::default()),
+        };
+        if name == MPI {
             check_feature()?;
-        } else if text != RAW {
-            let expected = |_| format!("there is no algorithm {text:?}; there are {}", names());
-            Options::default().set("algorithm", text).map_err(expected)?;
+            if !settings.is_empty() {
+                return Err(
+                    "mpi takes no settings: it is the MPI library's own broadcast".to_owned()
+                );
+            }
+        } else if name != RAW {
+            let expected = |_| format!("there is no algorithm {name:?}; there are {}", names());
+            Options::default().set(ALGORITHM, name).map_err(expected)?;
         }
-        Ok(Algorithm(text.to_owned()))
+        Ok(Algorithm { text: text.to_owned(), name: name.to_owned(), settings })
     }
 }
 
 impl fmt::Display for Algorithm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(&self.0)
+        f.pad(&self.text)
     }
 }
 
 /// All names, in words.
 fn names() -> String {
-    let known = Options::PARAMETERS.iter().find(|known| known.name == "algorithm");
+    let known = Options::PARAMETERS.iter().find(|known| known.name == ALGORITHM);
     format!("{RAW}, {MPI}, {}", known.map_or("", |known| known.takes))
 }
 
 impl Algorithm {
     pub fn name(&self) -> &str {
-        &self.0
+        &self.name
     }
 
-    /// Makes the contender. Collective.
+    /// What it is measured with, where all have `config` otherwise.
+    pub fn configure(&self, config: &Config) -> Result<Config, String> {
+        let mut config = config.clone();
+        if self.name != RAW && self.name != MPI && self.name != AUTO {
+            config.protocol.set(ALGORITHM, &self.name).map_err(|error| error.to_string())?;
+        }
+        self.settings.apply(&mut config).map_err(|what| format!("{self}: {what}"))?;
+        config.validate().map_err(|error| format!("{self}: {error}"))?;
+        Ok(config)
+    }
+
+    /// Makes the contender, on the endpoint that all share unless its device has settings of its own. Collective.
     pub fn open<'a>(
         &self,
         bootstrap: &mut dyn Bootstrap,
@@ -92,6 +125,9 @@ impl Algorithm {
         config: &Config,
         mpi: &'a Mpi,
     ) -> Result<Box<dyn Contender + 'a>, String> {
+        let own = self.configure(config).map_err(|what| blame(bootstrap.rank(), what))?;
+        let own_endpoint = (own.device != config.device).then(|| Endpoint::new(&own.device));
+        let (endpoint, config) = (own_endpoint.as_ref().unwrap_or(endpoint), &own);
         match self.name() {
             MPI => mpi.open(bootstrap),
             RAW => Ok(Box::new(Raw::open(bootstrap, endpoint, config)?)),
@@ -103,6 +139,8 @@ impl Algorithm {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use verbcast_core::protocol::options::CoRoots;
+    use verbcast_core::protocol::window::{Acknowledge, Repair};
 
     #[test]
     fn algorithms_are_read() {
@@ -112,6 +150,28 @@ mod tests {
         }
         let error = "flood".parse::<Algorithm>().unwrap_err();
         assert!(error.contains("\"flood\"; there are raw, mpi, auto, two-stage,"), "{error}");
+    }
+
+    #[test]
+    fn a_contender_has_settings_of_its_own() {
+        let mut all = Config::default();
+        all.set("VERBCAST_ACKNOWLEDGE", "every:3").unwrap();
+        let text = "co-root:ring=128,repair=push";
+        let contender: Algorithm = text.parse().unwrap();
+        assert_eq!((contender.name(), contender.to_string().as_str()), ("co-root", text));
+        let own = contender.configure(&all).unwrap();
+        assert_eq!((own.device.depths.ring, own.protocol.repair), (128, Repair::Push));
+        assert_eq!(
+            (own.protocol.acknowledge, own.protocol.co_roots),
+            (Acknowledge::Each, CoRoots::Optimal)
+        );
+        let later: Algorithm = "co-root:acknowledge=every:5".parse().unwrap();
+        assert_eq!(later.configure(&all).unwrap().protocol.acknowledge, Acknowledge::Every(5));
+        let error = "window:rings=1".parse::<Algorithm>().unwrap_err();
+        assert!(error.contains("no setting \"rings\""), "{error}");
+        let deep: Algorithm = "window:run-ahead=1000000".parse().unwrap();
+        let error = deep.configure(&Config::default()).unwrap_err();
+        assert!(error.starts_with("window:run-ahead=1000000: a run-ahead of 1000000 "), "{error}");
     }
 
     #[test]

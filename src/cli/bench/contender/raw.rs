@@ -23,6 +23,8 @@ use verbcast_core::wire::{HEADER_LEN, Header, Key, Kind};
 const PATIENCE: Duration = Duration::from_millis(250);
 /// The same where a later message, of another root, has begun already.
 const PATIENCE_OVERTAKEN: Duration = Duration::from_millis(5);
+/// The least patience after waits in vain.
+const MIN_PATIENCE: Duration = Duration::from_millis(5);
 /// Packets of later messages that are kept at most.
 const MAX_EARLY: usize = 16;
 
@@ -36,6 +38,8 @@ pub struct Raw {
     next: OpId,
     /// Packets of later messages and their roots, in the order in which they came.
     early: VecDeque<(Rank, Buffer)>,
+    /// Messages that were waited for in vain since anything came, or since all ranks met.
+    in_vain: u32,
     counters: Statistics,
 }
 
@@ -65,6 +69,7 @@ impl Raw {
             clock: Clock::of_process(),
             next: OpId(0),
             early: VecDeque::new(),
+            in_vain: 0,
             counters: Statistics::default(),
         })
     }
@@ -121,11 +126,14 @@ impl Raw {
             }
             match self.transport.poll(now)? {
                 Some(Arrival::Packet { buffer, .. }) => {
-                    last = now;
+                    (last, self.in_vain) = (now, 0);
                     self.take(reception, buffer)?;
                 }
                 Some(_) => {}
-                None if now - last >= patience => break,
+                None if now - last >= patience => {
+                    self.in_vain = self.in_vain.saturating_add(1);
+                    break;
+                }
                 None => self.transport.park(now - last, patience - (now - last))?,
             }
         }
@@ -136,7 +144,7 @@ impl Raw {
     /// comes any more once a later message of the same root has begun.
     fn patience(&self, root: Rank) -> Duration {
         if self.early.is_empty() {
-            PATIENCE
+            patience_after(self.in_vain)
         } else if self.early.len() >= MAX_EARLY
             || self.early.iter().any(|(source, _)| *source == root)
         {
@@ -180,6 +188,13 @@ impl Raw {
     }
 }
 
+/// How long to wait for a message where so many before were waited for in vain: half as long each time. A root that
+/// has sent all its messages while this rank had no receives for them is silent from then on.
+fn patience_after(in_vain: u32) -> Duration {
+    let halved = PATIENCE.checked_div(1_u32.checked_shl(in_vain).unwrap_or(0));
+    halved.unwrap_or_default().max(MIN_PATIENCE)
+}
+
 impl Contender for Raw {
     fn buffer(&mut self, len: usize) -> Box<dyn DerefMut<Target = [u8]>> {
         Box::new(vec![0; len])
@@ -207,6 +222,7 @@ impl Contender for Raw {
     }
 
     fn settle(&mut self) -> Result<(), String> {
+        self.in_vain = 0;
         Ok(())
     }
 
@@ -218,5 +234,19 @@ impl Contender for Raw {
 
     fn close(self: Box<Self>) -> Result<(), String> {
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_silent_root_is_waited_for_less_and_less() {
+        assert_eq!(patience_after(0), PATIENCE);
+        assert_eq!(patience_after(1), PATIENCE / 2);
+        assert_eq!((patience_after(31), patience_after(u32::MAX)), (MIN_PATIENCE, MIN_PATIENCE));
+        let total: Duration = (0..2000).map(patience_after).sum();
+        assert!(total < 2 * PATIENCE + 2000 * MIN_PATIENCE, "{total:?}");
     }
 }

@@ -1,6 +1,6 @@
 //! The library's own broadcasts.
 
-use super::Contender;
+use super::{AUTO, Contender};
 use std::ops::DerefMut;
 use verbcast::bootstrap::Bootstrap;
 use verbcast::broadcast::{Broadcaster, Config, Endpoint, Error};
@@ -9,12 +9,10 @@ use verbcast_core::driver::Statistics;
 use verbcast_core::protocol::choice::Algorithm;
 use verbcast_core::rank::Rank;
 
-/// The name of what a program gets with the settings that there are.
-const AUTO: &str = "auto";
-
 pub struct Reliable(Broadcaster);
 
 impl Reliable {
+    /// The algorithm `name`, which `config` has already.
     pub fn open(
         name: &str,
         bootstrap: &mut dyn Bootstrap,
@@ -23,7 +21,6 @@ impl Reliable {
     ) -> Result<Reliable, String> {
         let mut config = config.clone();
         if name != AUTO {
-            config.protocol.set("algorithm", name).map_err(|error| error.to_string())?;
             // What is measured under a name is nothing else.
             let is_unicast = name.parse().is_ok_and(Algorithm::is_unicast);
             config.device.multicast = if is_unicast { Multicast::Off } else { Multicast::Require };
