@@ -16,6 +16,8 @@ pub struct Log {
     pub counters: Statistics,
     /// What this rank has used.
     pub cpu: CpuTime,
+    /// Bytes of messages that this rank has computed CRCs of.
+    pub checksummed: u64,
 }
 
 impl Message for Log {
@@ -35,6 +37,7 @@ impl Log {
             seconds: (slowest > 0).then_some(slowest as f64 / 1e9),
             counters: logs.iter().map(|log| log.counters).sum(),
             cpu: logs.iter().map(|log| log.cpu).collect(),
+            checksummed: logs.iter().map(|log| log.checksummed).collect(),
             histogram,
             ..point
         }

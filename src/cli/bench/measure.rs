@@ -12,6 +12,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use std::ops::Range;
 use verbcast_core::rank::Rank;
+use verbcast_core::wire::checksummed;
 
 /// A contender at work: what it is measured with, and where that is noted.
 pub struct Bench<'a, 'b> {
@@ -27,7 +28,7 @@ impl Bench<'_, '_> {
     pub fn measure(&mut self, series: Series, slice: Range<u64>) -> Result<(), String> {
         let before = self.contender.counters();
         self.barrier()?;
-        let used = self.cpu_time()?;
+        let (used, covered) = (self.cpu_time()?, checksummed());
         self.log.iterations += slice.end - slice.start;
         match series {
             (Test::Acknowledge, _) => self.acknowledge(slice),
@@ -38,6 +39,7 @@ impl Bench<'_, '_> {
         }?;
         self.contender.settle()?;
         self.log.cpu += self.cpu_time()? - used;
+        self.log.checksummed += checksummed() - covered;
         self.barrier()?;
         self.log.counters += self.contender.counters().since(before);
         Ok(())

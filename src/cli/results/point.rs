@@ -87,6 +87,9 @@ pub struct Point {
     /// written before it was measured.
     #[serde(default)]
     pub cpu: Vec<CpuTime>,
+    /// By rank, the bytes of messages that CRCs were computed of, for all broadcasts; likewise.
+    #[serde(default)]
+    pub checksummed: Vec<u64>,
 }
 
 impl Point {
@@ -105,6 +108,7 @@ impl Point {
             clock_error: None,
             counters: Statistics::default(),
             cpu: Vec::new(),
+            checksummed: Vec::new(),
         }
     }
 

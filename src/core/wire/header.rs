@@ -40,6 +40,7 @@
 //! each other of it before, in their [introductions](super::Introduction).
 
 use crate::rank::{Fragment, OpId, Rank};
+use std::cell::Cell;
 use std::fmt;
 
 /// Length of the header in bytes.
@@ -292,7 +293,17 @@ fn u64_at(head: &[u8; HEADER_LEN], at: usize) -> u64 {
     u64::from(u32_at(head, at)) << 32 | u64::from(u32_at(head, at + 4))
 }
 
+thread_local! {
+    static CHECKSUMMED: Cell<u64> = const { Cell::new(0) };
+}
+
+/// Bytes of payloads that this thread has computed CRCs of, to send them or to check them.
+pub fn checksummed() -> u64 {
+    CHECKSUMMED.get()
+}
+
 fn crc(header: &[u8], payload: Option<&[u8]>) -> u32 {
+    CHECKSUMMED.set(CHECKSUMMED.get() + payload.map_or(0, |payload| payload.len() as u64));
     let mut hasher = crc32fast::Hasher::new();
     hasher.update(header);
     hasher.update(payload.unwrap_or_default());
@@ -363,6 +374,16 @@ mod tests {
         assert_eq!(Packet::parse(&bytes, HEADER.key).unwrap().payload(), b"payloae");
         bytes[20] ^= 1;
         assert_eq!(Packet::parse(&bytes, HEADER.key).unwrap_err(), Malformed::Damaged);
+    }
+
+    #[test]
+    fn bytes_under_a_crc_are_counted() {
+        let before = checksummed();
+        let whole = packet(b"payload", true);
+        Packet::parse(&whole, HEADER.key).unwrap();
+        assert_eq!(checksummed() - before, 14);
+        Packet::parse(&packet(b"payload", false), HEADER.key).unwrap();
+        assert_eq!(checksummed() - before, 14);
     }
 
     #[test]

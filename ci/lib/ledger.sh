@@ -1,0 +1,99 @@
+# shellcheck shell=bash
+# What ci/ledger measures, and how its rows are made. Needs say.sh, and the variables REPO, LEDGER (the folder of what
+# comes of it), RANKS, QUICK and CONTENDERS.
+#
+# LEDGER/ledger.json   an array with an object for each contender and size
+#        ledger.txt    the same as a table, and user instructions below it
+
+# Sizes, and how many broadcasts a short and a long run of each have.
+ledger_sizes() {
+    echo "8 50 450"
+    [[ -n $QUICK ]] || echo "4096 50 450"
+    echo "65536 20 120"
+    [[ -n $QUICK ]] || echo "1048576 10 30"
+}
+
+# Prints what is measured: NUMBER CONTENDER SIZE SHORT LONG in lines.
+ledger_list() {
+    local contender sizes number=0
+    for contender in "${CONTENDERS[@]}"; do
+        while read -r sizes; do
+            echo "$number $contender $sizes"
+            number=$((number + 1))
+        done < <(ledger_sizes)
+    done
+}
+
+# How all ranks wait, and for how many microseconds an acknowledgement may be owed, as in ci/compare.
+LEDGER_SETTINGS=(VERBCAST_WAIT=yield VERBCAST_ACKNOWLEDGE_AFTER=100000)
+
+ledger_build() {
+    step "building in release mode"
+    cargo build --release --quiet -p verbcast-cli
+    # With the names of functions.
+    cargo build --profile bench --quiet -p verbcast-benches --bin turns
+    mkdir -p "$LEDGER"
+    cc -O2 -Wall -Wextra -Werror -shared -fPIC -fno-builtin -o "$LEDGER/count_verbs.so" "$REPO/ci/guest/count_verbs.c" \
+        -ldl || die "what counts does not build"
+}
+
+# Usage: ledger_measure VERBCAST. Counts everything in one machine.
+ledger_measure() {
+    ledger_list >"$LEDGER/list"
+    env "${LEDGER_SETTINGS[@]}" ci/softroce exec --timeout 3600 -- "$REPO/ci/guest/ledger.sh" "$1" \
+        "$LEDGER/count_verbs.so" "$LEDGER" "$RANKS" "$LEDGER/list"
+}
+
+# Usage: ledger_run NUMBER COUNT. One of its two runs, as JSON.
+ledger_run() {
+    local at=$LEDGER/$1-$2 rank files=()
+    for ((rank = 0; rank < RANKS; rank++)); do files+=("$at.$rank"); done
+    jq -n --argjson count "$2" --slurpfile bench "$at.json" --slurpfile ranks <(cat "${files[@]}") \
+        '{count: $count, bench: $bench[0].points[0], mtu: $bench[0].system.mtu, ranks: $ranks}'
+}
+
+# Makes the rows. Leaves what is missing in FAILED.
+ledger_rows() {
+    local number contender size short long
+    while read -r number contender size short long; do
+        if [[ ! -f $LEDGER/$number-$short.json || ! -f $LEDGER/$number-$long.json ]]; then
+            FAILED+=("$contender with $size bytes")
+            continue
+        fi
+        jq -n --arg contender "$contender" --argjson size "$size" --argjson ranks "$RANKS" \
+            --argjson short "$(ledger_run "$number" "$short")" --argjson long "$(ledger_run "$number" "$long")" \
+            '{contender: $contender, size: $size, ranks: $ranks, mtu: $long.mtu, short: $short, long: $long}' |
+            jq -f "$REPO/ci/lib/ledger.jq"
+    done <"$LEDGER/list"
+}
+
+# The rows on standard input as a table.
+ledger_table() {
+    jq -r '
+        def short: if . == null then "-" else . * 100 | round | if . == 0 then 0 else . / 100 end end;
+        ["contender", "bytes", "fragments", "at", "doorbells", "WRs/doorbell", "multicasts/least", "acks", "sends",
+         "reads", "lost", "CQEs", "receive-doorbells", "copied/payload", "CRC/payload", "user-us", "system-us"],
+        (.[] | . as $row | ("root", "leaf") | . as $role | $row[$role] | [
+            $row.contender, $row.size, $row.fragments, $role, (.doorbells | short), (.requests_per_doorbell | short),
+            (.multicasts_over_least | short), (.acknowledgements | short), (.reliable_sends | short),
+            (.reads | short), ($row.lost | short), (.completions | short), (.receive_doorbells | short),
+            (.copied_over_payload | short), (.checksummed_over_payload | short), (.user_us | short), (.system_us | short)])
+        | @tsv' | column -t
+}
+
+# Usage: ledger_instructions TURNS. User instructions of one idle turn, one broadcast of 8 bytes and one fragment of 4 KiB, at a root and at a leaf.
+ledger_instructions() {
+    ci/softroce exec --timeout 900 -- "$REPO/ci/guest/turns.sh" "$1" "$LEDGER" || return
+    echo "user instructions (window, Callgrind): at, idle turn, broadcast of 8 bytes, fragment of 4 KiB"
+    local rank at
+    for rank in 0 1; do
+        at=root
+        ((rank == 0)) || at=leaf
+        callgrind_annotate --inclusive=yes --threshold=100 "$LEDGER/turns.$rank" | awk -v at=$at '
+            { count = $1; gsub(",", "", count) }
+            /turns.rs:turns::counted_idle_turns/ { idle = count / 1000 }
+            /turns.rs:turns::counted_short_messages/ { short = count / 16 }
+            /turns.rs:turns::counted_long_message/ { long = count / 16 }
+            END { printf "%s %d %d %d\n", at, idle, short, long; exit !(idle && short && long) }' || return
+    done
+}
