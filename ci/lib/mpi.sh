@@ -5,10 +5,13 @@
 # target/NAME/release/libverbcast.so   for NAME openmpi and mpich
 # target/NAME/release/examples/        the rsmpi programs of tests/examples and tests/mpi
 # target/NAME/release/verbcast         the command, whose benchmarks measure MPI too
+# target/mpi-tests/mpich/yield.so      ci/guest/yield.c
 # target/mpi-tests/NAME/PROGRAM        tests/mpi/PROGRAM.c or .f90, and those of tests/mpi/NAME
 
 MPI_PACKAGES=(libopenmpi-dev openmpi-bin libmpich-dev mpich libclang-14-dev gfortran python3-mpi4py)
 MPI_NAMES=(openmpi mpich)
+# What ranks of MPICH preload so that they yield while they wait, as those of Open MPI do.
+MPI_YIELD=$REPO/target/mpi-tests/mpich/yield.so
 
 mpi_prepare() {
     need_packages "${MPI_PACKAGES[@]}"
@@ -21,13 +24,20 @@ mpi_with() {
     MPICC=mpicc.$name CARGO_TARGET_DIR=$REPO/target/$name "$@"
 }
 
-# With the features of what is preloaded: what they share is then built once.
+# Usage: mpi_library CARGO_COMMAND [OPTION…]. What is preloaded, and the library that it is made of: together, so that
+# what they share is built once.
+mpi_library() {
+    local command=$1
+    shift
+    cargo "$command" --release -p verbcast -p verbcast-preload --no-default-features \
+        --features verbcast/mpi,verbcast/trace "$@"
+}
+
 mpi_build() {
     local name
     for name in "${MPI_NAMES[@]}"; do
         step "building with $name"
-        mpi_with "$name" cargo build --release -p verbcast-preload || return
-        mpi_with "$name" cargo build --release -p verbcast --examples --no-default-features --features mpi,trace || return
+        mpi_with "$name" mpi_library build --lib --examples || return
         mpi_build_command "$name" || return
     done
 }
@@ -38,6 +48,8 @@ mpi_build_command() {
 
 mpi_build_programs() {
     local name program to
+    mkdir -p "$REPO/target/mpi-tests/mpich"
+    cc -O2 -Wall -Wextra -Werror -shared -fPIC -o "$MPI_YIELD" "$REPO/ci/guest/yield.c" || return
     for name in "${MPI_NAMES[@]}"; do
         to=$REPO/target/mpi-tests/$name
         mkdir -p "$to"
@@ -64,11 +76,9 @@ mpi_lint() {
     RUSTDOCFLAGS='-D warnings' mpi_with openmpi cargo doc --release --no-deps -p verbcast --features mpi --lib
 }
 
-# The tests of what is preloaded, and of what measures MPI, that need no launcher.
+# The tests of what is preloaded, of the library as it is there, and of what measures MPI, that need no launcher.
 mpi_test_units() {
-    mpi_with openmpi cargo test --release -p verbcast --lib --no-default-features --features mpi,trace mpi:: \
-        -- --show-output || return
-    mpi_with openmpi cargo test --release -p verbcast-preload --lib -- --show-output || return
+    mpi_with openmpi mpi_library test --lib -- --show-output || return
     mpi_with openmpi cargo test --release -p verbcast-cli --bin verbcast --features mpi bench:: -- --show-output
 }
 
@@ -81,7 +91,6 @@ mpi_run_plain() {
             mpi_run_one "$name" $run || return
         done
     done
-    # Its ranks yield, so that more of them than cores do no harm.
     mpi_run_one openmpi types 16 || return
     mpi_run_one openmpi communicators 16 || return
     mpi_run_one mpich persistent08 4 || return
@@ -91,7 +100,7 @@ mpi_run_plain() {
 
 # Usage: mpi_run_one NAME PROGRAM RANKS
 mpi_run_one() {
-    local program=$REPO/target/mpi-tests/$1/$2 launcher=(mpiexec.mpich)
+    local program=$REPO/target/mpi-tests/$1/$2 launcher=(mpiexec.mpich -genv LD_PRELOAD "$MPI_YIELD")
     if [[ $1 == openmpi ]]; then
         launcher=(env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 mpirun.openmpi --oversubscribe
             --bind-to none --mca mpi_yield_when_idle 1)

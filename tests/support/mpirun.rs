@@ -69,6 +69,11 @@ impl Mpi {
         Self::target().join(self.name()).join("release/verbcast")
     }
 
+    /// What its ranks preload so that those that wait yield, as ranks outnumber cores. Open MPI does so by an option.
+    pub fn yielding() -> PathBuf {
+        Self::target().join("mpi-tests/mpich/yield.so")
+    }
+
     /// Its launcher, within the time limit. MPI's own messages go through memory, so that what is seen on
     /// the device is verbcast's.
     pub fn launcher(self) -> Command {
@@ -84,6 +89,7 @@ impl Mpi {
                 command.arg("mpiexec.mpich");
                 // On SoftRoCE, UCX drops its own datagrams.
                 command.env("UCX_TLS", "posix,sysv,self");
+                command.arg("-genv").arg("LD_PRELOAD").arg(Self::yielding());
             }
         }
         command

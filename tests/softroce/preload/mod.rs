@@ -51,16 +51,25 @@ impl Mpi {
         false
     }
 
+    /// What ranks preload, with `library`.
+    fn preloaded(self, library: &Path) -> String {
+        let library = library.to_str().unwrap();
+        match self {
+            Mpi::Open => library.to_owned(),
+            Mpi::Mpich => format!("{library}:{}", Self::yielding().display()),
+        }
+    }
+
     /// Runs a program on ranks of several kinds, with `library` preloaded.
     pub fn run(self, library: &Path, program: &str, kinds: &[Ranks<'_>]) -> Said {
         let mut command = self.launcher();
+        let preloaded = self.preloaded(library);
         for (at, Ranks { number, environment }) in kinds.iter().enumerate() {
             if at > 0 {
                 command.arg(":");
             }
             command.args(["-n", &number.to_string()]);
-            let library = ("LD_PRELOAD", library.to_str().unwrap());
-            for (name, value) in environment.iter().chain([&library]) {
+            for (name, value) in environment.iter().chain([&("LD_PRELOAD", preloaded.as_str())]) {
                 match self {
                     Mpi::Open => command.args(["-x", &format!("{name}={value}")]),
                     Mpi::Mpich => command.args(["-env", name, value]),
