@@ -4,9 +4,9 @@ use crate::adapter::{Adapter, infiniband};
 use crate::node::Device;
 use crate::profile::Ipoib;
 use crate::real;
-use libc::{c_int, c_uint, c_void, ifaddrs, sockaddr, sockaddr_in, sockaddr_in6};
+use libc::{c_char, c_int, c_uint, c_void, ifaddrs, sockaddr, sockaddr_in, sockaddr_in6};
 use std::collections::HashMap;
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::ptr::null_mut;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -102,6 +102,21 @@ unsafe extern "C" fn freeifaddrs(list: *mut ifaddrs) {
     }
     // SAFETY: the caller's promise; nothing is appended any more.
     unsafe { real::freeifaddrs(list) }
+}
+
+/// The kernel would look for a module for each name that it does not know.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn if_nametoindex(name: *const c_char) -> c_uint {
+    // SAFETY: the caller's promise.
+    let wanted = unsafe { CStr::from_ptr(name) };
+    let has_interfaces = |adapter: &&Adapter| adapter.profile.ipoib != Ipoib::None;
+    let devices = infiniband().filter(has_interfaces).map(|adapter| adapter.node.devices.iter());
+    let is_it = |device: &&Device| device.interface_name().as_bytes() == wanted.to_bytes();
+    match devices.into_iter().flatten().find(is_it) {
+        Some(device) => device.interface(),
+        // SAFETY: the caller's promise.
+        None => unsafe { real::if_nametoindex(name) },
+    }
 }
 
 fn entry(adapter: &Adapter, device: &Device, family: c_int) -> Box<Entry> {

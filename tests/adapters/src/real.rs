@@ -2,7 +2,7 @@
 //!
 //! While one runs, [`is_inside`] says so: what it calls in turn is answered by the libraries, not by this one.
 
-use libc::{c_char, c_int, c_long, c_void, ifaddrs, sockaddr};
+use libc::{c_char, c_int, c_long, c_uint, c_void, ifaddrs, sockaddr};
 use std::cell::Cell;
 use std::ffi::CStr;
 use std::sync::OnceLock;
@@ -72,6 +72,7 @@ macro_rules! real {
 real! { c"libc.so.6":
     fn getifaddrs(list: *mut *mut ifaddrs) -> c_int;
     fn freeifaddrs(list: *mut ifaddrs);
+    fn if_nametoindex(name: *const c_char) -> c_uint;
 }
 
 real! { c"libibverbs.so.1":

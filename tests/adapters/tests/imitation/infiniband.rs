@@ -53,6 +53,8 @@ fn an_ipoib_interface_ends_with_the_gid() {
                     };
                     assert_eq!(bytes(entry.ifa_addr)[4..], gid);
                     assert_eq!(bytes(entry.ifa_ifu)[8..10], [0x80, 0x01]);
+                    let index = libc::if_nametoindex(entry.ifa_name);
+                    assert_eq!(i64::from(index), i64::from(address.sll_ifindex));
                     found += 1;
                 }
             }
