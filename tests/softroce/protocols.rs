@@ -1,11 +1,11 @@
 //! Every algorithm and option over real verbs and real multicast.
 
-use crate::variants::{LONG, LOSSY, MORE, SIZES, SOME, try_all, try_options, try_some};
+use crate::variants::{LONG, LOSSY, MORE, SIZES, SOME, try_all, try_options, try_short};
 
 #[test]
 fn every_option_works() {
     try_options(SIZES, &[LOSSY]);
-    try_some(MORE, &[None, LOSSY]);
+    try_short(SOME, MORE, &[None, LOSSY]);
 }
 
 #[test]

@@ -90,12 +90,12 @@ fn lens() -> Vec<usize> {
 
 /// Tries every variant with messages of all lengths but long ones.
 pub fn try_options(sizes: &[u32], faults: &[Option<&str>]) {
-    ALL.iter().for_each(|variants| try_all(variants, sizes, faults, &lens()));
+    ALL.iter().for_each(|variants| try_short(variants, sizes, faults));
 }
 
-/// Tries one variant of each kind with messages of all lengths but long ones.
-pub fn try_some(sizes: &[u32], faults: &[Option<&str>]) {
-    try_all(SOME, sizes, faults, &lens());
+/// Tries these variants with messages of all lengths but long ones.
+pub fn try_short(variants: &[Variant], sizes: &[u32], faults: &[Option<&str>]) {
+    try_all(variants, sizes, faults, &lens());
 }
 
 /// The configuration of a variant, whose broadcasts' ids wrap.
