@@ -5,7 +5,7 @@ use crate::doctor::finding::Tried;
 use crate::doctor::lab::Lab;
 use crate::doctor::site::Site;
 use std::time::Duration;
-use verbcast_verbs::{AddressHandle, PathTo, Service};
+use verbcast_verbs::{AddressHandle, LinkLayer, PathTo, Service};
 
 pub const CHECK: Check = Check {
     number: 27,
@@ -13,6 +13,10 @@ pub const CHECK: Check = Check {
     bound: Duration::from_secs(10),
     attempt,
 };
+
+/// irdma and SoftRoCE take the service level and do nothing with it.
+const BY_CLASS: &str = "; on RoCE some adapters give the priority by the traffic class alone, whose upper six bits are \
+    the DSCP";
 
 fn attempt(site: &Site) -> Result<Tried, String> {
     let lab = Lab::open(site)?;
@@ -22,7 +26,10 @@ fn attempt(site: &Site) -> Result<Tried, String> {
     };
     let (gid, lid, port, source_index) = (site.gid, site.lid, site.port, site.gid_index);
     let path = PathTo { gid, lid, port, source_index, service };
-    let came = format!("service level {}, traffic class {}", service.sl, service.traffic_class);
+    let mut came = format!("service level {}, traffic class {}", service.sl, service.traffic_class);
+    if site.link_layer == LinkLayer::Ethernet && site.settings.service_level.is_some() {
+        came.push_str(BY_CLASS);
+    }
     Ok(match AddressHandle::new(&lab.domain, &path) {
         Ok(_) => Tried::holds(came),
         Err(error) => Tried::broken(
