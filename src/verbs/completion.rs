@@ -53,6 +53,14 @@ pub struct Completion {
     pub outcome: Outcome,
 }
 
+/// What to do where completion queues stay as they were made.
+const CANNOT_RESIZE: &str = "the adapter cannot resize completion queues, so that a process connects with no more \
+    processes than its first communicator has: make the largest communicator first, or see whether newer firmware or a \
+    newer rdma-core can";
+/// What to do where the device does not take one so deep.
+const TOO_DEEP: &str = "a process with fewer connections, or with a smaller VERBCAST_RING_DEPTH, needs less (max_completions \
+    of `verbcast info --json` is the device's limit)";
+
 /// A completion queue with a channel of its own. A clone is the same queue.
 #[derive(Clone, Debug)]
 pub struct CompletionQueue {
@@ -97,10 +105,8 @@ impl CompletionQueue {
         let answer = unsafe { sys::ibv_resize_cq(self.inner.ptr.as_ptr(), depth as i32) };
         let object = || format!("{} ({depth} entries)", self.inner.context.name);
         check("ibv_resize_cq", &object(), answer).map_err(|error| {
-            error.with_hint(
-                "a process with fewer connections, or with a smaller VERBCAST_RING_DEPTH, needs less (max_completions \
-                 of `verbcast info --json` is the device's limit)",
-            )
+            let hint = resize_hint(&error);
+            error.with_hint(hint)
         })
     }
 
@@ -163,8 +169,30 @@ impl CompletionQueue {
     }
 }
 
+/// What to do where a queue was not resized.
+fn resize_hint(error: &Error) -> &'static str {
+    let cannot = error.is_unsupported() || error.errno() == libc::ENOSYS;
+    if cannot { CANNOT_RESIZE } else { TOO_DEEP }
+}
+
 fn status_text(status: sys::ibv_wc_status) -> String {
     // SAFETY: the library returns a static C string for any number.
     let text = unsafe { CStr::from_ptr(sys::ibv_wc_status_str(status)) };
     text.to_string_lossy().into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lower_depths_help_only_where_queues_can_be_resized() {
+        let hint = |errno| resize_hint(&Error::new("ibv_resize_cq", "mlx5_0", errno));
+        for cannot in [libc::ENOSYS, libc::EOPNOTSUPP] {
+            assert_eq!(hint(cannot), CANNOT_RESIZE);
+        }
+        for too_deep in [libc::EINVAL, libc::ENOMEM] {
+            assert_eq!(hint(too_deep), TOO_DEEP);
+        }
+    }
 }

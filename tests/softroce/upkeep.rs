@@ -295,6 +295,15 @@ fn a_ud_qp_is_restarted_where_the_adapter_fails_it_and_forgets_its_groups() {
 }
 
 #[test]
+fn a_ud_qp_that_the_adapter_does_not_restart_is_replaced() {
+    comes_through(
+        "irdma,max_srq=-,events=qp_fatal@100d",
+        "upkeep::a_ud_qp_that_the_adapter_does_not_restart_is_replaced",
+        |one| one.restarts,
+    );
+}
+
+#[test]
 fn a_membership_that_ends_is_made_anew() {
     comes_through(
         "mlx5-ib,events=ousted@100d",

@@ -260,6 +260,13 @@ impl Endpoint {
         self.datagrams.fail(now, what).map_err(failed)
     }
 
+    /// The UD QP, which was flushed, works again. Communicators to come learn its number, if that is another one now.
+    pub fn restart_datagrams(&mut self) -> Result<(), TransportError> {
+        self.datagrams.restart().map_err(failed)?;
+        self.site.address.qpn = self.datagrams.qpn();
+        Ok(())
+    }
+
     /// The UD QP is in the error state, but its requests do not end.
     pub fn stuck(&self) -> TransportError {
         let device = self.device.name().to_owned();
@@ -275,7 +282,7 @@ impl Endpoint {
             return Err(self.device.fatal(error));
         }
         if self.datagrams.is_restart_due(now) {
-            return self.datagrams.restart().map_err(failed);
+            return self.restart_datagrams();
         }
         let is_stuck =
             |since: Instant| now - since > FLUSH_PATIENCE && !self.datagrams.is_flushed();

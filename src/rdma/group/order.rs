@@ -1,8 +1,9 @@
 //! In which order ranks join a group on InfiniBand, and when they try again.
 //!
 //! The first port that joins makes the group: the subnet manager gives it that port's MTU and rate, and refuses
-//! slower ports later on (OpenSM's `ERR 1B12`). So the slowest port joins first, alone. The others follow in
-//! disorder, as a subnet administrator answers so many requests a second and the kernel waits three seconds for its
+//! slower ports later on (OpenSM's `ERR 1B12`). So the slowest port joins first, alone. (Linux's rdma_cm asks for no MTU
+//! and no rate, so no order serves where one port has the smallest MTU and another the smallest rate.) The others follow
+//! in disorder, as a subnet administrator answers so many requests a second and the kernel waits three seconds for its
 //! answer in all. Who is refused tries again, with longer and longer pauses, since what is refused to a busy
 //! manager and to a wrong request looks alike.
 //!

@@ -180,7 +180,7 @@ impl RdmaTransport {
                 return Ok(());
             }
             if endpoint.datagrams.is_flushed() {
-                return endpoint.datagrams.restart().map_err(failed);
+                return endpoint.restart_datagrams();
             }
             let any = endpoint.pull(self.channel, self.now);
             drop(endpoint);

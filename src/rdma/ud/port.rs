@@ -25,6 +25,7 @@ use verbcast_verbs::{
 #[derive(Debug)]
 pub struct UdPort {
     domain: ProtectionDomain,
+    cq: CompletionQueue,
     qp: QueuePair,
     qkey: u32,
     /// The groups that the QP is attached to.
@@ -46,8 +47,17 @@ pub struct UdPort {
     idle: Option<Vec<Slot>>,
     restarts: Restarts,
     at: PortPartition,
+    /// Requests that the QP's queues take.
+    depths: QueueDepths,
     send_depth: usize,
     ring_depth: usize,
+}
+
+/// Requests that may be outstanding.
+#[derive(Clone, Copy, Debug)]
+struct QueueDepths {
+    send: u32,
+    receive: u32,
 }
 
 /// A datagram on its way out.
@@ -88,15 +98,14 @@ impl UdPort {
     ) -> Result<Self> {
         let (receives, to_post) = Pool::new(domain, settings.depths.receive, GRH_LEN + packet_len)?;
         let (sends, free) = Pool::new(domain, settings.depths.send, packet_len)?;
-        let mut qp = QueuePair::datagram(
-            domain,
-            cq,
-            (&sends, settings.datagram_requests()),
-            (&receives, settings.depths.receive),
-        )?;
+        let depths =
+            QueueDepths { send: settings.datagram_requests(), receive: settings.depths.receive };
+        let mut qp =
+            QueuePair::datagram(domain, cq, (&sends, depths.send), (&receives, depths.receive))?;
         qp.ready_datagrams(at, DEFAULT_QKEY)?;
         let mut datagrams = UdPort {
             domain: domain.clone(),
+            cq: cq.clone(),
             qp,
             qkey: DEFAULT_QKEY,
             groups: Groups::new(most_groups),
@@ -113,6 +122,7 @@ impl UdPort {
             idle: None,
             restarts: Restarts::default(),
             at,
+            depths,
             send_depth: settings.depths.send as usize,
             ring_depth: settings.depths.ring as usize,
         };
@@ -418,16 +428,31 @@ impl UdPort {
         sends && self.prediction.outstanding() == 0
     }
 
-    /// Makes the QP work again, and posts its receives. It is attached to its groups anew: some adapters may forget
-    /// that when a QP is reset.
+    /// Makes the QP work again, or another one in its place, and posts its receives. It is attached to its groups anew:
+    /// some adapters may forget that when a QP is reset.
     pub fn restart(&mut self) -> Result<()> {
         self.groups.iter_mut().for_each(|(_, group)| group.detach());
-        self.qp.reset()?;
-        self.qp.ready_datagrams(self.at, self.qkey)?;
+        if let Err(refused) = self.reset() {
+            self.replace()?;
+            tracing::warn!("{refused}: the UD QP is another one now, {}", self.qp.number());
+        }
         self.groups.iter_mut().try_for_each(|(_, group)| group.attach(&self.qp))?;
         let idle = self.idle.take().unwrap_or_default();
         idle.into_iter().try_for_each(|slot| self.post(slot, None))?;
         self.submit()
+    }
+
+    fn reset(&mut self) -> Result<()> {
+        self.qp.reset()?;
+        self.qp.ready_datagrams(self.at, self.qkey)
+    }
+
+    /// Takes a new QP: not every adapter lets one work again that has failed.
+    fn replace(&mut self) -> Result<()> {
+        let sends = (&self.sends, self.depths.send);
+        let receives = (&self.receives, self.depths.receive);
+        self.qp = QueuePair::datagram(&self.domain, &self.cq, sends, receives)?;
+        self.qp.ready_datagrams(self.at, self.qkey)
     }
 }
 

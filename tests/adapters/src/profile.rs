@@ -59,6 +59,7 @@ pub struct Profile {
     pub deaf_for: Duration,
     pub too_long: TooLong,
     pub loses_attachments: bool,
+    pub restarts: bool,
     pub happenings: Vec<(Happening, When)>,
 }
 
@@ -267,6 +268,7 @@ impl<'a> Values<'a> {
             too_long: self
                 .one_of("too_long", &[("lost", TooLong::Lost), ("error", TooLong::Error)])?,
             loses_attachments: self.one_of("reset_detaches", &no_yes)?,
+            restarts: self.one_of("restart", &no_yes)?,
             happenings: self.happenings("events")?,
         })
     }

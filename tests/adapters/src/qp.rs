@@ -6,14 +6,23 @@ use crate::limits::exceeds;
 use crate::route::{real_way, refused};
 use crate::{datagrams, groups, real};
 use libc::c_int;
+use std::collections::BTreeSet;
 use std::ptr::null_mut;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use verbcast_sys::{
-    IBV_QP_AV, IBV_QP_PKEY_INDEX, IBV_QP_RETRY_CNT, IBV_QP_STATE, IBV_QPS_RESET, IBV_QPT_UD,
-    ibv_ah, ibv_ah_attr, ibv_context, ibv_pd, ibv_qp, ibv_qp_attr, ibv_qp_init_attr,
+    IBV_QP_AV, IBV_QP_PKEY_INDEX, IBV_QP_RETRY_CNT, IBV_QP_STATE, IBV_QPS_INIT, IBV_QPS_RESET,
+    IBV_QPT_UD, ibv_ah, ibv_ah_attr, ibv_context, ibv_pd, ibv_qp, ibv_qp_attr, ibv_qp_init_attr,
 };
 
 /// SoftRoCE takes 7 for ever. Six attempts are as good as seven.
 const MAX_RETRIES: u8 = 6;
+
+/// Queue pairs that were reset, and cannot be used any more.
+static SPENT: Mutex<BTreeSet<usize>> = Mutex::new(BTreeSet::new());
+
+fn spent() -> MutexGuard<'static, BTreeSet<usize>> {
+    SPENT.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn ibv_create_qp(pd: *mut ibv_pd, init: *mut ibv_qp_init_attr) -> *mut ibv_qp {
@@ -75,10 +84,21 @@ unsafe extern "C" fn ibv_modify_qp(qp: *mut ibv_qp, attr: *mut ibv_qp_attr, mask
             Err(why) => return refused("ibv_modify_qp", &why),
         }
     }
+    let is_to = |state| sets(IBV_QP_STATE) && real.qp_state == state;
+    if is_to(IBV_QPS_INIT) && spent().contains(&qp.addr()) {
+        return refused(
+            "ibv_modify_qp",
+            "the adapter does not let a QP that was reset be used again",
+        );
+    }
+    let is_reset = is_to(IBV_QPS_RESET);
     // SAFETY: the caller's promise.
     let answer = unsafe { real::ibv_modify_qp(qp, &raw mut real, mask) };
-    if answer == 0 && sets(IBV_QP_STATE) && real.qp_state == IBV_QPS_RESET {
+    if answer == 0 && is_reset {
         datagrams::reset(qp);
+        if !profile.restarts {
+            spent().insert(qp.addr());
+        }
         if profile.loses_attachments {
             groups::detach_all(qp);
         }
@@ -92,6 +112,7 @@ unsafe extern "C" fn ibv_destroy_qp(qp: *mut ibv_qp) -> c_int {
     let answer = unsafe { real::ibv_destroy_qp(qp) };
     if adapter().is_some() && answer == 0 {
         groups::forget(qp);
+        spent().remove(&qp.addr());
         datagrams::forget(qp);
     }
     answer

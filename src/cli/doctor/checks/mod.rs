@@ -83,7 +83,7 @@ struct Pair {
     joined: Joined,
     sender: Mailbox,
     receiver: Mailbox,
-    _attachments: [Attachment; 2],
+    attachments: [Attachment; 2],
     /// How long the group took to deliver.
     took: Duration,
 }
@@ -99,7 +99,19 @@ impl Pair {
         receiver.post(depth)?;
         let begun = Instant::now();
         let took = until_heard(&joined, &mut sender, &mut receiver, begun)?;
-        Ok(Pair { joined, sender, receiver, _attachments: [first, second], took })
+        Ok(Pair { joined, sender, receiver, attachments: [first, second], took })
+    }
+
+    /// Fails the receiver's QP and makes it ready again, without receives. Where the adapter does not restart it, a new
+    /// one is in the group in its place; then it says what the adapter refused.
+    fn revive(&mut self) -> Result<Option<String>, String> {
+        let receiver = &mut self.receiver;
+        receiver.qp.give_up().map_err(|error| error.to_string())?;
+        while receiver.take(Duration::from_millis(100))?.is_some() {}
+        let Err(refused) = receiver.restart() else { return Ok(None) };
+        receiver.replace()?;
+        self.attachments[1] = receiver.attach(&self.joined)?;
+        Ok(Some(refused.to_string()))
     }
 }
 

@@ -18,8 +18,8 @@ const SHORT: usize = 64;
 
 fn attempt(site: &Site) -> Result<Tried, String> {
     let mut pair = Pair::open(site, 16)?;
+    restart(&mut pair, SHORT)?;
     let Pair { joined, sender, receiver, .. } = &mut pair;
-    restart(receiver, SHORT)?;
     sender.send(joined, &[7; 4 * SHORT])?;
     sender.settle()?;
     let what = match receiver.take(Duration::from_millis(500))? {
@@ -31,7 +31,9 @@ fn attempt(site: &Site) -> Result<Tried, String> {
     if hears(joined, sender, receiver)? {
         return Ok(Tried::holds(format!("{what}; the QP goes on")));
     }
-    restart(receiver, receiver.place)?;
+    let len = receiver.place;
+    restart(&mut pair, len)?;
+    let Pair { joined, sender, receiver, .. } = &mut pair;
     Ok(match hears(joined, sender, receiver)? {
         true => Tried::holds(format!("{what}; the QP receives again after a restart")),
         false => Tried::broken(
@@ -42,15 +44,12 @@ fn attempt(site: &Site) -> Result<Tried, String> {
 }
 
 /// Makes the QP as new, with receives for payloads of `len` bytes.
-fn restart(receiver: &mut Mailbox, len: usize) -> Result<(), String> {
-    let refused = |error: verbcast_verbs::Error| error.to_string();
-    receiver.qp.give_up().map_err(refused)?;
-    while receiver.take(Duration::from_millis(100))?.is_some() {}
-    receiver.qp.reset().map_err(refused)?;
-    receiver.ready()?;
+fn restart(pair: &mut Pair, len: usize) -> Result<(), String> {
+    pair.revive()?;
+    let receiver = &mut pair.receiver;
     let len = (GRH + len).min(receiver.place);
     (0..16).try_for_each(|place| receiver.post_place(place, len))?;
-    receiver.qp.submit_receives().map_err(refused)
+    receiver.qp.submit_receives().map_err(|error| error.to_string())
 }
 
 fn hears(joined: &Joined, sender: &mut Mailbox, receiver: &mut Mailbox) -> Result<bool, String> {

@@ -5,7 +5,8 @@ use std::collections::VecDeque;
 use std::thread;
 use std::time::{Duration, Instant};
 use verbcast_verbs::{
-    Access, Attachment, CompletionQueue, Error, Outcome, Pool, PortPartition, QueuePair, Shared,
+    Access, Attachment, CompletionQueue, Error, Outcome, Pool, PortPartition, ProtectionDomain,
+    QueuePair, Shared,
 };
 
 /// Bytes in front of the payload of a received datagram.
@@ -41,10 +42,11 @@ pub struct Mailbox {
     pub place: usize,
     outbox: Shared,
     payload: usize,
+    domain: ProtectionDomain,
     sent: u64,
     acknowledged: u64,
     arrived: VecDeque<(u32, Arrival)>,
-    _pool: Pool,
+    pool: Pool,
 }
 
 impl Mailbox {
@@ -71,10 +73,11 @@ impl Mailbox {
             place,
             outbox: Shared::new(&lab.domain, SENDS as usize * payload, Access::None)?,
             payload,
+            domain: lab.domain.clone(),
             sent: 0,
             acknowledged: 0,
             arrived: VecDeque::new(),
-            _pool: pool,
+            pool,
         })
     }
 
@@ -83,8 +86,17 @@ impl Mailbox {
         Attachment::new(&self.qp, mgid, mlid).map_err(|error| error.to_string())
     }
 
-    /// Makes the QP ready again after a reset.
-    pub fn ready(&mut self) -> Result<(), String> {
+    /// Makes the QP ready again by a reset; why the adapter refuses, if it does.
+    pub fn restart(&mut self) -> Result<(), Error> {
+        self.qp.reset()?;
+        self.qp.ready_datagrams(self.at, self.qkey)
+    }
+
+    /// Takes a new QP, which is in no group.
+    pub fn replace(&mut self) -> Result<(), String> {
+        let (sends, receives) = ((&self.pool, SENDS as u32), (&self.pool, self.depth));
+        let qp = QueuePair::datagram(&self.domain, &self.cq, sends, receives);
+        self.qp = qp.map_err(|error| error.to_string())?;
         self.qp.ready_datagrams(self.at, self.qkey).map_err(|error| error.to_string())
     }
 

@@ -119,6 +119,8 @@ impl ConnectionPool {
     /// The number of a process; `None` where there are too many.
     pub fn meet(&mut self, address: ProcessAddress) -> Option<ProcessId> {
         if let Some(known) = self.of_incarnation(address.incarnation) {
+            // Its UD QP may be another one by now.
+            self.processes[known.0 as usize].address = address;
             return Some(known);
         }
         let id = u32::try_from(self.processes.len()).ok().filter(|id| *id < MAX_PROCESSES)?;
