@@ -65,6 +65,19 @@ fn copies_under(name: &str) {
     adapter.copies(1_000_003, 4);
 }
 
+/// Checks that a file comes to four ranks, long enough for what happens meanwhile, and that the summary tells how often.
+#[track_caller]
+fn copies_and_tells(name: &str, what: &str) {
+    let Some(adapter) = Adapter::new(name) else { return };
+    let output = adapter.copy(6_000_011, 4);
+    let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
+    assert!(output.status.success(), "{name}: {stderr}");
+    let told = stdout.split_once("over all ranks: ").map(|(_, told)| told).unwrap_or_default();
+    let times = told.split_once(what).and_then(|(_, rest)| rest.trim_start().split(' ').next());
+    let times = times.and_then(|times| times.parse::<u32>().ok());
+    assert!(times > Some(0), "{name}: {stdout}{stderr}");
+}
+
 /// Checks that `info` shows what is there, and that a file is copied and a latency measured.
 #[track_caller]
 fn works_under(name: &str, shown: &str) {
@@ -73,7 +86,7 @@ fn works_under(name: &str, shown: &str) {
     let info = text(&output.stdout);
     assert!(output.status.success() && info.contains(shown), "{info}{}", text(&output.stderr));
     adapter.copies(1_000_003, 4);
-    let arguments = "bench latency --ranks 3 --sizes 8 --iterations 5 --warmup 1 --device";
+    let arguments = "bench latency --ranks 3 --sizes 8:8 --iterations 5 --warmup 1 --device";
     let output = run(adapter.command(arguments).arg(&adapter.devices));
     assert!(output.status.success(), "{}", text(&output.stderr));
 }
@@ -126,7 +139,7 @@ fn a_join_that_was_refused_is_tried_again() {
 
 #[test]
 fn a_group_that_delivers_late_is_waited_for() {
-    copies_under("mlx5-ib,deaf_for=9000");
+    copies_under("mlx5-ib,deaf_for=4000");
 }
 
 #[test]
@@ -138,7 +151,7 @@ fn a_path_that_carries_less_than_its_ports_is_found() {
 
 #[test]
 fn a_change_of_the_subnet_manager_costs_nothing_but_a_new_join() {
-    copies_under("mlx5-ib,events=sm_change@100d");
+    copies_and_tells("mlx5-ib,events=sm_change@100d", "groups were joined again");
 }
 
 #[test]
@@ -148,12 +161,12 @@ fn what_happens_to_another_port_is_its_own_affair() {
 
 #[test]
 fn a_queue_pair_that_fails_is_started_again() {
-    copies_under("mlx5-ib,events=qp_fatal@100d");
+    copies_and_tells("mlx5-ib,events=qp_fatal@100d", "UD QPs were restarted");
 }
 
 #[test]
 fn a_short_flap_of_the_port_costs_repairs() {
-    copies_under("mlx5-ib,events=port_err@100d/port_active@8");
+    copies_and_tells("mlx5-ib,events=port_err@100d/port_active@8", "ports went down");
 }
 
 #[test]
@@ -262,6 +275,26 @@ fn the_doctor_names_what_is_broken_on_other_profiles() {
     is_named("hfi1,ipoib_pkey=0x8005", &[], &["join-by-address", "in the partition 0x8005"]);
     let silent = "hfi1,join_refusals=1000,join_error=ETIMEDOUT";
     is_named(silent, &[], &["the subnet administrator does not answer"]);
+}
+
+#[test]
+#[ignore = "takes long where the machine is emulated"]
+fn the_doctor_takes_a_new_queue_pair_where_one_is_not_restarted() {
+    let Some(adapter) = Adapter::new("irdma,max_srq=-") else { return };
+    let device = adapter.devices.split(',').next().unwrap();
+    let output = run(&mut adapter.command(&format!("doctor --device {device}")));
+    let stdout = text(&output.stdout);
+    assert!(stdout.contains("a new one gets them"), "{stdout}");
+    assert!(!stdout.contains("over-long (15)"), "it is not broken: {stdout}");
+}
+
+#[test]
+#[ignore = "takes long where the machine is emulated"]
+fn all_works_where_0x8001_is_the_only_partition() {
+    for profile in ["mlx5-ib", "hfi1"] {
+        let name = format!("{profile},pkeys=0x8001,ipoib_pkey=0x8001");
+        works_under(&name, "link layer      InfiniBand");
+    }
 }
 
 #[test]
