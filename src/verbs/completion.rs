@@ -51,6 +51,8 @@ pub struct Completion {
     pub id: u64,
     /// How it ended.
     pub outcome: Outcome,
+    /// The number that came along with what was received, if one did.
+    pub immediate: Option<u32>,
 }
 
 /// What to do where completion queues stay as they were made.
@@ -133,7 +135,7 @@ impl CompletionQueue {
                 sys::IBV_WC_WR_FLUSH_ERR => Outcome::Flushed,
                 status => Outcome::Failed(status_text(status)),
             };
-            each(Completion { id: wc.wr_id, outcome });
+            each(Completion { id: wc.wr_id, outcome, immediate: immediate(wc) });
         }
         Ok(count > 0)
     }
@@ -173,6 +175,14 @@ impl CompletionQueue {
 fn resize_hint(error: &Error) -> &'static str {
     let cannot = error.is_unsupported() || error.errno() == libc::ENOSYS;
     if cannot { CANNOT_RESIZE } else { TOO_DEEP }
+}
+
+fn immediate(wc: &sys::ibv_wc) -> Option<u32> {
+    // rxe sets the flag for the sender too.
+    let is_receive = wc.opcode & sys::IBV_WC_RECV != 0;
+    let comes_along = is_receive && wc.wc_flags & sys::IBV_WC_WITH_IMM != 0;
+    // SAFETY: every bit pattern of the union is a valid number.
+    comes_along.then(|| u32::from_be(unsafe { wc.__bindgen_anon_1.imm_data }))
 }
 
 fn status_text(status: sys::ibv_wc_status) -> String {

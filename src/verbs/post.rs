@@ -62,6 +62,25 @@ impl QueuePair {
         self.queue(datagram(id, to, (qpn, qkey)), &[part], Some(to))
     }
 
+    /// As [`send_datagram_from`](Self::send_datagram_from), with a number that comes along in the packet and is in the
+    /// [completion](super::Completion::immediate) of the receive.
+    ///
+    /// # Errors
+    /// As [`send_datagram_from`](Self::send_datagram_from).
+    pub fn send_datagram_numbered(
+        &mut self,
+        (span, immediate): (&Span, u32),
+        id: u64,
+        to: &AddressHandle,
+        (qpn, qkey): (u32, u32),
+    ) -> Result<()> {
+        let part = self.shared(span)?;
+        let mut request = datagram(id, to, (qpn, qkey));
+        request.opcode = sys::IBV_WR_SEND_WITH_IMM;
+        request.__bindgen_anon_1.imm_data = immediate.to_be();
+        self.queue(request, &[part], Some(to))
+    }
+
     /// Queues a reliable message of the first `len` bytes of a slot.
     ///
     /// # Errors
@@ -193,6 +212,15 @@ impl QueuePair {
     pub fn post_receive_into(&mut self, span: &Span, id: u64) -> Result<()> {
         let part = self.shared(span)?;
         self.queue_receive(id, &[part])
+    }
+
+    /// As [`post_receive_into`](Self::post_receive_into), where the second part takes what the first has no room for.
+    ///
+    /// # Errors
+    /// As [`post_receive_into`](Self::post_receive_into).
+    pub fn post_receive_scattered(&mut self, parts: [&Span; 2], id: u64) -> Result<()> {
+        let parts = [self.shared(parts[0])?, self.shared(parts[1])?];
+        self.queue_receive(id, &parts)
     }
 
     fn queue_receive(&mut self, id: u64, parts: &[sys::ibv_sge]) -> Result<()> {

@@ -54,7 +54,10 @@ fn the_algorithm_mpi_says_what_it_needs() {
     for (args, expected) in [
         (&["bench", "latency", "--algorithms", "raw,mpi"][..], without_launcher),
         (&["bench", "skew", "--algorithms", "mpi", "--ranks", "2"], with_ranks),
-        (&["bench", "latency", "--algorithms", "mpy", "--ranks", "2"], "there are raw, mpi, auto,"),
+        (
+            &["bench", "latency", "--algorithms", "mpy", "--ranks", "2"],
+            "there are raw, bare, mpi, auto,",
+        ),
         (&["tune", "-o", "table", "--algorithms", "mpi", "--ranks", "2"], "mpi"),
     ] {
         let (folder, mut command) = prepare();

@@ -99,8 +99,8 @@ struct Skews {
 
 #[derive(Args)]
 struct Compared {
-    /// What is compared: raw (the multicast alone, without repair), auto, two-stage,
-    /// two-stage-on-demand, window, co-root, aggregate, basic, binomial, chain, scatter-allgather, mpi
+    /// What is compared: raw (the multicast alone, without repair), bare (what it costs on the device, with
+    /// nothing around it and nothing lost; one root), auto, two-stage, two-stage-on-demand, window, co-root, aggregate, basic, binomial, chain, scatter-allgather, mpi
     /// (the MPI library's own MPI_Bcast, if its launcher has started the ranks)
     /// [default: raw,two-stage,window,co-root,aggregate,basic,binomial,chain; none with --contender]
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]

@@ -9,7 +9,7 @@ use super::measure::Bench;
 use super::mpi::Mpi;
 use super::order::Order;
 use super::plan::{Plan, Series};
-use super::validate::validate;
+use super::validate;
 use crate::launch::decide::{blame, decide};
 use crate::message::{decode, encode};
 use crate::progress::Progress;
@@ -114,7 +114,7 @@ impl Campaign<'_> {
         for &size in &plan.sizes {
             if plan.validate {
                 for Entry { name, contender } in &mut *entries {
-                    let valid = validate(&mut lab, contender.as_mut(), size);
+                    let valid = validate::validate(&mut lab, contender.as_mut(), size);
                     valid.map_err(|what| format!("{what} ({name})"))?;
                 }
             }
@@ -153,6 +153,7 @@ impl Run<'_> {
             lab.synchronise()?;
         }
         for (entry, message) in entries.iter_mut().zip(&mut messages) {
+            validate::prepare(lab, entry.contender.as_mut(), message)?;
             let (contender, log) = (entry.contender.as_mut(), &mut Log::default());
             let mut bench = Bench { lab: &mut *lab, contender, message, log };
             bench.measure(self.series, 0..self.plan.warm_up(self.size))?;
@@ -168,6 +169,12 @@ impl Run<'_> {
                     Bench { lab: &mut *lab, contender, message: &mut messages[at], log };
                 bench.measure(self.series, slice.clone())?;
                 self.progress.advance();
+            }
+        }
+        for ((entry, message), log) in entries.iter_mut().zip(&mut messages).zip(&logs) {
+            if self.plan.validate && log.lost_messages == 0 {
+                let checked = validate::check(lab, entry.contender.as_mut(), message);
+                checked.map_err(|what| format!("{what} ({}, after the run)", entry.name))?;
             }
         }
         let mut points = Vec::new();

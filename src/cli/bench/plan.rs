@@ -1,7 +1,7 @@
 //! What is measured, which every rank must know alike.
 
 use super::args::CommonArgs;
-use super::contender::Algorithm;
+use super::contender::{Algorithm, BARE};
 use super::sizes::Sizes;
 use crate::results::Test;
 use crate::root::Root;
@@ -57,6 +57,9 @@ impl Plan {
         let twice = |(at, one): (usize, &Algorithm)| algorithms[..at].contains(one);
         if let Some(at) = algorithms.iter().enumerate().position(twice) {
             return Err(format!("{} is named twice", algorithms[at]));
+        }
+        if common.root == Root::Rotate && algorithms.iter().any(|one| one.name() == BARE) {
+            return Err("bare has one root: use --root fixed:N".to_owned());
         }
         let least = counts.iter().copied().min().unwrap_or(size);
         common.root.check(least)?;

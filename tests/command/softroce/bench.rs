@@ -11,8 +11,9 @@ use std::fs;
 use std::process::Command;
 use verbcast_core::protocol::choice::Table;
 
-const ALGORITHMS: [&str; 10] = [
+const ALGORITHMS: [&str; 11] = [
     "raw",
+    "bare",
     "two-stage",
     "two-stage-on-demand",
     "window",
@@ -134,6 +135,21 @@ fn contenders_differ_in_their_settings() {
         assert!(cpu.iter().all(|rank| used(rank) > 0), "{point}");
     }
     assert_eq!(outcome.tables.matches("# CPU time of each rank").count(), names.len());
+}
+
+/// Its data is compared before and after; a message of 4 MiB has more packets than there are receives.
+#[test]
+fn the_floor_sends_nothing_but_the_message() {
+    let args = "throughput --sizes 4K:4M:32 --algorithms bare --root fixed:1";
+    let Some(outcome) = bench(args) else { return };
+    outcome.check_tables(RATE, &["4096", "131072", "4194304"], 2);
+    let mtu = outcome.json["system"]["mtu"].as_u64().unwrap();
+    for point in outcome.points() {
+        let least = point["size"].as_u64().unwrap().div_ceil(mtu) * 3;
+        let of = |name: &str| point["counters"][name].as_u64().unwrap();
+        assert_eq!((of("multicast_sent"), of("multicast_received")), (least, 2 * least), "{point}");
+        assert_eq!(point["lost_messages"], 0, "{point}");
+    }
 }
 
 #[test]

@@ -5,6 +5,7 @@ mod bench;
 mod book;
 mod copy;
 mod doctor;
+mod ledger;
 mod limits;
 mod mpi_bench;
 mod wire;

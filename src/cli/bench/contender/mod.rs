@@ -1,16 +1,18 @@
 //! What is compared: ways to broadcast, behind one trait.
 
+mod bare;
 mod raw;
 mod reliable;
 mod settings;
 
 use super::mpi::{Mpi, check_feature};
 use crate::launch::decide::blame;
+use bare::Bare;
 use raw::Raw;
 use reliable::Reliable;
 use settings::OwnSettings;
 use std::fmt;
-use std::ops::DerefMut;
+use std::ops::{DerefMut, Range};
 use std::str::FromStr;
 use verbcast::bootstrap::Bootstrap;
 use verbcast::broadcast::{Config, Endpoint};
@@ -20,6 +22,8 @@ use verbcast_core::rank::Rank;
 
 /// The name of the multicast without repair, the floor that the others are compared with.
 pub const RAW: &str = "raw";
+/// The name of what the device costs by itself, where nothing is lost.
+pub const BARE: &str = "bare";
 /// The name of the tree of reliable sends.
 pub const BINOMIAL: &str = "binomial";
 /// The name of what the MPI library does.
@@ -38,8 +42,19 @@ pub trait Contender {
     /// Memory for messages of `len` bytes, as a program that broadcasts again and again would have it.
     fn buffer(&mut self, len: usize) -> Box<dyn DerefMut<Target = [u8]>>;
 
+    /// At the root, what the following broadcasts send, for a contender that takes it from memory of its own. Not
+    /// timed.
+    fn load(&mut self, _message: &[u8]) -> Result<(), String> {
+        Ok(())
+    }
+
     /// Broadcasts `message` from `root`; whether it is here whole. Collective.
     fn broadcast(&mut self, root: Rank, message: &mut [u8]) -> Result<bool, String>;
+
+    /// Puts into `message` what the last broadcast has left elsewhere; which part of it is the message then. Not timed.
+    fn unload(&mut self, message: &mut [u8]) -> Range<usize> {
+        0..message.len()
+    }
 
     /// Does what others may wait for, without waiting.
     fn progress(&mut self) -> Result<(), String>;
@@ -81,6 +96,10 @@ impl FromStr for Algorithm {
                     "mpi takes no settings: it is the MPI library's own broadcast".to_owned()
                 );
             }
+        } else if name == BARE {
+            if !settings.is_empty() {
+                return Err("bare takes no settings: it is the floor".to_owned());
+            }
         } else if name != RAW {
             let expected = |_| format!("there is no algorithm {name:?}; there are {}", names());
             Options::default().set(ALGORITHM, name).map_err(expected)?;
@@ -98,7 +117,7 @@ impl fmt::Display for Algorithm {
 /// All names, in words.
 fn names() -> String {
     let known = Options::PARAMETERS.iter().find(|known| known.name == ALGORITHM);
-    format!("{RAW}, {MPI}, {}", known.map_or("", |known| known.takes))
+    format!("{RAW}, {BARE}, {MPI}, {}", known.map_or("", |known| known.takes))
 }
 
 impl Algorithm {
@@ -109,7 +128,7 @@ impl Algorithm {
     /// What it is measured with, where all have `config` otherwise.
     pub fn configure(&self, config: &Config) -> Result<Config, String> {
         let mut config = config.clone();
-        if self.name != RAW && self.name != MPI && self.name != AUTO {
+        if ![RAW, BARE, MPI, AUTO].contains(&self.name()) {
             config.protocol.set(ALGORITHM, &self.name).map_err(|error| error.to_string())?;
         }
         self.settings.apply(&mut config).map_err(|what| format!("{self}: {what}"))?;
@@ -130,6 +149,7 @@ impl Algorithm {
         let (endpoint, config) = (own_endpoint.as_ref().unwrap_or(endpoint), &own);
         match self.name() {
             MPI => mpi.open(bootstrap),
+            BARE => Ok(Box::new(Bare::open(bootstrap, endpoint, config)?)),
             RAW => Ok(Box::new(Raw::open(bootstrap, endpoint, config)?)),
             name => Ok(Box::new(Reliable::open(name, bootstrap, endpoint, config)?)),
         }
@@ -144,12 +164,13 @@ mod tests {
 
     #[test]
     fn algorithms_are_read() {
-        for name in [RAW, "two-stage", "window", "co-root", "aggregate", "basic", BINOMIAL, "auto"]
+        for name in
+            [RAW, BARE, "two-stage", "window", "co-root", "aggregate", "basic", BINOMIAL, "auto"]
         {
             assert_eq!(name.parse::<Algorithm>().unwrap().name(), name);
         }
         let error = "flood".parse::<Algorithm>().unwrap_err();
-        assert!(error.contains("\"flood\"; there are raw, mpi, auto, two-stage,"), "{error}");
+        assert!(error.contains("\"flood\"; there are raw, bare, mpi, auto, two-stage,"), "{error}");
     }
 
     #[test]
