@@ -107,13 +107,13 @@ pub(super) const FIELDS: [Field; 22] = [
     Field {
         name: "VERBCAST_RECEIVE_DEPTH",
         takes: PACKETS,
-        default: Some("64"),
+        default: Some("512"),
         set: |config, text| number(text, &mut config.device.depths.receive),
     },
     Field {
         name: "VERBCAST_SEND_DEPTH",
         takes: PACKETS,
-        default: Some("32"),
+        default: Some("256"),
         set: |config, text| number(text, &mut config.device.depths.send),
     },
     Field {
@@ -131,7 +131,7 @@ pub(super) const FIELDS: [Field; 22] = [
     Field {
         name: "VERBCAST_RING_DEPTH",
         takes: PACKETS,
-        default: Some("32"),
+        default: Some("256"),
         set: |config, text| number(text, &mut config.device.depths.ring),
     },
     Field {

@@ -49,7 +49,7 @@ fn json_has_everything_in_one_object() {
     let report = SIM.json("--ranks 16 --size 8K --operations 5 --loss 0.1 --option sync=random");
     let simulated = &report["simulated"];
     assert_eq!(simulated["algorithm"], "auto");
-    assert_eq!(simulated["protocol"], "two-stage");
+    assert_eq!(simulated["protocol"], "window");
     assert_eq!(simulated["size_bytes"], 8 << 10);
     assert_eq!(simulated["fragments"], 3);
     assert_eq!(simulated["loss_share"], 0.1);

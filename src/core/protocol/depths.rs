@@ -39,11 +39,11 @@ impl Depths {
 
     /// What is used unless something else is asked for.
     pub const DEFAULT: Depths = Depths {
-        receive: 64,
-        send: 32,
+        receive: 512,
+        send: 256,
         reliable_receive: 32,
         reliable_send: 32,
-        ring: 32,
+        ring: 256,
         fetch: 8,
     };
 

@@ -87,7 +87,7 @@ impl Default for Options {
             window: None,
             blocking: false,
             co_roots: CoRoots::default(),
-            acknowledge: window.acknowledge,
+            acknowledge: Acknowledge::Needed,
             piggyback: window.piggyback,
             by: window.by,
             acknowledge_after: window.acknowledge_after,
@@ -305,16 +305,18 @@ mod tests {
     #[test]
     fn it_is_known_who_speaks_to_whom() {
         let ring = |pairs: &[(&str, &str)], size| read(pairs).unwrap().keeps_to_the_ring(size);
-        assert!(ring(&[], 3) && ring(&[("sync", "delay:50")], 3));
+        assert!(ring(&[], 33) && ring(&[("sync", "delay:50")], 33));
+        assert!(!ring(&[], 3), "few ranks take the window");
         assert!(!ring(&[], 2), "two ranks take the tree");
-        assert!(!ring(&[("sync", "random")], 3) && !ring(&[("algorithm", "window")], 3));
+        assert!(!ring(&[("sync", "random")], 33) && !ring(&[("algorithm", "window")], 3));
     }
 
     #[test]
     fn options_that_contradict_are_refused() {
         let refused = |name: &str, value: &str| {
             let options = read(&[(name, value)]).unwrap();
-            options.validate(&Depths::DEFAULT).unwrap_err().to_string()
+            let depths = Depths { receive: 64, ring: 32, ..Depths::DEFAULT };
+            options.validate(&depths).unwrap_err().to_string()
         };
         assert!(refused("run-ahead", "65").contains("run-ahead of 65"));
         assert!(refused("window", "64").contains("window of 64"));

@@ -46,7 +46,7 @@ impl Options {
         Parameter {
             name: "acknowledge",
             takes: "needed, each, every:M or skewed:M",
-            default: Some("each"),
+            default: Some("needed"),
         },
         Parameter { name: "piggyback", takes: "on or off", default: Some("off") },
         Parameter { name: "acknowledge-by", takes: "write or message", default: Some("write") },
