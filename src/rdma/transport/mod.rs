@@ -89,6 +89,8 @@ pub struct RdmaTransport {
     pub(super) heard: Heard,
     /// Other ranks may reach into this one's memory.
     pub(super) is_reached: bool,
+    /// Receives were kept for what is to come, so that the endpoint must hear when nothing more is.
+    is_reserved: bool,
     /// Foreign packets at the endpoint before.
     pub(super) foreign_before: u64,
     /// What the endpoint had come through before.
@@ -127,6 +129,7 @@ impl RdmaTransport {
             rx_table: RxTable::default(),
             reported: VecDeque::new(),
             is_reached: false,
+            is_reserved: false,
             foreign_before,
             incidents_before,
             now: Instant::ZERO,
@@ -291,7 +294,14 @@ impl Transport for RdmaTransport {
     }
 
     fn reserve(&mut self, messages: u64, next: OpId) -> bool {
-        self.endpoint.hold().reserved.reserve(self.channel, messages, next)
+        if messages == 0 && !self.is_reserved {
+            return true;
+        }
+        let may_leave = self.endpoint.hold().reserved.reserve(self.channel, messages, next);
+        if may_leave {
+            self.is_reserved = messages > 0;
+        }
+        may_leave
     }
 
     fn notice_room(&self) -> usize {
