@@ -342,7 +342,7 @@ fn another_port_of_the_device_concerns_nobody() {
 #[test]
 fn a_device_that_fails_is_named() {
     let test = "upkeep::a_device_that_fails_is_named";
-    again::under("rxe,events=device_fatal@100d", test, || {
+    again::under("rxe,events=device_fatal@400d", test, || {
         let devices = needs::devices().unwrap();
         let config = config(devices.clone());
         let errors = ranks::run(SIZE, |bootstrap| {
@@ -366,7 +366,7 @@ fn a_device_that_fails_is_named() {
 #[test]
 fn a_port_that_leaves_its_partition_is_named() {
     let test = "upkeep::a_port_that_leaves_its_partition_is_named";
-    again::under("mlx5-ib,events=pkey_change@100d,pkeys_then=0x8005", test, || {
+    again::under("mlx5-ib,events=pkey_change@400d,pkeys_then=0x8005", test, || {
         let mut config = config(needs::devices().unwrap());
         config.device.timeout = Duration::from_secs(5);
         let errors = ranks::run(SIZE, |bootstrap| {
