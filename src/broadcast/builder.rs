@@ -74,9 +74,9 @@ impl ConfigBuilder {
         self
     }
 
-    /// Whether the CRC covers payloads, and not only headers.
+    /// Whether payloads have CRCs that their receivers check, besides what links check.
     pub fn payload_crc(mut self, is_covered: bool) -> Self {
-        self.config.payload_crc = is_covered;
+        self.config.device.payload_crc = is_covered;
         self
     }
 
@@ -118,10 +118,11 @@ impl From<Config> for ConfigBuilder {
 mod tests {
     use super::*;
     use crate::rdma::SettingsError;
+    use verbcast_core::rank::OpId;
 
     #[test]
     fn what_is_built_is_what_was_said() {
-        let begun = Config { payload_crc: false, ..Config::default() };
+        let begun = Config { first_op: OpId(9), ..Config::default() };
         let config = ConfigBuilder::from(begun)
             .multicast(Multicast::Off)
             .zero_copy(None)
@@ -129,7 +130,7 @@ mod tests {
             .protocol(|options| options.in_flight = 7)
             .build()
             .unwrap();
-        let mut expected = Config { payload_crc: false, ..Config::default() };
+        let mut expected = Config { first_op: OpId(9), ..Config::default() };
         expected.device.multicast = Multicast::Off;
         expected.device.zero_copy = None;
         expected.device.groups = 3;

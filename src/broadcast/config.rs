@@ -25,9 +25,6 @@ pub struct Config {
     pub protocol: Options,
     /// The id of the first broadcast, which wraps after the highest. The same at every rank.
     pub first_op: OpId,
-    /// Whether the CRC covers payloads, and not only headers. Packets that other ranks may read while
-    /// they are replaced are covered in any case.
-    pub payload_crc: bool,
     /// Faults on purpose, at the edge of this rank's transport.
     pub faults: Option<Faults>,
 }
@@ -38,7 +35,6 @@ impl Default for Config {
             device: Settings::default(),
             protocol: Options::default(),
             first_op: OpId(0),
-            payload_crc: true,
             faults: None,
         }
     }
@@ -225,7 +221,7 @@ mod tests {
             ("VERBCAST_SYNC", "delay:50"),
             ("VERBCAST_ALGORITHM", "window"),
             ("VERBCAST_CO_ROOTS", "4"),
-            ("VERBCAST_PAYLOAD_CRC", "off"),
+            ("VERBCAST_PAYLOAD_CRC", "on"),
             ("VERBCAST_FAULT", "loss=0.5"),
             ("VERBCAST_RING_DEPTH", "64"),
             ("VERBCAST_FETCH_DEPTH", "3"),
@@ -245,7 +241,7 @@ mod tests {
         assert_eq!(config.protocol.synchronisation, delay);
         assert_eq!(config.protocol.table, Table::uniform(Algorithm::Window));
         assert_eq!(config.protocol.co_roots, CoRoots::Groups(4));
-        assert!(!config.payload_crc && config.faults.is_some());
+        assert!(config.device.payload_crc && config.faults.is_some());
         assert_eq!(read(&[]).unwrap(), Config::default());
     }
 

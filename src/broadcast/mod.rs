@@ -319,7 +319,7 @@ fn parameters(
         multicast,
         depths: config.device.depths,
     };
-    Parameters { suite, key, payload_crc: config.payload_crc, shares_buffers }
+    Parameters { suite, key, payload_crc: config.device.payload_crc, shares_buffers }
 }
 
 impl Drop for Broadcaster {

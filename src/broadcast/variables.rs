@@ -193,8 +193,10 @@ pub(super) const FIELDS: [Field; 22] = [
     Field {
         name: "VERBCAST_PAYLOAD_CRC",
         takes: "one of on, off",
-        default: Some("on"),
-        set: |config, text| choice(text, &[("on", true), ("off", false)], &mut config.payload_crc),
+        default: Some("off"),
+        set: |config, text| {
+            choice(text, &[("on", true), ("off", false)], &mut config.device.payload_crc)
+        },
     },
 ];
 

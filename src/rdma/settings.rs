@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 use verbcast_core::protocol::{Counter, Depths, DepthsError};
+use verbcast_core::wire::Checks;
 use verbcast_verbs::page_size;
 
 /// How a rank waits for its device.
@@ -84,6 +85,8 @@ pub struct Settings {
     /// Communicators of an endpoint that have rings as deep as `depths` say at a time; the others have at most
     /// [`Depths::SHALLOW_RING`] slots, or as many as the window needs.
     pub deep_rings: u32,
+    /// Whether payloads have CRCs that their receivers check, besides what links check.
+    pub payload_crc: bool,
     /// Groups that an endpoint is in at most, before its communicators share them; more only where ranks
     /// have none in common.
     pub groups: u32,
@@ -107,6 +110,7 @@ impl Default for Settings {
             multicast: Multicast::default(),
             group_family: Family::default(),
             deep_rings: 4,
+            payload_crc: false,
             groups: 8,
         }
     }
@@ -182,6 +186,11 @@ impl Settings {
     /// way may be lost before receives are left over.
     pub(super) fn margin(&self) -> u32 {
         self.depths.receive / 4
+    }
+
+    /// What is checked of packets that an adapter received.
+    pub(super) fn checks(&self) -> Checks {
+        if self.payload_crc { Checks::Whole } else { Checks::Header }
     }
 
     /// Requests outstanding at most on the QP of datagrams.

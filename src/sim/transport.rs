@@ -11,7 +11,7 @@ use verbcast_core::time::Instant;
 use verbcast_core::transport::{
     Arrival, Buffer, Liveness, Payload, Transfer, Transport, TransportError,
 };
-use verbcast_core::wire::{HEADER_LEN, Key, Kind, Malformed, Packet, RawHeader};
+use verbcast_core::wire::{Checks, HEADER_LEN, Key, Kind, Malformed, Packet, RawHeader};
 
 /// One rank's transport over the simulated network.
 #[derive(Debug)]
@@ -239,7 +239,7 @@ impl Transport for SimTransport {
     fn packet(&self, buffer: &Buffer, key: Key) -> Result<Packet<'_>, Malformed> {
         let received = self.out[buffer.index as usize].as_ref().expect("the driver has it");
         let header = received.header.filter(|header| header.unchecked().key == key);
-        header.ok_or(Malformed::Foreign)?.check(&received.bytes)
+        header.ok_or(Malformed::Foreign)?.check(&received.bytes, Checks::Whole)
     }
 
     fn recycle(&mut self, buffer: Buffer) -> Result<(), TransportError> {

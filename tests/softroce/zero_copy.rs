@@ -144,7 +144,7 @@ fn messages_cross_each_other(payload_crc: bool) {
     let Some(devices) = needs::devices() else { return };
     let all = ranks::run(3, |bootstrap| {
         let mut config = config(&devices, "two-stage");
-        config.payload_crc = payload_crc;
+        config.device.payload_crc = payload_crc;
         let mut broadcaster = Broadcaster::new(bootstrap, &config).unwrap();
         let me = broadcaster.rank();
         for round in 0..3 {

@@ -13,7 +13,7 @@ pub struct Parameters {
     pub suite: SuiteParameters,
     /// The communicator's key.
     pub key: Key,
-    /// Whether the CRC covers payloads.
+    /// Whether payloads have CRCs. Packets that others may read while they are replaced have them in any case.
     pub payload_crc: bool,
     /// Whether other communicators need the transport's receive buffers too: then whatever comes before its operation
     /// is copied out of them.

@@ -42,7 +42,7 @@ pub struct Identity {
     pub size: u32,
     /// The communicator's key.
     pub key: Key,
-    /// Whether the CRC covers payloads.
+    /// Whether payloads have CRCs. Packets that others may read while they are replaced have them in any case.
     pub payload_crc: bool,
     /// Most datagrams of operations to come that are kept.
     pub most_held: usize,

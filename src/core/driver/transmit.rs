@@ -55,7 +55,7 @@ impl<C: Core, T: Transport> Driver<C, T> {
             }
             Transmit::Retain { slot, piece, range } => {
                 let payload = messages.payload(lent, piece.op, range);
-                // A read may find it half replaced by the next, which only the CRC tells.
+                // A read may find it half replaced by the next, which only the payload's CRC tells.
                 let header = header(identity, &piece, bytes(&payload, transport)?, true);
                 transport.retain(slot, &header, payload)
             }

@@ -18,15 +18,16 @@
 //! +---------------------------------------------------------------+
 //! |                   fragment (sequence number)                  | 20
 //! +---------------------------------------------------------------+
-//! |                    length of the message                      | 24
-//! |                       (64 bits, bytes)                        |
+//! |               length of the message (bytes)                   | 24
+//! |                               +-------------------------------+
+//! |           (48 bits)           | length of the payload (bytes) | 28
 //! +---------------------------------------------------------------+
 //! |                       report of the sender                    | 32
 //! |                           (64 bits)                           |
 //! +---------------------------------------------------------------+
-//! |                 length of the payload (bytes)                 | 40
+//! |                     CRC-32 of the payload                     | 40
 //! +---------------------------------------------------------------+
-//! |                            CRC-32                             | 44
+//! |                     CRC-32 of the header                      | 44
 //! +---------------------------------------------------------------+
 //! |                            payload …                          | 48
 //! ```
@@ -35,9 +36,10 @@
 //! tells packets of jobs that drew the same group apart, and the message's length lets a rank that
 //! called with another size be named. The report is what the sender's protocol piggybacks on any
 //! packet that goes the right way: acknowledgements and credits (Liu 2004, sections 4.4 and 5.4);
-//! zero says nothing. The CRC covers the header, and the payload where flag bit 0
-//! is set. Flag bit 1 asks for such a report: the sender has to know who has everything up to this fragment. Tag and version keep off what other programs send; ranks of different versions have told
-//! each other of it before, in their [introductions](super::Introduction).
+//! zero says nothing. Flag bit 0 says that the payload has a CRC, whose field is zero otherwise; whether it is looked at is
+//! the receiver's affair ([`Checks`]). Flag bit 1 asks for such a report: the sender has to know who has everything up to
+//! this fragment. Tag and version keep off what other programs send; ranks of different versions have told each other of
+//! it before, in their [introductions](super::Introduction).
 
 use crate::rank::{Fragment, OpId, Rank};
 use std::cell::Cell;
@@ -47,11 +49,13 @@ use std::fmt;
 pub const HEADER_LEN: usize = 48;
 
 const TAG: u8 = b'v';
-const VERSION: u8 = 3;
+const VERSION: u8 = 4;
 const FLAG_PAYLOAD_CRC: u8 = 1;
 const FLAG_ASKS: u8 = 2;
-const LENGTH_AT: usize = 40;
+const PAYLOAD_CRC_AT: usize = 40;
 const CRC_AT: usize = 44;
+/// Bits of the length of a message.
+const MESSAGE_BITS: u32 = 48;
 
 /// The random number that all ranks of a communicator share and put into every header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,6 +109,16 @@ impl fmt::Display for Malformed {
     }
 }
 
+/// What of a packet its receiver checks against the CRCs in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Checks {
+    /// The header. What an adapter received, its link has checked already: InfiniBand and RoCE by the invariant CRC of
+    /// each packet (InfiniBand Architecture, volume 1, section 7.8.1), Omni-Path on each link.
+    Header,
+    /// The payload too, where it has a CRC. What was read in another rank's memory may have been half replaced then.
+    Whole,
+}
+
 /// The header's fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
@@ -118,7 +132,7 @@ pub struct Header {
     pub op: OpId,
     /// The fragment that the payload is.
     pub fragment: Fragment,
-    /// Length of the whole message in bytes.
+    /// Length of the whole message in bytes, less than 2⁴⁸.
     pub message_len: u64,
     /// What the sender's protocol reports of itself; zero says nothing.
     pub report: u64,
@@ -128,12 +142,15 @@ pub struct Header {
 }
 
 impl Header {
-    /// The header's bytes in front of `payload`. With `payload_crc` the CRC covers the payload too.
+    /// The header's bytes in front of `payload`, which has a CRC of its own with `payload_crc`.
     ///
     /// # Panics
-    /// If the payload is longer than 4 GiB, which no transport carries.
+    /// If the payload has more than 65,535 bytes, which no transport carries, or the message 2⁴⁸ or more.
     pub fn emit(&self, payload: &[u8], payload_crc: bool) -> [u8; HEADER_LEN] {
-        let payload_len = u32::try_from(payload.len()).expect("a payload fits a packet");
+        let payload_len = u16::try_from(payload.len()).expect("a payload fits a packet");
+        assert!(self.message_len >> MESSAGE_BITS == 0, "a message of {} bytes", self.message_len);
+        let lengths = self.message_len << 16 | u64::from(payload_len);
+        let of_payload = if payload_crc { crc_of_payload(payload) } else { 0 };
         let mut bytes = [0; HEADER_LEN];
         bytes[0] = TAG;
         bytes[1] = self.kind as u8;
@@ -144,11 +161,11 @@ impl Header {
         bytes[8..16].copy_from_slice(&self.key.0.to_be_bytes());
         bytes[16..20].copy_from_slice(&self.op.0.to_be_bytes());
         bytes[20..24].copy_from_slice(&self.fragment.0.to_be_bytes());
-        bytes[24..32].copy_from_slice(&self.message_len.to_be_bytes());
+        bytes[24..32].copy_from_slice(&lengths.to_be_bytes());
         bytes[32..40].copy_from_slice(&self.report.to_be_bytes());
-        bytes[LENGTH_AT..CRC_AT].copy_from_slice(&payload_len.to_be_bytes());
-        let crc = crc(&bytes[..CRC_AT], payload_crc.then_some(payload));
-        bytes[CRC_AT..].copy_from_slice(&crc.to_be_bytes());
+        bytes[PAYLOAD_CRC_AT..CRC_AT].copy_from_slice(&of_payload.to_be_bytes());
+        let of_header = crc32fast::hash(&bytes[..CRC_AT]);
+        bytes[CRC_AT..].copy_from_slice(&of_header.to_be_bytes());
         bytes
     }
 }
@@ -158,8 +175,8 @@ impl Header {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RawHeader {
     header: Header,
-    payload_len: u32,
-    payload_crc: bool,
+    payload_len: u16,
+    payload_crc: Option<u32>,
     crc: u32,
 }
 
@@ -170,20 +187,21 @@ impl RawHeader {
     }
 
     fn read(head: &[u8; HEADER_LEN]) -> Option<Self> {
+        let lengths = u64_at(head, 24);
         let header = Header {
             kind: Kind::from_wire(head[1])?,
             source: Rank(u32_at(head, 4)),
             key: Key(u64_at(head, 8)),
             op: OpId(u32_at(head, 16)),
             fragment: Fragment(u32_at(head, 20)),
-            message_len: u64_at(head, 24),
+            message_len: lengths >> 16,
             report: u64_at(head, 32),
             asks: head[3] & FLAG_ASKS != 0,
         };
         Some(RawHeader {
             header,
-            payload_len: u32_at(head, LENGTH_AT),
-            payload_crc: head[3] & FLAG_PAYLOAD_CRC != 0,
+            payload_len: lengths as u16,
+            payload_crc: (head[3] & FLAG_PAYLOAD_CRC != 0).then(|| u32_at(head, PAYLOAD_CRC_AT)),
             crc: u32_at(head, CRC_AT),
         })
     }
@@ -195,16 +213,16 @@ impl RawHeader {
 
     /// Bytes that the payload should have.
     pub fn payload_len(&self) -> usize {
-        self.payload_len as usize
+        self.payload_len.into()
     }
 
     /// The packet, if `bytes`, which start with this header, are whole.
     ///
     /// # Errors
     /// [`Malformed::Damaged`] where the length or the CRC is wrong.
-    pub fn check<'a>(&self, bytes: &'a [u8]) -> Result<Packet<'a>, Malformed> {
+    pub fn check<'a>(&self, bytes: &'a [u8], checks: Checks) -> Result<Packet<'a>, Malformed> {
         let (head, rest) = bytes.split_first_chunk().ok_or(Malformed::Damaged)?;
-        self.check_parts(head, rest)
+        self.check_parts(head, rest, checks)
     }
 
     /// As [`check`](Self::check), of a packet whose payload is elsewhere: `rest` starts with it.
@@ -215,13 +233,13 @@ impl RawHeader {
         &self,
         head: &[u8; HEADER_LEN],
         rest: &'a [u8],
+        checks: Checks,
     ) -> Result<Packet<'a>, Malformed> {
         let payload = rest.get(..self.payload_len()).ok_or(Malformed::Damaged)?;
-        let covered = self.payload_crc.then_some(payload);
-        if self.crc != crc(&head[..CRC_AT], covered) {
-            return Err(Malformed::Damaged);
-        }
-        Ok(Packet { header: self.header, payload })
+        let of_payload = self.payload_crc.filter(|_| checks == Checks::Whole);
+        let is_right = self.crc == crc32fast::hash(&head[..CRC_AT])
+            && of_payload.is_none_or(|crc| crc == crc_of_payload(payload));
+        is_right.then_some(Packet { header: self.header, payload }).ok_or(Malformed::Damaged)
     }
 
     /// The packet, which was found whole by a [check](Self::check_parts) before; `rest` starts with its payload.
@@ -242,7 +260,7 @@ pub struct Packet<'a> {
 }
 
 impl<'a> Packet<'a> {
-    /// Checks `bytes`, which start with the header, against the communicator's key.
+    /// Checks `bytes`, which start with the header, against the communicator's key and the CRCs.
     ///
     /// # Errors
     /// [`Malformed::Foreign`] where the bytes are not of this communicator, [`Malformed::Damaged`]
@@ -258,7 +276,8 @@ impl<'a> Packet<'a> {
     /// Apart from [`parse`](Self::parse), so that the packets of others cost no more than the look at their key.
     #[inline(never)]
     fn parse_own(head: &[u8; HEADER_LEN], rest: &'a [u8]) -> Result<Self, Malformed> {
-        RawHeader::read(head).ok_or(Malformed::Foreign)?.check_parts(head, rest)
+        let header = RawHeader::read(head).ok_or(Malformed::Foreign)?;
+        header.check_parts(head, rest, Checks::Whole)
     }
 
     /// A packet that was checked before, and copied since.
@@ -302,12 +321,9 @@ pub fn checksummed() -> u64 {
     CHECKSUMMED.get()
 }
 
-fn crc(header: &[u8], payload: Option<&[u8]>) -> u32 {
-    CHECKSUMMED.set(CHECKSUMMED.get() + payload.map_or(0, |payload| payload.len() as u64));
-    let mut hasher = crc32fast::Hasher::new();
-    hasher.update(header);
-    hasher.update(payload.unwrap_or_default());
-    hasher.finalize()
+fn crc_of_payload(payload: &[u8]) -> u32 {
+    CHECKSUMMED.set(CHECKSUMMED.get() + payload.len() as u64);
+    crc32fast::hash(payload)
 }
 
 #[cfg(test)]
@@ -349,10 +365,10 @@ mod tests {
             &[0x01, 0x23, 0x45, 0x67, 0x89, 0xab, 0xcd, 0xef],
             &[0xff, 0xff, 0xff, 0xfe],
             &[0, 0, 0, 9],
-            &[0, 0, 0, 1, 0, 0, 0, 2],
+            &[0, 1, 0, 0, 0, 2, 0, 7],
             &[0, 0, 0, 3, 0, 0, 0, 4],
-            &[0, 0, 0, 7],
-            &crc32fast::hash(&[&bytes[..CRC_AT], b"payload"].concat()).to_be_bytes(),
+            &crc32fast::hash(b"payload").to_be_bytes(),
+            &crc32fast::hash(&bytes[..CRC_AT]).to_be_bytes(),
         ];
         assert_eq!(bytes, [&drawn.concat()[..], b"payload"].concat());
     }
@@ -384,6 +400,18 @@ mod tests {
         assert_eq!(checksummed() - before, 14);
         Packet::parse(&packet(b"payload", false), HEADER.key).unwrap();
         assert_eq!(checksummed() - before, 14);
+    }
+
+    #[test]
+    fn a_payload_is_checked_where_it_is_asked_for() {
+        let mut bytes = packet(b"payload", true);
+        *bytes.last_mut().unwrap() ^= 1;
+        let raw = RawHeader::parse(&bytes).unwrap();
+        assert_eq!(raw.check(&bytes, Checks::Header).unwrap().payload(), b"payloae");
+        assert_eq!(raw.check(&bytes, Checks::Whole).unwrap_err(), Malformed::Damaged);
+        bytes[CRC_AT - 1] ^= 1;
+        let raw = RawHeader::parse(&bytes).unwrap();
+        assert_eq!(raw.check(&bytes, Checks::Header).unwrap_err(), Malformed::Damaged);
     }
 
     #[test]

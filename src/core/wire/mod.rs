@@ -40,7 +40,9 @@ pub use format::Format;
 pub use frame::{FRAME_HEADER_LEN, FrameHeader, FrameKind};
 pub use gathered::Gathered;
 pub use group_address::GroupAddress;
-pub use header::{HEADER_LEN, Header, Key, Kind, Malformed, Packet, RawHeader, checksummed};
+pub use header::{
+    Checks, HEADER_LEN, Header, Key, Kind, Malformed, Packet, RawHeader, checksummed,
+};
 pub use hello::Hello;
 pub use inquiry::Inquiry;
 pub use introduction::{

@@ -159,7 +159,7 @@ fn header() -> impl Strategy<Value = Header> {
             key: Key(key),
             op: OpId(op),
             fragment: crate::rank::Fragment(fragment),
-            message_len,
+            message_len: message_len >> 16,
             report,
             asks,
         },
@@ -231,7 +231,7 @@ proptest! {
         let raw = RawHeader::parse(&bytes).unwrap();
         prop_assert_eq!((raw.unchecked(), raw.payload_len()), (&header, payload.len()));
         let head = bytes.first_chunk().unwrap();
-        prop_assert_eq!(raw.check_parts(head, &payload).unwrap().payload(), &payload[..]);
+        prop_assert_eq!(raw.check_parts(head, &payload, Checks::Whole).unwrap().payload(), &payload[..]);
         let other = Key(!header.key.0);
         prop_assert_eq!(Packet::parse(&bytes, other).unwrap_err(), Malformed::Foreign);
         for at in [0, 2] {

@@ -3,7 +3,7 @@
 use crate::rdma::settings::GRH_LEN;
 use verbcast_core::protocol::{Counter, Token, Via};
 use verbcast_core::rank::{Fragment, OpId, Rank};
-use verbcast_core::wire::{HEADER_LEN, Malformed, Packet, RawHeader};
+use verbcast_core::wire::{Checks, HEADER_LEN, Malformed, Packet, RawHeader};
 use verbcast_verbs::{Pool, Slot};
 
 /// Something that happened.
@@ -71,7 +71,7 @@ impl Body {
         header: &RawHeader,
         pools: &'a Pools,
     ) -> Result<Packet<'a>, Malformed> {
-        header.check(self.bytes(pools))
+        header.check(self.bytes(pools), Checks::Whole)
     }
 
     /// Puts a payload that was received elsewhere behind the header.

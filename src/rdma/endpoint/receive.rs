@@ -6,12 +6,12 @@
 //! 2. [`Endpoint::receive_datagram`] (here) parses its header, unchecked as yet, and finds its communicator by the key,
 //!    if it may come from such a rank by multicast.
 //! 3. [`Endpoint::verify_place`] (here) keeps its payload where it was received, if that is the place of this fragment
-//!    in a lent message and the CRC is right; else it moves it behind the header. What is not intact foretells nothing.
+//!    in a lent message and intact; else it moves it behind the header. What is not intact foretells nothing.
 //! 4. [`Endpoint::deliver`] (`deliver.rs`) puts both into the inbox of the communicator: by a copy, if that does not poll
 //!    now. An inbox that is full drops them, which counts as loss.
 //! 5. `RdmaTransport::poll` (`../transport/mod.rs`, `absorb.rs`) takes them from there and enters them into its table of
 //!    received packets; the driver gets their number in that table. The fault injector may lose them here.
-//! 6. `Driver::receive_packet` (`src/core/driver/receive.rs`) checks the CRC of what is not known to be intact, and asks
+//! 6. `Driver::receive_packet` (`src/core/driver/receive.rs`) checks what is not known to be intact, and asks
 //!    the protocol where the payload belongs. What comes before its broadcast has begun is held, and asked about again when it has.
 //! 7. `RdmaTransport::place` (`../transport/direct_placement.rs`) copies it there, unless it was received there; where
 //!    another datagram may still be received there, it is stashed until that has ended. A message that is not lent is
@@ -30,7 +30,7 @@ use verbcast_core::rank::{Fragment, OpId, Rank};
 use verbcast_core::time::Instant;
 use verbcast_core::transport::TransportError;
 use verbcast_core::wire::handshake::Message;
-use verbcast_core::wire::{HEADER_LEN, Header, Key, Kind, ProcessMessage, RawHeader};
+use verbcast_core::wire::{Checks, HEADER_LEN, Header, Key, Kind, ProcessMessage, RawHeader};
 use verbcast_verbs::{Outcome, Slot};
 
 impl Endpoint {
@@ -52,7 +52,9 @@ impl Endpoint {
             let came = fragment.zip(header);
             self.verify_place(&mut slot, place, len, came)
         });
-        let is_whole = |header: &RawHeader| header.check(self.datagrams.bytes(&slot, len)).is_ok();
+        let is_whole = |header: &RawHeader| {
+            header.check(self.datagrams.bytes(&slot, len), self.settings.checks()).is_ok()
+        };
         let is_intact = place.is_some() || came.is_some_and(|(header, _)| is_whole(&header));
         self.datagrams.note_received(fragment.filter(|_| is_intact));
         self.check_datagrams(now, &outcome)?;
@@ -69,7 +71,7 @@ impl Endpoint {
                 self.deliver(by, channel, Event::Packet { via, header, is_intact, body, place })
             }
             (Some(header), None) if self.is_own(&header) => {
-                let packet = header.check(self.datagrams.bytes(&slot, len)).ok();
+                let packet = header.check(self.datagrams.bytes(&slot, len), Checks::Whole).ok();
                 let packet = packet.filter(|packet| packet.header().kind == Kind::Connect);
                 let message = packet.and_then(|packet| Message::parse(packet.payload()).ok());
                 self.recycle_datagram(slot)?;
@@ -95,10 +97,10 @@ impl Endpoint {
     }
 
     /// A receive for the place of a fragment has ended, with a datagram of `len` bytes or none; what came seems to be a
-    /// fragment. The payload stays in its place if it is what was expected there and its CRC is right, and then the place
+    /// fragment. The payload stays in its place if it is what was expected there and intact, and then the place
     /// is returned; otherwise the datagram is made whole in its slot.
     ///
-    /// Where CRCs do not cover payloads, a datagram of another broadcast is still known by its header, and overwrites
+    /// Where payloads are not checked, a datagram of another broadcast is still known by its header, and overwrites
     /// nothing: a place for which a receive is posted has no bytes of its fragment yet, which wait in the stash.
     fn verify_place(
         &mut self,
@@ -120,11 +122,12 @@ impl Endpoint {
         // and no other was posted for the same place.
         let payload = is_there.then(|| unsafe { tail.lease.bytes(start..start + received) });
         let head = self.datagrams.bytes(slot, len).first_chunk();
+        let checks = self.settings.checks();
         let is_intact = |header: RawHeader| {
             header.payload_len() == received
                 && head
                     .zip(payload)
-                    .is_some_and(|(head, all)| header.check_parts(head, all).is_ok())
+                    .is_some_and(|(head, all)| header.check_parts(head, all, checks).is_ok())
         };
         let is_it = expected.is_some_and(is_intact);
         if !is_it && let Some(payload) = payload {
@@ -156,7 +159,7 @@ impl Endpoint {
         let (header, channel) = match (header, channel) {
             (Some(header), Some(channel)) => (header, channel),
             (Some(header), None) if self.is_own(&header) => {
-                let packet = header.check(bytes).ok();
+                let packet = header.check(bytes, Checks::Whole).ok();
                 let message =
                     packet.and_then(|packet| ProcessMessage::parse(packet.payload()).ok());
                 if let Some(message) = message {
@@ -170,7 +173,7 @@ impl Endpoint {
             }
         };
         if self.connections.are_opening()
-            && let Ok(packet) = header.check(bytes)
+            && let Ok(packet) = header.check(bytes, Checks::Whole)
             && let Some(process) = self.process(channel, packet.header().source)
         {
             self.connections.heard(process).map_err(failed)?;

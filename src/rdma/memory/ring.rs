@@ -2,7 +2,7 @@
 //!
 //! A slot may be in any number of sends at once, which are counted: the CPU replaces its packet only
 //! when there are none. Another rank may read a slot just when it is replaced, and then finds a
-//! mixture that its CRC gives away.
+//! mixture that the payload's CRC gives away.
 
 use verbcast_core::wire::HEADER_LEN;
 use verbcast_verbs::{Access, MAX_INLINE, ProtectionDomain, Remote, Result, Shared, Span};

@@ -11,7 +11,7 @@ use verbcast_core::wire::RawHeader;
 #[derive(Debug)]
 pub struct RxPacket {
     pub header: Option<RawHeader>,
-    /// Its CRC was found right when it came.
+    /// What is checked of it was found right when it came.
     pub is_intact: bool,
     pub body: Body,
     pub in_place: Option<(OpId, Range<usize>)>,

@@ -65,7 +65,7 @@ impl Raw {
             transport: Faulty::new(transport, config.faults.unwrap_or_default(), me),
             key,
             me,
-            payload_crc: config.payload_crc,
+            payload_crc: config.device.payload_crc,
             clock: Clock::of_process(),
             next: OpId(0),
             early: VecDeque::new(),
