@@ -13,7 +13,8 @@ pub struct Variable {
     pub name: String,
     /// What it takes, in words.
     pub takes: &'static str,
-    /// The value that it has where it is not set. None: no value means the same as not to set it.
+    /// The value that means the same as not to set it, for those who read of it; none if there is none. A test compares it
+    /// with the default, which is set elsewhere.
     pub default: Option<&'static str>,
 }
 

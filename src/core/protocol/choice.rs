@@ -358,8 +358,8 @@ mod tests {
 
         #[test]
         fn any_table_is_read_as_it_was_written(
-            bounds in prop::collection::vec((any::<Option<u32>>(), any::<Option<u64>>(), 0..6_usize), 0..20),
-            last in 0..6_usize,
+            bounds in prop::collection::vec((any::<Option<u32>>(), any::<Option<u64>>(), 0..Algorithm::NAMES.len()), 0..20),
+            last in 0..Algorithm::NAMES.len(),
         ) {
             let row = |(ranks, bytes, at): (_, _, usize)| {
                 let (_, algorithm) = Algorithm::NAMES[at];

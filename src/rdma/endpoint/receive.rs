@@ -1,8 +1,10 @@
 //! What is received, and the way of a datagram to the memory of its message. A message is lent to the transport while a
 //! broadcast sends it from, or receives it into, the memory of the program; a payload may then be received where it
-//! belongs. The way stops eight times, the first four within the look at the endpoint that begins the fifth:
+//! belongs. The way stops eight times. The fifth, `RdmaTransport::poll`, looks at the endpoint (`Endpoint::pump`), which is
+//! stops one to four, and then into its own inbox:
 //!
-//! 1. [`Endpoint::pull`] (`complete.rs`) takes its completion from the completion queue.
+//! 1. [`Endpoint::pull`] (`complete.rs`) takes its completion from the completion queue (`ibv_poll_cq`, in
+//!    `src/verbs/completion.rs`).
 //! 2. [`Endpoint::receive_datagram`] (here) parses its header, unchecked as yet, and finds its communicator by the key,
 //!    if it may come from such a rank by multicast.
 //! 3. [`Endpoint::verify_place`] (here) keeps its payload where it was received, if that is the place of this fragment
@@ -14,8 +16,8 @@
 //! 6. `Driver::receive_packet` (`src/core/driver/receive.rs`) checks what is not known to be intact, and asks
 //!    the protocol where the payload belongs. What comes before its broadcast has begun is held, and asked about again when it has.
 //! 7. `RdmaTransport::place` (`../transport/direct_placement.rs`) copies it there, unless it was received there; where
-//!    another datagram may still be received there, it is stashed until that has ended. A message that is not lent is
-//!    filled by the driver.
+//!    another datagram may still be received there, it is stashed until that has ended. The driver itself fills a message
+//!    that the transport does not have.
 //! 8. `RdmaTransport::recycle` (`../transport/mod.rs`) takes the slot back, to be posted with the next ones for the place
 //!    of the fragment that it will probably get.
 

@@ -3,14 +3,14 @@
 //! The way of a message from its buffer to the wire stops eight times; that of a datagram to a message is drawn in
 //! `endpoint/receive.rs`.
 //!
-//! 1. `Broadcaster::broadcast_into` begins the operation and [lends](lend) the buffer to this transport, until it is
+//! 1. `Broadcaster::broadcast_into` (`src/broadcast`) begins the operation and [lends](lend) the buffer to this transport, until it is
 //!    complete; a short message is lent to each turn of the driver instead.
-//! 2. `Driver::turn` asks the protocol what is to be sent.
-//! 3. `Driver::transmit` makes the header, and names the payload: bytes, or a part of the lent message.
-//! 4. `Faulty` passes it on.
-//! 5. `RdmaTransport::multicast` finds the [memory](Loans::source) of the payload.
-//! 6. `UdPort::multicast` writes the header into a slot, and has the device read the payload where it is.
-//! 7. `QueuePair::send_datagram_with` keeps the request, until there are more or the turn ends.
+//! 2. `Driver::turn` (`src/core/driver`) asks the protocol what is to be sent.
+//! 3. `Driver::transmit` (`transmit.rs` there) makes the header, and names the payload: bytes, or a part of the lent message.
+//! 4. `Faulty` (`src/core/transport/faulty`) passes it on.
+//! 5. `RdmaTransport::multicast` (here) finds the [memory](Loans::source) of the payload.
+//! 6. `UdPort::multicast` (`src/rdma/ud/port.rs`) writes the header into a slot, and has the device read the payload where it is.
+//! 7. `QueuePair::send_datagram_with` (`src/verbs`) keeps the request, until there are more or the turn ends.
 //! 8. `QueuePair::submit` posts them all: `ibv_post_send`.
 
 mod absorb;

@@ -118,7 +118,7 @@ impl Config {
         Err(error)
     }
 
-    /// Whether `me` acknowledges the broadcast `op` (Liu 2004, section 4.4).
+    /// Whether `me` acknowledges the broadcast `op` as soon as it has all of it (Liu 2004, section 4.4).
     pub(super) fn acknowledges(&self, op: OpId, me: Rank) -> bool {
         match self.acknowledge {
             Acknowledge::Needed => false,

@@ -1,9 +1,12 @@
 //! Where acknowledgements are decided: what a rank reports, to whom and when (Liu 2004, section 4.4), and what others
 //! report to it.
 //!
-//! 1. Whether: [`Window::advance`], by the policy ([`Config::acknowledges`](super::Config)), as a message is whole here;
-//!    [`Window::owe_what_lags`], whatever the policy, before a window or the credits run out;
-//!    [`Window::note_question`], where ranks acknowledge when they are asked.
+//! No fragment is acknowledged by itself. A report says up to where everything is here, of all roots together.
+//!
+//! 1. What: [`Window::advance`], called for each fragment that is placed (`transfer.rs`), owes each message as it is whole
+//!    here. It is due at once if the policy says so ([`Config::acknowledges`](super::Config)) or much has become whole
+//!    unsaid, and by the timer otherwise. [`Window::owe_what_lags`] owes, whatever the policy, before a window or the
+//!    credits run out; [`Window::note_question`], where ranks acknowledge when they are asked.
 //! 2. To whom: [`Groups::repairer`]. With credits a co-root reports to the root besides.
 //! 3. When: [`Debts`](super::debts) keeps what is owed until it is due, at once or by a timer.
 //! 4. It goes in [`Window::tell`], or along with a multicast of this rank: [`Window::report`].
