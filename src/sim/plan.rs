@@ -116,7 +116,7 @@ impl Plan {
             multicast: true,
             depths: self.depths,
         };
-        Parameters { suite, key: KEY, payload_crc: true, shares_buffers: false }
+        Parameters { suite, key: KEY, payload_crc: false, shares_buffers: false }
     }
 
     /// The message of a broadcast: bytes that differ from one to the next.
