@@ -23,7 +23,7 @@ int main(int argc, char **argv) {
     }
     // Those that are done free it while another has not come.
     MPI_Barrier(MPI_COMM_WORLD);
-    if (rank == size - 1) sleep(10);
+    if (rank == size - 1) sleep(5);
     fill(buffer, LEN, rank, TIMES);
     MPI_Bcast(buffer, LEN, MPI_BYTE, 0, comm);
     add(buffer, LEN);
