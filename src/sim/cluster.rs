@@ -72,7 +72,7 @@ impl<'a> Cluster<'a> {
         }
         let network = Rc::new(RefCell::new(network));
         let members = (0..*size).map(Rank).map(|rank| {
-            let transport = SimTransport::new(rank, Rc::clone(&network));
+            let transport = SimTransport::new(rank, plan.checks(), Rc::clone(&network));
             let driver = Driver::assemble(options, &plan.parameters(rank), transport);
             let mut driver = driver.map_err(|error| Violation(error.to_string()))?;
             driver.pass(plan.passed);
@@ -191,10 +191,11 @@ impl<'a> Cluster<'a> {
             Event::Left(rank, _) => (3, *rank, 0),
             Event::Message(message) => (4, message.to, u64::from(message.token.fragment.0)),
             Event::Report { to, value, .. } => (5, *to, *value),
-            Event::Read { from, slot, .. } => (6, *from, u64::from(*slot)),
+            Event::Read(read) => (6, read.from, u64::from(read.slot)),
             Event::Complete(rank, _) => (7, *rank, 0),
             Event::Crash(rank) => (8, *rank, 0),
             Event::Copy { to, bytes } => (9, *to, bytes.len() as u64),
+            Event::Rest(read, _) => (10, read.from, u64::from(read.slot)),
         };
         for word in [now, kind, u64::from(rank.0), more] {
             self.trace = (self.trace ^ word).wrapping_mul(0x0100_0000_01b3);

@@ -1,5 +1,6 @@
 //! What happens in a simulation, and what adapters report.
 
+use super::read::{Part, Read};
 use std::rc::Rc;
 use verbcast_core::protocol::{Counter, Token, Via};
 use verbcast_core::rank::Rank;
@@ -26,7 +27,9 @@ pub(super) enum Event {
     /// A report arrives.
     Report { from: Rank, to: Rank, counter: Counter, value: u64 },
     /// A read request arrives at the ring's owner.
-    Read { from: Rank, owner: Rank, slot: u32, token: Token },
+    Read(Read),
+    /// The second part of a read takes place.
+    Rest(Read, Part),
     /// Something for the rank's completion queue.
     Complete(Rank, Completion),
     /// A rank dies.

@@ -1,7 +1,10 @@
-//! What goes wrong with datagrams on their way to one receiver.
+//! What goes wrong with datagrams on their way to one receiver, and with reads.
 
+use super::event::Bytes;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::Rng;
+use std::rc::Rc;
+use verbcast_core::wire::HEADER_LEN;
 
 /// Probabilities in parts per million, times in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -19,6 +22,15 @@ pub struct Faults {
     pub delay: u32,
     /// The longest such delay.
     pub longest_delay: u64,
+    /// A datagram's header has a wrong byte.
+    pub wrong_header: u32,
+    /// A datagram's payload has a wrong byte: only for plans [with CRCs of payloads](super::Plan::payload_crc), as
+    /// otherwise it is the link that finds it.
+    pub wrong_payload: u32,
+    /// A read of a slot takes place in two parts, between which the slot may be replaced.
+    pub torn_read: u32,
+    /// The longest time between them.
+    pub longest_tear: u64,
 }
 
 /// A probability of one, in parts per million.
@@ -49,10 +61,41 @@ pub(super) fn fate(
     delays.into_iter().take(copies as usize)
 }
 
+/// What arrives of a datagram.
+pub(super) fn arrived(faults: &Faults, bytes: &Bytes, draw: &mut ChaCha8Rng) -> Bytes {
+    let header = happens(draw, faults.wrong_header).then_some(0..HEADER_LEN);
+    let payload = happens(draw, faults.wrong_payload).then_some(HEADER_LEN..bytes.len());
+    let parts = header.into_iter().chain(payload.filter(|part| !part.is_empty()));
+    let mut arrived = Rc::clone(bytes);
+    for part in parts {
+        let at = part.start + draw.next_u32() as usize % part.len();
+        Rc::make_mut(&mut arrived)[at] ^= 1 + (draw.next_u32() % 255) as u8;
+    }
+    arrived
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use rand_chacha::rand_core::SeedableRng;
+
+    #[test]
+    fn a_byte_is_wrong_where_that_is_asked_for() {
+        let bytes: Bytes = vec![7; HEADER_LEN + 20].into();
+        let mut draw = ChaCha8Rng::seed_from_u64(1);
+        let mut wrong = |wrong_header, wrong_payload, bytes: &Bytes| {
+            let faults = Faults { wrong_header, wrong_payload, ..Faults::default() };
+            let arrived = arrived(&faults, bytes, &mut draw);
+            let [head, payload] = [0..HEADER_LEN, HEADER_LEN..bytes.len()]
+                .map(|part| arrived[part].iter().filter(|byte| **byte != 7).count());
+            (head, payload)
+        };
+        assert_eq!(wrong(0, 0, &bytes), (0, 0));
+        assert_eq!(wrong(CERTAIN, 0, &bytes), (1, 0));
+        assert_eq!(wrong(0, CERTAIN, &bytes), (0, 1));
+        assert_eq!(wrong(CERTAIN, CERTAIN, &bytes), (1, 1));
+        assert_eq!(wrong(0, CERTAIN, &vec![7; HEADER_LEN].into()), (0, 0), "no payload");
+    }
 
     #[test]
     fn losses_come_as_often_as_asked_for() {

@@ -3,7 +3,8 @@
 //!
 //! Simulated are the ranks' CPUs (what a call costs, and that one rank's calls come one after
 //! another), their adapters (posted receives and their overflow, rings, counters, one message after
-//! another on the wire) and the wire (latencies, loss, bursts of it, duplication, delay). Not simulated
+//! another on the wire) and the wire (latencies, loss, bursts of it, duplication, delay, wrong
+//! bytes). What one rank reads of another's ring may be replaced meanwhile. Not simulated
 //! is what the adapter's memory accesses cost. Time is an integer of nanoseconds; everything random comes
 //! from one seed, so that a run repeats exactly.
 //!
@@ -39,6 +40,7 @@ mod outcome;
 mod plan;
 mod port;
 mod queue;
+mod read;
 mod routes;
 mod streams;
 pub mod swarm;

@@ -2,9 +2,10 @@
 
 use super::costs::Costs;
 use super::event::{Bytes, Completion, Event, Message};
-use super::faults::{Faults, fate};
+use super::faults::{Faults, arrived, fate};
 use super::port::{Port, Unanswered};
 use super::queue::Queue;
+use super::read::{Part, Read};
 use super::wire::{self, OnLinks};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
@@ -126,7 +127,8 @@ impl Network {
     pub fn fetch(&mut self, from: Rank, owner: Rank, slot: u32, token: Token) {
         self.spend(from, self.costs.post_one_sided);
         self.port(from).fetching += 1;
-        self.deliver(from, owner, 0, wire::READ, Event::Read { from, owner, slot, token });
+        let read = Read { from, owner, slot, token };
+        self.deliver(from, owner, 0, wire::READ, Event::Read(read));
     }
 
     /// Connections are made at once.
@@ -203,20 +205,8 @@ impl Network {
                 self.wake(to);
                 self.answer(now, [to, from], 0, Completion::WriteAcked(to, counter));
             }
-            Event::Read { from, owner, slot, token } => {
-                self.in_transit -= 1;
-                if self.port(owner).is_gone {
-                    return self.unanswered(from, owner, Unanswered::Read);
-                }
-                if self.port(owner).is_dead {
-                    self.port(from).fetching -= 1;
-                    return self.breaks(now, from, owner);
-                }
-                let found = self.port(owner).ring.get(&slot).map(|slot| Rc::clone(&slot.bytes));
-                let bytes = found.unwrap_or_default();
-                let fetched = Completion::Fetched(owner, token, Rc::clone(&bytes));
-                self.answer(now, [owner, from], bytes.len(), fetched);
-            }
+            Event::Read(read) => self.read(now, read, None),
+            Event::Rest(read, part) => self.read(now, read, Some(part)),
             Event::Complete(rank, completion) => {
                 if let Completion::Sent(.., slot) = completion {
                     self.port(rank).ended(slot);
@@ -229,6 +219,33 @@ impl Network {
             }
             Event::Crash(rank) => self.crash(now, rank),
         }
+    }
+
+    /// A read takes place, or its second part.
+    fn read(&mut self, now: u64, read: Read, part: Option<Part>) {
+        let Read { from, owner, slot, token } = read;
+        self.in_transit -= 1;
+        if self.port(owner).is_gone {
+            return self.unanswered(from, owner, Unanswered::Read);
+        }
+        if self.port(owner).is_dead {
+            self.port(from).fetching -= 1;
+            return self.breaks(now, from, owner);
+        }
+        let found = self.port(owner).ring.get(&slot).map(|slot| Rc::clone(&slot.bytes));
+        let found = found.unwrap_or_default();
+        let bytes = match part {
+            Some(part) => part.join(&found),
+            None => {
+                if let Some((pause, part)) = Part::draw(&self.faults, &found, &mut self.draw) {
+                    self.in_transit += 1;
+                    return self.queue.put(now + pause, Event::Rest(read, part));
+                }
+                found
+            }
+        };
+        let fetched = Completion::Fetched(owner, token, Rc::clone(&bytes));
+        self.answer(now, [owner, from], bytes.len(), fetched);
     }
 
     fn spread(&mut self, now: u64, from: Rank, bytes: &Bytes) {
@@ -244,7 +261,8 @@ impl Network {
         }
         let Network { ports, draw, faults, queue, .. } = self;
         for delay in fate(faults, &mut ports[to.index()].is_bad, draw) {
-            queue.put(now + delay, Event::Datagram { to, bytes: Rc::clone(bytes) });
+            let bytes = arrived(faults, bytes, draw);
+            queue.put(now + delay, Event::Datagram { to, bytes });
         }
     }
 

@@ -6,7 +6,7 @@ use verbcast_core::driver::Parameters;
 use verbcast_core::protocol::Depths;
 use verbcast_core::protocol::options::SuiteParameters;
 use verbcast_core::rank::{OpId, Rank};
-use verbcast_core::wire::{HEADER_LEN, Key};
+use verbcast_core::wire::{Checks, HEADER_LEN, Key};
 
 /// A broadcast.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,6 +63,9 @@ pub struct Plan {
     pub depths: Depths,
     /// What goes wrong.
     pub faults: Faults,
+    /// Whether payloads have CRCs, and receivers check those of datagrams and messages. What was read of another
+    /// rank's ring is checked whole in any case.
+    pub payload_crc: bool,
     /// Bytes of a packet, header included.
     pub packet_len: usize,
     /// Seed of everything that is drawn.
@@ -94,6 +97,7 @@ impl Plan {
             costs: Costs::default(),
             depths: Depths::default(),
             faults: Faults::default(),
+            payload_crc: false,
             packet_len: 4096,
             seed: 1,
             limit: 600_000_000_000,
@@ -103,6 +107,11 @@ impl Plan {
     /// Bytes of a message in a fragment.
     pub fn fragment_len(&self) -> usize {
         self.packet_len - HEADER_LEN
+    }
+
+    /// What receivers check of datagrams and messages.
+    pub(super) fn checks(&self) -> Checks {
+        if self.payload_crc { Checks::Whole } else { Checks::Header }
     }
 
     /// Runtime parameters of a rank's driver.
@@ -116,7 +125,7 @@ impl Plan {
             multicast: true,
             depths: self.depths,
         };
-        Parameters { suite, key: KEY, payload_crc: false, shares_buffers: false }
+        Parameters { suite, key: KEY, payload_crc: self.payload_crc, shares_buffers: false }
     }
 
     /// The message of a broadcast: bytes that differ from one to the next.

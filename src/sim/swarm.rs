@@ -130,6 +130,8 @@ pub fn draw(seed: u64) -> Drawn {
         plan.computing.push(Computing { rank, after, nanos: u64::from(draw.below(20_000_000)) });
     }
     plan.faults = draw_faults(&mut draw);
+    plan.payload_crc = far.one_in(2);
+    draw_damage(&mut plan, &mut far);
     if size > 2 && draw.one_in(10) {
         plan.crash = Some((Rank(draw.below(size)), u64::from(draw.below(2_000_000))));
     }
@@ -203,6 +205,21 @@ fn draw_faults(draw: &mut Draw) -> Faults {
     faults.delay = draw.pick(&[0, 100_000, 500_000]);
     faults.longest_delay = draw.pick(&[1_000, 50_000, 3_000_000]);
     faults
+}
+
+/// Draws what is damaged. A wrong byte of a payload is for the link to find, unless receivers check payloads.
+fn draw_damage(plan: &mut Plan, draw: &mut Draw) {
+    let faults = &mut plan.faults;
+    if draw.one_in(2) {
+        faults.torn_read = draw.pick(&[50_000, 500_000, 1_000_000]);
+        faults.longest_tear = draw.pick(&[1_000, 50_000, 3_000_000]);
+    }
+    if draw.one_in(4) {
+        faults.wrong_header = draw.pick(&[10_000, 200_000]);
+    }
+    if plan.payload_crc && draw.one_in(4) {
+        faults.wrong_payload = draw.pick(&[10_000, 200_000]);
+    }
 }
 
 /// Runs one seed; how many events happened.

@@ -96,6 +96,7 @@ impl SimArgs {
             duplicate: self.duplicate,
             delay: self.delay.map_or(0, |delay| delay.share),
             longest_delay: self.delay.map_or(0, |delay| delay.longest),
+            ..Faults::default()
         }
     }
 }
