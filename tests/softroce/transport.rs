@@ -6,7 +6,7 @@ use crate::ranks::Threads;
 use std::collections::HashMap;
 use std::time::Duration;
 use verbcast::bootstrap::Bootstrap;
-use verbcast::rdma::{self, Agreed, RdmaTransport, Settings};
+use verbcast::rdma::{self, Agreed, RdmaTransport, Settings, SharedEndpoint};
 use verbcast_core::protocol::{Counter, Room, Token, Via};
 use verbcast_core::rank::{Fragment, OpId, Rank};
 use verbcast_core::time::Clock;
@@ -99,12 +99,17 @@ fn token(op: u32) -> Token {
     Token { kind: Kind::Fragment, op: OpId(op), fragment: Fragment(op) }
 }
 
+fn settings(devices: &[String]) -> Settings {
+    let mut settings = Settings::default();
+    settings.devices = devices.to_vec();
+    settings.ack_timeout = Duration::from_millis(500);
+    settings
+}
+
 /// Runs `body` at every rank of `size`, connected with each other before or when first needed.
 fn run(devices: &[String], size: u32, connected: bool, body: impl Fn(&mut Member<'_>) + Sync) {
     ranks::run(size, |bootstrap| {
-        let mut settings = Settings::default();
-        settings.devices = devices.to_vec();
-        settings.ack_timeout = Duration::from_millis(500);
+        let settings = settings(devices);
         let me = bootstrap.rank();
         let peers: Vec<_> = (0..size).map(Rank).filter(|rank| *rank != me && connected).collect();
         let (transport, agreed, _) = rdma::establish(bootstrap, &settings, &peers, None).unwrap();
@@ -312,6 +317,51 @@ fn a_slot_that_is_replaced_while_it_is_read_gives_no_wrong_packet() {
         assert!(whole > 0);
         member.transport.report(Rank(0), Counter::Consumed, 1).unwrap();
         while !matches!(member.next("the report"), Arrival::WriteAcked { .. }) {}
+    });
+}
+
+/// What a fetch has read.
+fn fetched(transport: &mut RdmaTransport) -> Buffer {
+    let clock = Clock::of_process();
+    let begun = clock.now();
+    loop {
+        if let Some(Arrival::Fetched { buffer, .. }) = transport.poll(clock.now()).unwrap() {
+            return buffer;
+        }
+        assert!(clock.now() - begun < PATIENCE, "a fetch ends");
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn a_slot_that_is_half_replaced_is_found_out_whichever_communicator_took_what_was_read() {
+    let Some(devices) = needs::devices() else { return };
+    ranks::run(2, |bootstrap| {
+        let settings = settings(&devices);
+        let endpoint = SharedEndpoint::new(&settings);
+        let other = Rank(1 - bootstrap.rank().0);
+        let mut join = || {
+            let (transport, agreed, _) =
+                rdma::establish_on(bootstrap, &endpoint, &settings, &[other]).unwrap();
+            (transport, agreed.key)
+        };
+        let ((mut first, key), (mut second, _)) = (join(), join());
+        // A new header is there, and the payload still that of the packet before.
+        let (new, old) =
+            (packet(key, bootstrap.rank(), 1, 900), packet(key, bootstrap.rank(), 0, 900));
+        let (header, payload) = (new.first_chunk().unwrap(), &old[HEADER_LEN..]);
+        first.retain(0, header, Payload::Bytes(payload)).unwrap();
+        bootstrap.all_gather(&[]).unwrap();
+        // What is asked for later on a connection is there later.
+        first.fetch(other, 0, token(1)).unwrap();
+        second.fetch(other, 0, token(1)).unwrap();
+        for transport in [&mut second, &mut first] {
+            let buffer = fetched(transport);
+            let found = transport.packet(&buffer, key);
+            assert!(found.is_err(), "{found:?}");
+            transport.recycle(buffer).unwrap();
+        }
+        bootstrap.all_gather(&[]).unwrap();
     });
 }
 

@@ -6,7 +6,7 @@ use super::rx_table::RxPacket;
 use crate::rdma::endpoint::{Body, Event, is_farewell};
 use verbcast_core::protocol::Via;
 use verbcast_core::transport::{Arrival, TransportError};
-use verbcast_core::wire::{HEADER_LEN, Kind, RawHeader};
+use verbcast_core::wire::{Checks, HEADER_LEN, Kind, RawHeader};
 
 impl RdmaTransport {
     pub(super) fn next_event(&mut self) -> Option<Event> {
@@ -41,7 +41,8 @@ impl RdmaTransport {
                     self.endpoint.hold().farewell(self.channel, packet.header().source);
                 }
                 let header = Some(header);
-                let buffer = self.rx_table.put(RxPacket { header, is_intact, body, in_place });
+                let checks = (!is_intact).then(|| self.settings.checks());
+                let buffer = self.rx_table.put(RxPacket { header, checks, body, in_place });
                 Some(Arrival::Packet { via, buffer })
             }
             Event::Missed { op, fragment, moved } => {
@@ -60,7 +61,9 @@ impl RdmaTransport {
             }
             Event::Fetched { from, token, body } => {
                 let header = RawHeader::parse(body.bytes(&self.pools));
-                let packet = RxPacket { header, is_intact: false, body, in_place: None };
+                // It may be half replaced by the next, which only the payload's CRC tells.
+                let checks = Some(Checks::Whole);
+                let packet = RxPacket { header, checks, body, in_place: None };
                 let buffer = self.rx_table.put(packet);
                 Some(Arrival::Fetched { from, token, buffer })
             }

@@ -30,7 +30,7 @@ pub use owned::Owned;
 pub(super) use peers::Peer;
 pub use zero_copy::{Claims, lend};
 
-use crate::rdma::endpoint::{Access, Body, Endpoint, Incidents, Pools, failed};
+use crate::rdma::endpoint::{Access, Endpoint, Incidents, Pools, failed};
 use crate::rdma::group::{GroupId, Heard, Member};
 use crate::rdma::ids::{ChannelId, ProcessId};
 use crate::rdma::memory::Memory;
@@ -50,7 +50,7 @@ use verbcast_core::time::Instant;
 use verbcast_core::transport::{
     Arrival, Buffer, Liveness, Origin, Park, Payload, Purpose, Transfer, Transport, TransportError,
 };
-use verbcast_core::wire::{Checks, HEADER_LEN, Key, Malformed, Packet};
+use verbcast_core::wire::{HEADER_LEN, Key, Malformed, Packet};
 use verbcast_verbs::{CompletionQueue, Descriptors, ProtectionDomain};
 
 /// Looks for completions in one poll that tells nothing in the end, so that a flood of strangers'
@@ -337,13 +337,8 @@ impl Transport for RdmaTransport {
         let packet = self.rx_table.get(buffer).ok_or(Malformed::Foreign)?;
         let header = packet.header.filter(|header| header.unchecked().key == key);
         let header = header.ok_or(Malformed::Foreign)?;
-        if packet.is_intact {
+        let Some(checks) = packet.checks else {
             return header.known_intact(self.payload(buffer));
-        }
-        // A read may find a packet half replaced by the next, which only the payload's CRC tells.
-        let checks = match packet.body {
-            Body::Read(..) => Checks::Whole,
-            _ => self.settings.checks(),
         };
         let head = packet.body.bytes(&self.pools).first_chunk().ok_or(Malformed::Foreign)?;
         header.check_parts(head, self.payload(buffer), checks)

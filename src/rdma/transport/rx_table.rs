@@ -4,15 +4,15 @@ use crate::rdma::endpoint::Body;
 use std::ops::Range;
 use verbcast_core::rank::OpId;
 use verbcast_core::transport::Buffer;
-use verbcast_core::wire::RawHeader;
+use verbcast_core::wire::{Checks, RawHeader};
 
 /// A received packet, and its header if it has one. Where its payload is in a lent message, only the header is in its
 /// body.
 #[derive(Debug)]
 pub struct RxPacket {
     pub header: Option<RawHeader>,
-    /// What is checked of it was found right when it came.
-    pub is_intact: bool,
+    /// What is still to be checked of it; none where all was found right when it came.
+    pub checks: Option<Checks>,
     pub body: Body,
     pub in_place: Option<(OpId, Range<usize>)>,
 }
@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     fn packet(byte: u8) -> RxPacket {
-        RxPacket { header: None, is_intact: false, body: Body::Copy([byte].into()), in_place: None }
+        RxPacket { header: None, checks: None, body: Body::Copy([byte].into()), in_place: None }
     }
 
     #[test]
