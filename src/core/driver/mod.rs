@@ -230,6 +230,11 @@ impl<C: Core, T: Transport> Driver<C, T> {
     ) -> Result<bool, TransportError> {
         self.progressed = false;
         let mut worked = self.receive(now, lent)?;
+        if self.failure.is_some() {
+            // An abort is this rank's last word: others free then what it could write to or read.
+            self.transport.submit()?;
+            return Ok(worked);
+        }
         if self.core.poll_timeout().is_some_and(|(_, at)| at <= now) {
             self.core.handle_timeout(now);
             worked = true;

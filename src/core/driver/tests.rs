@@ -20,6 +20,7 @@ struct Notes {
     packets: Vec<Vec<u8>>,
     probed: Vec<Rank>,
     fetched: Vec<(Rank, Token)>,
+    reported: Vec<Rank>,
     told: Vec<Rank>,
     disconnected: Vec<Rank>,
     recycled: usize,
@@ -114,7 +115,8 @@ impl Transport for Notes {
         Ok(())
     }
 
-    fn report(&mut self, _: Rank, _: Counter, _: u64) -> Done {
+    fn report(&mut self, to: Rank, _: Counter, _: u64) -> Done {
+        self.reported.push(to);
         Ok(())
     }
 
@@ -251,6 +253,28 @@ fn a_broken_connection_is_a_failure_of_that_rank_which_all_hear_of() {
     assert_eq!(breaks(&mut driver, 0).unwrap_err().rank, Rank(0));
     assert_eq!(driver.transport.told, [Rank(2)], "all but the one that failed");
     assert_eq!(driver.turn(Instant::ZERO, None).unwrap_err().rank, Rank(0), "for good");
+}
+
+#[test]
+fn an_abort_is_a_ranks_last_word() {
+    let notice = Notice { rank: Rank(2), reason: "enough".to_owned() }.emit();
+    let mut driver = waiting();
+    for packet in
+        [packet(0, Kind::Fragment, 0, KEY, &[9; 10]), packet(2, Kind::Abort, 0, KEY, &notice)]
+    {
+        let buffer = driver.transport.arrives(packet);
+        let via = Via::Multicast;
+        driver.transport.arrivals.push_back(Arrival::Packet { via, buffer });
+    }
+    for step in 0..20 {
+        driver.turn(Instant::ZERO + STEP * step, None).unwrap_err();
+    }
+    // What it tells and reads after that would reach into memory that is given back.
+    let Notes { told, reported, fetched, .. } = &driver.transport;
+    assert_eq!(
+        (&told[..], &reported[..], &fetched[..]),
+        (&[Rank(0), Rank(2)][..], &[][..], &[][..])
+    );
 }
 
 #[test]

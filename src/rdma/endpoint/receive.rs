@@ -248,8 +248,7 @@ impl Endpoint {
     }
 }
 
-/// Whether a packet seems to be the last of a sender that reaches into nobody's memory any more. Who aborts may have
-/// writes and reads under way on the other queue pair of a connection, which is asked about when this rank closes.
+/// Whether a packet seems to be the last of its sender.
 pub fn is_farewell(header: &RawHeader) -> bool {
-    header.unchecked().kind == Kind::Bye
+    matches!(header.unchecked().kind, Kind::Bye | Kind::Abort)
 }
