@@ -118,14 +118,20 @@ impl Config {
         Err(error)
     }
 
-    /// Whether `me` acknowledges the broadcast `op` as soon as it has all of it (Liu 2004, section 4.4).
+    /// Whether `me` acknowledges the broadcast `op` as soon as it has all of it (Liu 2004, section 4.4). Where the root
+    /// waits for all acknowledgements, everybody does or is asked: a rank that goes on to something else, for which it
+    /// may need the root, tells nothing later.
     pub(super) fn acknowledges(&self, op: OpId, me: Rank) -> bool {
-        match self.acknowledge {
+        if self.blocking && !self.asks() {
+            return true;
+        }
+        let by_policy = match self.acknowledge {
             Acknowledge::Needed => false,
             Acknowledge::Each => true,
             Acknowledge::Every(m) => op.0 % m == m - 1,
             Acknowledge::Skewed(m) => op.0 % m == me.0 % m,
-        }
+        };
+        by_policy && !self.piggyback
     }
 
     /// Whether ranks acknowledge when they are asked.

@@ -33,7 +33,7 @@ impl Window {
             let now = self.now;
             let context = operation.context();
             if let Some(repairer) = operation.repairer {
-                let is_due = (self.config.acknowledges(op, self.me) && !self.config.piggyback)
+                let is_due = self.config.acknowledges(op, self.me)
                     || self.debts.leave_unsaid(repairer, self.unsaid(operation, repairer))
                         > self.config.most_unsaid();
                 let by = if is_due { now } else { now + self.config.acknowledge_after };

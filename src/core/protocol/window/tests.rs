@@ -64,6 +64,24 @@ fn fragment(index: u32, asks: bool) -> Incoming {
     }
 }
 
+/// A leaf goes on to something else once it has a message, and the root may not.
+#[test]
+fn a_root_that_waits_for_acknowledgements_gets_each_at_once() {
+    for acknowledge in [Acknowledge::Each, Acknowledge::Every(4), Acknowledge::Skewed(4)] {
+        for (blocking, piggyback) in [(true, false), (true, true), (false, true)] {
+            let config = Config { acknowledge, blocking, piggyback, ..Config::new(10, 8) };
+            let mut core = core(2, 3, 0, config);
+            core.start(Instant::ZERO, Rank(0), LEN).unwrap();
+            for index in 0..2 {
+                core.handle_packet(Instant::ZERO, &fragment(index, false));
+            }
+            let reports = sent(&mut core).into_iter();
+            let reported = reports.filter(|one| matches!(one, Transmit::Report { .. })).count();
+            assert_eq!(reported > 0, blocking, "{acknowledge:?}, piggyback {piggyback}");
+        }
+    }
+}
+
 fn sent(core: &mut Window) -> Vec<Transmit> {
     std::iter::from_fn(|| core.poll_transmit(&Ample)).collect()
 }
