@@ -1,6 +1,7 @@
 //! Ranks on the simulated network: each the real driver with a real core.
 
 use super::checkers;
+use super::communicator::{Channel, Group};
 use super::event::Event;
 use super::jobs::Jobs;
 use super::network::Network;
@@ -70,9 +71,10 @@ impl<'a> Cluster<'a> {
         if let Some((rank, at)) = plan.crash {
             network.queue.put(at, Event::Crash(rank));
         }
+        network.groups.push(Rc::new(Group::all(*size)));
         let network = Rc::new(RefCell::new(network));
         let members = (0..*size).map(Rank).map(|rank| {
-            let transport = SimTransport::new(rank, plan.checks(), Rc::clone(&network));
+            let transport = SimTransport::new(rank, Channel::ONLY, plan.checks(), &network);
             let driver = Driver::assemble(options, &plan.parameters(rank), transport);
             let mut driver = driver.map_err(|error| Violation(error.to_string()))?;
             driver.pass(plan.passed);
@@ -186,16 +188,17 @@ impl<'a> Cluster<'a> {
     fn note(&mut self, now: u64, event: &Event) {
         let (kind, rank, more) = match event {
             Event::Turn(rank) => (0, *rank, 0),
-            Event::Multicast { from, bytes } => (1, *from, bytes.len() as u64),
+            Event::Multicast { from, bytes, .. } => (1, *from, bytes.len() as u64),
             Event::Datagram { to, bytes } => (2, *to, bytes.len() as u64),
             Event::Left(rank, _) => (3, *rank, 0),
             Event::Message(message) => (4, message.to, u64::from(message.token.fragment.0)),
             Event::Report { to, value, .. } => (5, *to, *value),
-            Event::Read(read) => (6, read.from, u64::from(read.slot)),
+            Event::Read(read) => (6, read.from, u64::from(read.slot.1)),
             Event::Complete(rank, _) => (7, *rank, 0),
             Event::Crash(rank) => (8, *rank, 0),
             Event::Copy { to, bytes } => (9, *to, bytes.len() as u64),
-            Event::Rest(read, _) => (10, read.from, u64::from(read.slot)),
+            Event::Rest(read, _) => (10, read.from, u64::from(read.slot.1)),
+            Event::Word { to, .. } => (11, *to, 0),
         };
         for word in [now, kind, u64::from(rank.0), more] {
             self.trace = (self.trace ^ word).wrapping_mul(0x0100_0000_01b3);
@@ -352,8 +355,7 @@ impl<'a> Cluster<'a> {
         if let Some(next) = timer.into_iter().chain(call).min() {
             network.wake_at(rank, next.max(at));
         }
-        let port = network.port(rank);
-        if !port.completions.is_empty() || !port.reports.is_empty() {
+        if network.has_news(rank, &[Channel::ONLY]) {
             network.wake_at(rank, at);
         }
     }

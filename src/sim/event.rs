@@ -1,13 +1,16 @@
-//! What happens in a simulation, and what adapters report.
+//! What happens in a simulation, and what adapters report. Ranks are processes here.
 
+use super::communicator::Channel;
 use super::read::{Part, Read};
 use std::rc::Rc;
 use verbcast_core::protocol::{Counter, Token, Via};
 use verbcast_core::rank::Rank;
-use verbcast_core::transport::Arrival;
 
 /// A packet's bytes, shared by all who have them.
 pub(super) type Bytes = Rc<[u8]>;
+
+/// A slot of a communicator's ring.
+pub(super) type RingSlot = (Channel, u32);
 
 /// Something that happens at a time.
 #[derive(Debug)]
@@ -15,17 +18,17 @@ pub(super) enum Event {
     /// A rank's CPU looks at what there is.
     Turn(Rank),
     /// A multicast arrives wherever it is not lost.
-    Multicast { from: Rank, bytes: Bytes },
+    Multicast { from: Rank, channel: Channel, bytes: Bytes },
     /// One receiver's copy of a multicast comes off a link; it may yet be lost.
     Copy { to: Rank, bytes: Bytes },
     /// One receiver's copy of a multicast arrives.
     Datagram { to: Rank, bytes: Bytes },
     /// A datagram has left its sender.
-    Left(Rank, Option<u32>),
+    Left(Rank, Option<RingSlot>),
     /// A reliable message arrives.
     Message(Message),
     /// A report arrives.
-    Report { from: Rank, to: Rank, counter: Counter, value: u64 },
+    Report { from: Rank, to: Rank, channel: Channel, counter: Counter, value: u64 },
     /// A read request arrives at the ring's owner.
     Read(Read),
     /// The second part of a read takes place.
@@ -34,6 +37,8 @@ pub(super) enum Event {
     Complete(Rank, Completion),
     /// A rank dies.
     Crash(Rank),
+    /// A program's word for another arrives.
+    Word { from: Rank, to: Rank },
 }
 
 /// A reliable message.
@@ -41,6 +46,7 @@ pub(super) enum Event {
 pub(super) struct Message {
     pub from: Rank,
     pub to: Rank,
+    pub channel: Channel,
     pub bytes: Bytes,
     pub token: Token,
     pub slot: Option<u32>,
@@ -51,24 +57,9 @@ pub(super) struct Message {
 pub(super) enum Completion {
     Packet(Via, Bytes),
     /// A reliable send was acknowledged; it may have been from a slot.
-    Sent(Rank, Token, Option<u32>),
-    WriteAcked(Rank, Counter),
-    Fetched(Rank, Token, Bytes),
-    Alive(Rank),
+    Sent(Channel, Rank, Token, Option<u32>),
+    WriteAcked(Channel, Rank, Counter),
+    Fetched(Channel, Rank, Token, Bytes),
+    Alive(Channel, Rank),
     Broken(Rank),
-}
-
-impl From<Completion> for Option<Arrival> {
-    /// What needs no buffer.
-    fn from(completion: Completion) -> Self {
-        match completion {
-            Completion::Packet(..) | Completion::Fetched(..) => None,
-            Completion::Sent(to, token, _) => Some(Arrival::Delivered { to, token }),
-            Completion::WriteAcked(to, counter) => Some(Arrival::WriteAcked { to, counter }),
-            Completion::Alive(peer) => Some(Arrival::Alive { peer }),
-            Completion::Broken(peer) => {
-                Some(Arrival::Broken { peer, reason: "its adapter is gone".to_owned() })
-            }
-        }
-    }
 }

@@ -8,6 +8,9 @@
 //! is what the adapter's memory accesses cost. Time is an integer of nanoseconds; everything random comes
 //! from one seed, so that a run repeats exactly.
 //!
+//! Processes may have several communicators over one endpoint each, and programs that wait for one another by other means
+//! than broadcasts ([`run_programs`]).
+//!
 //! The wire is plain latencies ([`simulate`]), or the links and switches of a fabric
 //! ([`simulate_on`]): then every packet of a protocol, acknowledgements of adapters included, competes on
 //! [`links`](verbcast_fabric::links) with all others, those of other jobs too. Links lose nothing, as
@@ -31,14 +34,19 @@
 
 mod checkers;
 mod cluster;
+mod communicator;
 mod costs;
+mod endpoint;
 mod event;
 mod faults;
+mod inbox;
 mod jobs;
 mod network;
 mod outcome;
 mod plan;
 mod port;
+mod processes;
+mod programs;
 mod queue;
 mod read;
 mod routes;
@@ -52,6 +60,8 @@ pub use costs::Costs;
 pub use faults::{CERTAIN, Faults};
 pub use outcome::{Call, Outcome, Violation};
 pub use plan::{Computing, Plan, Step};
+pub use processes::{Ran, run as run_programs};
+pub use programs::{Act, Communicator, Programs};
 pub use routes::Routes;
 pub use transport::SimTransport;
 pub use wire::{Fabric, Traffic};

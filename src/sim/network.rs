@@ -1,7 +1,9 @@
-//! All adapters and the wire between them.
+//! All adapters and the wire between them. Ranks are processes here; each has an adapter.
 
+use super::communicator::{Channel, Group};
 use super::costs::Costs;
-use super::event::{Bytes, Completion, Event, Message};
+use super::endpoint::Endpoint;
+use super::event::{Bytes, Completion, Event, Message, RingSlot};
 use super::faults::{Faults, arrived, fate};
 use super::port::{Port, Unanswered};
 use super::queue::Queue;
@@ -17,6 +19,11 @@ use verbcast_core::rank::Rank;
 #[derive(Debug)]
 pub(super) struct Network {
     pub ports: Vec<Port>,
+    endpoints: Vec<Endpoint>,
+    /// By communicator.
+    pub groups: Vec<Rc<Group>>,
+    /// Completions that are taken at a time.
+    pub batch: u32,
     pub queue: Queue<Event>,
     pub costs: Costs,
     pub depths: Depths,
@@ -36,6 +43,9 @@ impl Network {
         ports.resize_with(size as usize, || Port { slowness: 1, ..Port::default() });
         Network {
             ports,
+            endpoints: (0..size).map(|_| Endpoint::new(&depths)).collect(),
+            groups: Vec::new(),
+            batch: 1,
             queue: Queue::new(),
             costs,
             depths,
@@ -50,6 +60,10 @@ impl Network {
 
     pub fn port(&mut self, rank: Rank) -> &mut Port {
         &mut self.ports[rank.index()]
+    }
+
+    pub fn endpoint(&mut self, rank: Rank) -> &mut Endpoint {
+        &mut self.endpoints[rank.index()]
     }
 
     /// The CPU of a rank is busy for a while.
@@ -96,7 +110,8 @@ impl Network {
         self.queue.put(at, event);
     }
 
-    pub fn multicast(&mut self, from: Rank, bytes: Bytes, slot: Option<u32>) {
+    pub fn multicast(&mut self, from: Rank, channel: Channel, bytes: Bytes, slot: Option<u32>) {
+        let slot = slot.map(|slot| (channel, slot));
         self.spend(from, self.costs.post_datagram);
         self.port(from).datagrams_leaving += 1;
         let at = self.port(from).cpu;
@@ -106,25 +121,33 @@ impl Network {
         let left = self.departure(from, bytes.len());
         self.queue.put(left, Event::Left(from, slot));
         let at = left + self.costs.multicast_latency + self.jitter();
-        self.queue.put(at, Event::Multicast { from, bytes });
+        self.queue.put(at, Event::Multicast { from, channel, bytes });
     }
 
     pub fn message(&mut self, message: Message) {
         let (from, to) = (message.from, message.to);
         self.spend(from, self.costs.post_reliable);
         let len = message.bytes.len();
-        self.port(from).messages_leaving += u32::from(message.slot.is_none());
+        if message.slot.is_none() {
+            *self.port(from).messages_leaving.entry(message.channel).or_default() += 1;
+        }
         self.deliver(from, to, len, wire::SEND + len, Event::Message(message));
     }
 
-    pub fn report(&mut self, from: Rank, to: Rank, counter: Counter, value: u64) {
+    pub fn report(
+        &mut self,
+        channel: Channel,
+        [from, to]: [Rank; 2],
+        counter: Counter,
+        value: u64,
+    ) {
         self.spend(from, self.costs.post_one_sided);
-        self.port(from).telling.insert((to, counter as u8));
-        let report = Event::Report { from, to, counter, value };
+        self.port(from).telling.insert((channel, to, counter as u8));
+        let report = Event::Report { from, to, channel, counter, value };
         self.deliver(from, to, size_of::<u64>(), wire::WRITE, report);
     }
 
-    pub fn fetch(&mut self, from: Rank, owner: Rank, slot: u32, token: Token) {
+    pub fn fetch(&mut self, from: Rank, owner: Rank, slot: RingSlot, token: Token) {
         self.spend(from, self.costs.post_one_sided);
         self.port(from).fetching += 1;
         let read = Read { from, owner, slot, token };
@@ -146,14 +169,14 @@ impl Network {
         heard.filter(is_partner).map(|(other, _)| other).collect()
     }
 
-    pub fn probe(&mut self, from: Rank, to: Rank) {
+    pub fn probe(&mut self, channel: Channel, from: Rank, to: Rank) {
         let at = self.port(from).cpu + 2 * self.costs.unicast_latency;
         if self.port(to).is_gone {
             return;
         }
         match self.ports[to.index()].is_dead {
             true => self.breaks(at, from, to),
-            false => self.queue.put(at, Event::Complete(from, Completion::Alive(to))),
+            false => self.queue.put(at, Event::Complete(from, Completion::Alive(channel, to))),
         }
     }
 
@@ -182,7 +205,7 @@ impl Network {
         self.now = now;
         match event {
             Event::Turn(_) => {}
-            Event::Multicast { from, bytes } => self.spread(now, from, &bytes),
+            Event::Multicast { from, channel, bytes } => self.spread(now, from, channel, &bytes),
             Event::Copy { to, bytes } => self.copy(now, to, &bytes),
             Event::Datagram { to, bytes } => self.datagram(to, bytes),
             Event::Left(from, slot) => {
@@ -192,32 +215,36 @@ impl Network {
                 self.wake(from);
             }
             Event::Message(message) => self.arrive(now, message),
-            Event::Report { from, to, counter, value } => {
+            Event::Report { from, to, channel, counter, value } => {
                 self.in_transit -= 1;
                 if self.port(to).is_gone {
-                    return self.unanswered(from, to, Unanswered::Report(counter as u8));
+                    return self.unanswered(from, to, Unanswered::Report(channel, counter as u8));
                 }
                 if self.port(to).is_dead {
-                    self.port(from).telling.remove(&(to, counter as u8));
+                    self.port(from).telling.remove(&(channel, to, counter as u8));
                     return self.breaks(now, from, to);
                 }
-                self.port(to).reports.insert((from, counter as u8), value);
+                self.port(to).reports.insert((channel, from, counter as u8), value);
                 self.wake(to);
-                self.answer(now, [to, from], 0, Completion::WriteAcked(to, counter));
+                self.answer(now, [to, from], 0, Completion::WriteAcked(channel, to, counter));
             }
             Event::Read(read) => self.read(now, read, None),
             Event::Rest(read, part) => self.read(now, read, Some(part)),
             Event::Complete(rank, completion) => {
-                if let Completion::Sent(.., slot) = completion {
-                    self.port(rank).ended(slot);
+                if let Completion::Sent(channel, .., slot) = completion {
+                    self.port(rank).ended(channel, slot);
                 }
-                if let Completion::WriteAcked(to, counter) = completion {
-                    self.port(rank).telling.remove(&(to, counter as u8));
+                if let Completion::WriteAcked(channel, to, counter) = completion {
+                    self.port(rank).telling.remove(&(channel, to, counter as u8));
                 }
                 self.port(rank).completions.push_back(completion);
                 self.wake(rank);
             }
             Event::Crash(rank) => self.crash(now, rank),
+            Event::Word { from, to } => {
+                *self.port(to).words.entry(from).or_default() += 1;
+                self.wake(to);
+            }
         }
     }
 
@@ -244,13 +271,14 @@ impl Network {
                 found
             }
         };
-        let fetched = Completion::Fetched(owner, token, Rc::clone(&bytes));
+        let fetched = Completion::Fetched(slot.0, owner, token, Rc::clone(&bytes));
         self.answer(now, [owner, from], bytes.len(), fetched);
     }
 
-    fn spread(&mut self, now: u64, from: Rank, bytes: &Bytes) {
-        for to in (0..self.ports.len() as u32).map(Rank).filter(|to| *to != from) {
-            self.copy(now, to, bytes);
+    fn spread(&mut self, now: u64, from: Rank, channel: Channel, bytes: &Bytes) {
+        let group = Rc::clone(&self.groups[usize::from(channel.0)]);
+        for to in group.members().iter().filter(|to| **to != from) {
+            self.copy(now, *to, bytes);
         }
     }
 
@@ -282,14 +310,14 @@ impl Network {
     }
 
     fn arrive(&mut self, now: u64, message: Message) {
-        let Message { from, to, slot, .. } = message;
+        let Message { from, to, channel, slot, .. } = message;
         if self.port(to).is_gone {
             self.in_transit -= 1;
-            return self.unanswered(from, to, Unanswered::Message(slot));
+            return self.unanswered(from, to, Unanswered::Message(channel, slot));
         }
         if self.port(to).is_dead {
             self.in_transit -= 1;
-            self.port(from).ended(slot);
+            self.port(from).ended(channel, slot);
             return self.breaks(now, from, to);
         }
         let port = self.port(to);
@@ -318,11 +346,11 @@ impl Network {
                 port.queue.push_back(from);
             }
             port.messages_used += 1;
-            let Message { bytes, token, slot, .. } = message;
+            let Message { channel, bytes, token, slot, .. } = message;
             port.completions.push_back(Completion::Packet(Via::Reliable, bytes));
             self.in_transit -= 1;
             self.wake(to);
-            self.answer(now, [to, from], 0, Completion::Sent(to, token, slot));
+            self.answer(now, [to, from], 0, Completion::Sent(channel, to, token, slot));
         }
     }
 
@@ -334,7 +362,8 @@ impl Network {
         let stalled = std::mem::take(&mut port.stalled);
         for message in stalled.into_values().flatten() {
             self.in_transit -= 1;
-            self.unanswered(message.from, rank, Unanswered::Message(message.slot));
+            let Message { from, channel, slot, .. } = message;
+            self.unanswered(from, rank, Unanswered::Message(channel, slot));
         }
     }
 
@@ -353,8 +382,10 @@ impl Network {
         port.given_up.insert(to);
         for request in port.unanswered.remove(&to).unwrap_or_default() {
             match request {
-                Unanswered::Message(slot) => port.ended(slot),
-                Unanswered::Report(counter) => drop(port.telling.remove(&(to, counter))),
+                Unanswered::Message(channel, slot) => port.ended(channel, slot),
+                Unanswered::Report(channel, counter) => {
+                    port.telling.remove(&(channel, to, counter));
+                }
                 Unanswered::Read => port.fetching -= 1,
             }
         }
@@ -368,7 +399,7 @@ impl Network {
         port.queue.clear();
         for message in stalled.into_values().flatten() {
             self.in_transit -= 1;
-            self.port(message.from).ended(message.slot);
+            self.port(message.from).ended(message.channel, message.slot);
             self.breaks(now, message.from, rank);
         }
     }

@@ -1,12 +1,13 @@
 //! What a simulation is of.
 
+use super::communicator::Channel;
 use super::costs::Costs;
 use super::faults::Faults;
 use verbcast_core::driver::Parameters;
 use verbcast_core::protocol::Depths;
 use verbcast_core::protocol::options::SuiteParameters;
 use verbcast_core::rank::{OpId, Rank};
-use verbcast_core::wire::{Checks, HEADER_LEN, Key};
+use verbcast_core::wire::{Checks, HEADER_LEN};
 
 /// A broadcast.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,9 +75,6 @@ pub struct Plan {
     pub limit: u64,
 }
 
-/// The communicator's key: simulated ranks meet no strangers.
-const KEY: Key = Key(7);
-
 impl Plan {
     /// Broadcasts of `len` bytes by `root`, one after another, where nothing goes wrong.
     pub fn new(size: u32, steps: Vec<Step>) -> Self {
@@ -125,7 +123,8 @@ impl Plan {
             multicast: true,
             depths: self.depths,
         };
-        Parameters { suite, key: KEY, payload_crc: self.payload_crc, shares_buffers: false }
+        let (key, payload_crc) = (Channel::ONLY.key(), self.payload_crc);
+        Parameters { suite, key, payload_crc, shares_buffers: false }
     }
 
     /// The message of a broadcast: bytes that differ from one to the next.

@@ -1,6 +1,7 @@
 //! One rank's adapter.
 
-use super::event::{Bytes, Completion, Message};
+use super::communicator::Channel;
+use super::event::{Bytes, Completion, Message, RingSlot};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use verbcast_core::rank::Rank;
 
@@ -9,7 +10,7 @@ use verbcast_core::rank::Rank;
 pub(super) struct Port {
     pub completions: VecDeque<Completion>,
     /// What others have written and this rank has not looked at.
-    pub reports: BTreeMap<(Rank, u8), u64>,
+    pub reports: BTreeMap<(Channel, Rank, u8), u64>,
     /// Receives in use: arrived, or in the driver's hands.
     pub datagrams_used: u32,
     pub messages_used: u32,
@@ -17,10 +18,11 @@ pub(super) struct Port {
     pub stalled: BTreeMap<Rank, VecDeque<Message>>,
     pub queue: VecDeque<Rank>,
     pub datagrams_leaving: u32,
-    pub messages_leaving: u32,
+    /// By communicator.
+    pub messages_leaving: BTreeMap<Channel, u32>,
     pub fetching: u32,
-    pub telling: BTreeSet<(Rank, u8)>,
-    pub ring: BTreeMap<u32, Slot>,
+    pub telling: BTreeSet<(Channel, Rank, u8)>,
+    pub ring: BTreeMap<RingSlot, Slot>,
     /// Connections that were reported broken.
     pub broken: BTreeSet<Rank>,
     /// Requests that a rank which is gone does not answer.
@@ -44,13 +46,15 @@ pub(super) struct Port {
     /// The next turn that is put, and whether the rank takes turns at all.
     pub turn_at: Option<u64>,
     pub sleeps: bool,
+    /// Words of other programs that this one has not waited for yet.
+    pub words: BTreeMap<Rank, u32>,
 }
 
 /// A request that is not answered, and what it holds.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Unanswered {
-    Message(Option<u32>),
-    Report(u8),
+    Message(Channel, Option<u32>),
+    Report(Channel, u8),
     Read,
 }
 
@@ -63,12 +67,16 @@ pub(super) struct Slot {
 
 impl Port {
     /// A reliable send has ended. Those from the ring take no send buffer.
-    pub fn ended(&mut self, slot: Option<u32>) {
-        self.messages_leaving -= u32::from(slot.is_none());
-        self.left(slot);
+    pub fn ended(&mut self, channel: Channel, slot: Option<u32>) {
+        if slot.is_none()
+            && let Some(leaving) = self.messages_leaving.get_mut(&channel)
+        {
+            *leaving -= 1;
+        }
+        self.left(slot.map(|slot| (channel, slot)));
     }
 
-    pub fn left(&mut self, slot: Option<u32>) {
+    pub fn left(&mut self, slot: Option<RingSlot>) {
         if let Some(slot) = slot.and_then(|slot| self.ring.get_mut(&slot)) {
             slot.leaving -= 1;
         }

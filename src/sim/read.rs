@@ -1,6 +1,6 @@
 //! Reads of another rank's ring, which take place while its owner may replace what is there.
 
-use super::event::Bytes;
+use super::event::{Bytes, RingSlot};
 use super::faults::{Faults, happens};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::Rng;
@@ -13,7 +13,7 @@ use verbcast_core::wire::HEADER_LEN;
 pub(super) struct Read {
     pub from: Rank,
     pub owner: Rank,
-    pub slot: u32,
+    pub slot: RingSlot,
     pub token: Token,
 }
 

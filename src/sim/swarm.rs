@@ -1,9 +1,12 @@
 //! Many small simulations, each drawn from a seed.
 
+mod programs;
+
 use super::faults::Faults;
 use super::outcome::Violation;
 use super::plan::{Computing, Plan, Step};
-use super::simulate;
+use super::programs::Programs;
+use super::{processes, simulate};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use std::fmt;
@@ -38,6 +41,8 @@ pub struct Drawn {
     pub settings: Vec<(&'static str, String)>,
     /// As they are used.
     pub options: Options,
+    /// What is simulated instead: programs with several communicators.
+    pub programs: Option<Programs>,
 }
 
 impl fmt::Display for Drawn {
@@ -46,7 +51,10 @@ impl fmt::Display for Drawn {
         for (name, value) in &self.settings {
             write!(f, " {name}={value}")?;
         }
-        write!(f, "; {:?}", self.plan)
+        match &self.programs {
+            Some(programs) => write!(f, "; {programs:?}"),
+            None => write!(f, "; {:?}", self.plan),
+        }
     }
 }
 
@@ -136,13 +144,19 @@ pub fn draw(seed: u64) -> Drawn {
         plan.crash = Some((Rank(draw.below(size)), u64::from(draw.below(2_000_000))));
     }
     // Where repairs are pushed, a rank must stay to push them; the others need nobody's CPU, but a queue at a rank that
-    // has left which takes what was on its way there. Credits by message are more than any queue takes.
-    let takes_all =
-        plan.depths.reliable_receive >= 32 && (options.by == By::Counter || !options.credits);
+    // has left which takes what was on its way there. Acknowledgements by message are more than any queue takes.
+    let takes_all = plan.depths.reliable_receive >= 32 && options.by == By::Counter;
     let alone = options.repair == Repair::Pull && takes_all;
     plan.leaves = plan.crash.is_none() && alone && !draw.one_in(3);
     plan.departs = plan.crash.is_none() && !plan.leaves && draw.one_in(2);
-    Drawn { seed, plan, settings, options }
+    let programs = (size > 1 && far.one_in(4)).then(|| {
+        for (name, value) in programs::NEEDED {
+            options.set(name, value).expect("an option of the swarm can be set");
+            settings.push((name, value.to_owned()));
+        }
+        programs::draw(&mut far, plan.clone(), &options)
+    });
+    Drawn { seed, plan, settings, options, programs }
 }
 
 fn draw_settings(draw: &mut Draw, size: u32) -> Vec<(&'static str, String)> {
@@ -222,14 +236,31 @@ fn draw_damage(plan: &mut Plan, draw: &mut Draw) {
     }
 }
 
+impl Drawn {
+    /// Runs the simulation; how many events happened, and a number that differs where anything happened otherwise.
+    ///
+    /// # Errors
+    /// If it went wrong.
+    pub fn run(&self) -> Result<(u64, u64), Violation> {
+        match &self.programs {
+            Some(programs) => {
+                processes::run(programs, &self.options).map(|ran| (ran.events, ran.ended))
+            }
+            None => {
+                simulate(&self.plan, &self.options).map(|outcome| (outcome.events, outcome.trace))
+            }
+        }
+    }
+}
+
 /// Runs one seed; how many events happened.
 ///
 /// # Errors
 /// If its simulation went wrong.
 pub fn run(seed: u64) -> Result<u64, Failed> {
     let drawn = draw(seed);
-    match simulate(&drawn.plan, &drawn.options) {
-        Ok(outcome) => Ok(outcome.events),
+    match drawn.run() {
+        Ok((events, _)) => Ok(events),
         Err(violation) => Err(Failed { drawn: Box::new(drawn), violation }),
     }
 }

@@ -1,22 +1,28 @@
 //! One rank's transport over the simulated network.
 
-use super::event::{Bytes, Completion, Message};
+use super::communicator::{Channel, Group};
+use super::costs::Costs;
+use super::event::{Bytes, Message};
+use super::inbox::{Received, Told};
 use super::network::Network;
 use super::port::Slot;
 use std::cell::RefCell;
 use std::rc::Rc;
 use verbcast_core::protocol::{Counter, Room, Token, Via};
-use verbcast_core::rank::Rank;
+use verbcast_core::rank::{OpId, Rank};
 use verbcast_core::time::Instant;
 use verbcast_core::transport::{
     Arrival, Buffer, Liveness, Payload, Transfer, Transport, TransportError,
 };
-use verbcast_core::wire::{Checks, HEADER_LEN, Key, Kind, Malformed, Packet, RawHeader};
+use verbcast_core::wire::{Checks, HEADER_LEN, Key, Kind, Malformed, Packet};
 
 /// One rank's transport over the simulated network.
 #[derive(Debug)]
 pub struct SimTransport {
-    me: Rank,
+    /// This process, and its rank in the communicator.
+    process: Rank,
+    channel: Channel,
+    group: Rc<Group>,
     /// What is checked of what was not read of another rank's ring.
     checks: Checks,
     network: Rc<RefCell<Network>>,
@@ -24,17 +30,20 @@ pub struct SimTransport {
     out: Vec<Option<Received>>,
 }
 
-/// A received packet, and its header if it has one.
-#[derive(Debug)]
-struct Received {
-    via: Via,
-    header: Option<RawHeader>,
-    bytes: Bytes,
-}
+/// Looks for completions in one poll that tells nothing in the end, as on a device.
+const LOOKS_PER_POLL: u32 = 64;
 
 impl SimTransport {
-    pub(super) fn new(me: Rank, checks: Checks, network: Rc<RefCell<Network>>) -> Self {
-        SimTransport { me, checks, network, out: Vec::new() }
+    /// The transport of a process in a communicator of the network.
+    pub(super) fn new(
+        process: Rank,
+        channel: Channel,
+        checks: Checks,
+        network: &Rc<RefCell<Network>>,
+    ) -> Self {
+        let group = network.borrow_mut().open(process, channel);
+        let network = Rc::clone(network);
+        SimTransport { process, channel, group, checks, network, out: Vec::new() }
     }
 
     /// Received packets that were in the driver's hands at once, at most.
@@ -50,6 +59,53 @@ impl SimTransport {
         });
         self.out[index] = Some(received);
         Buffer { index: index as u32 }
+    }
+
+    /// What has come first of what is here, without a look at the adapter.
+    fn next_told(&mut self) -> Option<Arrival> {
+        let mut network = self.network.borrow_mut();
+        let mut told = network.endpoint(self.process).inbox(self.channel).next()?;
+        if let Some(received) = told.received() {
+            let payload = received.bytes.len().saturating_sub(HEADER_LEN);
+            let kind = received.header.map(|header| header.unchecked().kind);
+            let Costs { take, acknowledgement, .. } = network.costs;
+            let cost = match kind == Some(Kind::Acknowledge) && received.via != Via::Fetched {
+                true => take + acknowledgement,
+                false => take + network.costs.copying(payload),
+            };
+            network.spend(self.process, cost);
+        }
+        drop(network);
+        Some(match told {
+            Told::Packet(received) => {
+                Arrival::Packet { via: received.via, buffer: self.hand_out(received) }
+            }
+            Told::Fetched(from, token, received) => {
+                Arrival::Fetched { from, token, buffer: self.hand_out(received) }
+            }
+            Told::Other(arrival) => arrival,
+        })
+    }
+
+    /// The next connection that broke.
+    fn next_broken(&mut self) -> Option<Arrival> {
+        let mut network = self.network.borrow_mut();
+        let peer = network.endpoint(self.process).inbox(self.channel).next_broken()?;
+        Some(Arrival::Broken { peer, reason: "its adapter is gone".to_owned() })
+    }
+
+    /// The next number that was written into this rank's memory.
+    fn next_report(&mut self) -> Option<Arrival> {
+        let mut network = self.network.borrow_mut();
+        let cost = network.costs.acknowledgement;
+        let reports = &mut network.port(self.process).reports;
+        let own = (self.channel, Rank(0), 0)..=(self.channel, Rank(u32::MAX), u8::MAX);
+        let key = *reports.range(own).next()?.0;
+        let value = reports.remove(&key)?;
+        network.spend(self.process, cost);
+        let (_, from, counter) = key;
+        let from = self.group.rank_of(from)?;
+        Some(Arrival::Reported { from, counter: Counter::ALL[usize::from(counter)], value })
     }
 }
 
@@ -72,49 +128,59 @@ impl Room for SimTransport {
     fn multicast_room(&self) -> usize {
         let mut network = self.network.borrow_mut();
         let depth = network.depths.send;
-        depth.saturating_sub(network.port(self.me).datagrams_leaving) as usize
+        depth.saturating_sub(network.port(self.process).datagrams_leaving) as usize
     }
 
     fn reliable_room(&self, _to: Rank) -> usize {
         let mut network = self.network.borrow_mut();
         let depth = network.depths.reliable_send;
-        depth.saturating_sub(network.port(self.me).messages_leaving) as usize
+        let is_shared = network.endpoint(self.process).is_shared();
+        let leaving = &network.port(self.process).messages_leaving;
+        let room = depth.saturating_sub(leaving.values().sum());
+        // Nobody takes what another communicator needs.
+        let own = leaving.get(&self.channel).copied().unwrap_or(0);
+        room.saturating_sub(if is_shared { own } else { 0 }) as usize
     }
 
     fn report_room(&self, to: Rank) -> usize {
+        let to = self.group.process(to);
         let mut network = self.network.borrow_mut();
-        let telling = &network.port(self.me).telling;
-        usize::from(!Counter::ALL.iter().any(|counter| telling.contains(&(to, *counter as u8))))
+        let telling = &network.port(self.process).telling;
+        let is_telling = |counter: &Counter| telling.contains(&(self.channel, to, *counter as u8));
+        usize::from(!Counter::ALL.iter().any(is_telling))
     }
 
     fn fetch_room(&self, _from: Rank) -> usize {
         let mut network = self.network.borrow_mut();
         let depth = network.depths.fetch;
-        depth.saturating_sub(network.port(self.me).fetching) as usize
+        depth.saturating_sub(network.port(self.process).fetching) as usize
     }
 
     fn is_idle(&self, slot: u32) -> bool {
         let mut network = self.network.borrow_mut();
-        network.port(self.me).ring.get(&slot).is_none_or(|slot| slot.leaving == 0)
+        let ring = &network.port(self.process).ring;
+        ring.get(&(self.channel, slot)).is_none_or(|slot| slot.leaving == 0)
     }
 }
 
 impl Liveness for SimTransport {
     fn connected(&self) -> Vec<Rank> {
-        self.network.borrow().connected(self.me)
+        let connected = self.network.borrow().connected(self.process);
+        connected.into_iter().filter_map(|peer| self.group.rank_of(peer)).collect()
     }
 
     fn connect(&mut self, peer: Rank) -> Result<(), TransportError> {
-        self.network.borrow_mut().connect(self.me, peer);
+        self.network.borrow_mut().connect(self.process, self.group.process(peer));
         Ok(())
     }
 
     fn disconnect(&mut self, _now: Instant, peer: Rank) {
-        self.network.borrow_mut().give_up(self.me, peer);
+        self.network.borrow_mut().give_up(self.process, self.group.process(peer));
     }
 
     fn probe(&mut self, peer: Rank) -> Result<(), TransportError> {
-        self.network.borrow_mut().probe(self.me, peer);
+        let peer = self.group.process(peer);
+        self.network.borrow_mut().probe(self.channel, self.process, peer);
         Ok(())
     }
 }
@@ -128,8 +194,8 @@ impl Transport for SimTransport {
         let payload = at_hand(payload)?;
         let mut network = self.network.borrow_mut();
         let cost = network.costs.copying(payload.len());
-        network.spend(self.me, cost);
-        network.multicast(self.me, packet(header, payload), None);
+        network.spend(self.process, cost);
+        network.multicast(self.process, self.channel, packet(header, payload), None);
         Ok(Transfer::Copied)
     }
 
@@ -143,9 +209,10 @@ impl Transport for SimTransport {
         let payload = at_hand(payload)?;
         let mut network = self.network.borrow_mut();
         let cost = network.costs.copying(payload.len());
-        network.spend(self.me, cost);
+        network.spend(self.process, cost);
         let bytes = packet(header, payload);
-        network.message(Message { from: self.me, to, bytes, token, slot: None });
+        let (from, to) = (self.process, self.group.process(to));
+        network.message(Message { from, to, channel: self.channel, bytes, token, slot: None });
         Ok(Transfer::Copied)
     }
 
@@ -159,20 +226,22 @@ impl Transport for SimTransport {
         let mut network = self.network.borrow_mut();
         assert!(slot < network.depths.ring, "there is no slot {slot}");
         let cost = network.costs.copying(payload.len());
-        network.spend(self.me, cost);
-        let slots = &mut network.port(self.me).ring;
-        let is_idle = slots.get(&slot).is_none_or(|slot| slot.leaving == 0);
+        network.spend(self.process, cost);
+        let slots = &mut network.port(self.process).ring;
+        let at = (self.channel, slot);
+        let is_idle = slots.get(&at).is_none_or(|slot| slot.leaving == 0);
         assert!(is_idle, "slot {slot} is being sent");
-        slots.insert(slot, Slot { bytes: packet(header, payload), leaving: 0 });
+        slots.insert(at, Slot { bytes: packet(header, payload), leaving: 0 });
         Ok(())
     }
 
     fn multicast_retained(&mut self, slot: u32) -> Result<(), TransportError> {
         let mut network = self.network.borrow_mut();
-        let kept = network.port(self.me).ring.get_mut(&slot).expect("a packet was retained");
+        let ring = &mut network.port(self.process).ring;
+        let kept = ring.get_mut(&(self.channel, slot)).expect("a packet was retained");
         kept.leaving += 1;
         let bytes = Rc::clone(&kept.bytes);
-        network.multicast(self.me, bytes, Some(slot));
+        network.multicast(self.process, self.channel, bytes, Some(slot));
         Ok(())
     }
 
@@ -183,59 +252,47 @@ impl Transport for SimTransport {
         token: Token,
     ) -> Result<(), TransportError> {
         let mut network = self.network.borrow_mut();
-        let kept = network.port(self.me).ring.get_mut(&slot).expect("a packet was retained");
+        let ring = &mut network.port(self.process).ring;
+        let kept = ring.get_mut(&(self.channel, slot)).expect("a packet was retained");
         kept.leaving += 1;
         let bytes = Rc::clone(&kept.bytes);
-        network.message(Message { from: self.me, to, bytes, token, slot: Some(slot) });
+        let (from, to) = (self.process, self.group.process(to));
+        let slot = Some(slot);
+        network.message(Message { from, to, channel: self.channel, bytes, token, slot });
         Ok(())
     }
 
     fn report(&mut self, to: Rank, counter: Counter, value: u64) -> Result<(), TransportError> {
-        self.network.borrow_mut().report(self.me, to, counter, value);
+        let ends = [self.process, self.group.process(to)];
+        self.network.borrow_mut().report(self.channel, ends, counter, value);
         Ok(())
     }
 
     fn fetch(&mut self, from: Rank, slot: u32, token: Token) -> Result<(), TransportError> {
-        self.network.borrow_mut().fetch(self.me, from, slot, token);
+        let (from, slot) = (self.group.process(from), (self.channel, slot));
+        self.network.borrow_mut().fetch(self.process, from, slot, token);
         Ok(())
     }
 
-    fn poll(&mut self, _now: Instant) -> Result<Option<Arrival>, TransportError> {
+    fn reserve(&mut self, messages: u64, next: OpId) -> bool {
         let mut network = self.network.borrow_mut();
-        let (take, acknowledgement) = (network.costs.take, network.costs.acknowledgement);
-        let port = network.port(self.me);
-        // What a rank wrote before it went is seen before the connection's end.
-        let first = port.completions.front();
-        let is_end = first.is_none_or(|first| matches!(first, Completion::Broken(_)));
-        if is_end && let Some(((from, counter), value)) = port.reports.pop_first() {
-            network.spend(self.me, acknowledgement);
-            let counter = Counter::ALL[usize::from(counter)];
-            return Ok(Some(Arrival::Reported { from, counter, value }));
-        }
-        let Some(completion) = port.completions.pop_front() else { return Ok(None) };
-        match completion {
-            Completion::Packet(via, bytes) => {
-                let header = RawHeader::parse(&bytes);
-                let kind = header.map(|header| header.unchecked().kind);
-                let cost = match kind == Some(Kind::Acknowledge) {
-                    true => take + acknowledgement,
-                    false => take + network.costs.copying(bytes.len().saturating_sub(HEADER_LEN)),
-                };
-                network.spend(self.me, cost);
-                drop(network);
-                let buffer = self.hand_out(Received { via, header, bytes });
-                Ok(Some(Arrival::Packet { via, buffer }))
+        let endpoint = network.endpoint(self.process);
+        !endpoint.is_shared() || endpoint.reserved.reserve(self.channel, messages, next)
+    }
+
+    fn poll(&mut self, _now: Instant) -> Result<Option<Arrival>, TransportError> {
+        for _ in 0..LOOKS_PER_POLL {
+            if let Some(told) = self.next_told() {
+                return Ok(Some(told));
             }
-            Completion::Fetched(from, token, bytes) => {
-                let cost = take + network.costs.copying(bytes.len().saturating_sub(HEADER_LEN));
-                network.spend(self.me, cost);
-                drop(network);
-                let header = RawHeader::parse(&bytes);
-                let buffer = self.hand_out(Received { via: Via::Fetched, header, bytes });
-                Ok(Some(Arrival::Fetched { from, token, buffer }))
+            let any = self.network.borrow_mut().pull(self.process, self.channel);
+            if !any {
+                // What a rank wrote before it went is seen before the connection's end.
+                let report = self.next_report();
+                return Ok(report.or_else(|| self.next_broken()));
             }
-            other => Ok(other.into()),
         }
+        Ok(None)
     }
 
     fn packet(&self, buffer: &Buffer, key: Key) -> Result<Packet<'_>, Malformed> {
@@ -251,17 +308,7 @@ impl Transport for SimTransport {
 
     fn recycle(&mut self, buffer: Buffer) -> Result<(), TransportError> {
         let received = self.out[buffer.index as usize].take().expect("a buffer comes back once");
-        let mut network = self.network.borrow_mut();
-        let now = network.port(self.me).cpu;
-        let port = network.port(self.me);
-        match received.via {
-            Via::Multicast => port.datagrams_used -= 1,
-            Via::Fetched => port.fetching -= 1,
-            Via::Reliable => {
-                port.messages_used -= 1;
-                network.admit(now, self.me);
-            }
-        }
+        self.network.borrow_mut().free(self.process, received.body);
         Ok(())
     }
 }

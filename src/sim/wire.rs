@@ -1,6 +1,6 @@
 //! Links of a fabric between the adapters, instead of plain latencies.
 
-use super::event::{Bytes, Event};
+use super::event::{Bytes, Event, RingSlot};
 use super::outcome::Violation;
 use super::routes::Routes;
 use super::streams::{Single, Stream, Streams};
@@ -56,7 +56,7 @@ pub struct Traffic {
 #[derive(Debug)]
 enum Cargo {
     /// A datagram, and which slot it leaves.
-    Multicast { bytes: Bytes, slot: Option<u32> },
+    Multicast { bytes: Bytes, slot: Option<RingSlot> },
     /// Something that happens at another rank, and who sends it.
     Single(Single, u32),
 }
@@ -217,7 +217,7 @@ impl std::fmt::Debug for OnLinks {
 }
 
 impl OnLinks {
-    pub fn multicast(&self, at: u64, from: Rank, bytes: Bytes, slot: Option<u32>) {
+    pub fn multicast(&self, at: u64, from: Rank, bytes: Bytes, slot: Option<RingSlot>) {
         let mut wire = self.wire.borrow_mut();
         let source = wire.hosts[self.job][from.index()];
         let to = To::Group(wire.tree(self.job, source));

@@ -2,7 +2,7 @@
 //! as commits have it) adds seeds of its own.
 
 use crate::needs;
-use verbcast_sim::{simulate, swarm};
+use verbcast_sim::swarm;
 
 fn run(seeds: impl Iterator<Item = u64>) {
     for seed in seeds {
@@ -33,7 +33,6 @@ fn seeds_of_the_commit_run_well() {
 fn a_seed_repeats_a_run() {
     for seed in 0..200 {
         let drawn = swarm::draw(seed);
-        let run = || simulate(&drawn.plan, &drawn.options).unwrap();
-        assert_eq!(run(), run());
+        assert_eq!(drawn.run().unwrap(), drawn.run().unwrap());
     }
 }

@@ -14,6 +14,7 @@ mod faults;
 mod faulty;
 mod liveness;
 mod payload;
+mod reserved;
 
 pub use arrival::{Arrival, Buffer};
 pub use error::TransportError;
@@ -21,6 +22,7 @@ pub use faults::{FaultError, Faults};
 pub use faulty::Faulty;
 pub use liveness::Liveness;
 pub use payload::{Origin, Payload, Purpose, Transfer};
+pub use reserved::Reserved;
 
 use crate::protocol::{Counter, Room, Token};
 use crate::rank::{OpId, Rank};

@@ -22,7 +22,6 @@ mod lifetimes;
 mod parting;
 mod port_state;
 mod receive;
-mod reserved;
 mod upkeep;
 mod usage;
 
@@ -42,12 +41,11 @@ use crate::rdma::settings::Settings;
 use crate::rdma::ud::UdPort;
 use demultiplexer::Demultiplexer;
 use lifetimes::Lifetimes;
-use reserved::Reserved;
 use std::time::Duration;
 use upkeep::Upkeep;
 use verbcast_core::rank::{Fragment, OpId};
 use verbcast_core::time::Instant;
-use verbcast_core::transport::TransportError;
+use verbcast_core::transport::{Reserved, TransportError};
 use verbcast_core::wire::{Adapter, Fabric, ProcessAddress};
 use verbcast_verbs::Anchor;
 
@@ -78,7 +76,7 @@ pub struct Endpoint {
     pub site: Site,
     pub settings: Settings,
     /// Of the connections' receives, those that are kept for what comes while nobody polls.
-    pub reserved: Reserved,
+    pub reserved: Reserved<ChannelId>,
     /// Several communicators may use it.
     pub is_shared: bool,
     /// Somebody panicked while nobody else could have it.

@@ -5,16 +5,16 @@
 //! the rank to come back, which may wait for that sender elsewhere. So all communicators together leave no more to come than
 //! the queue takes in.
 
-use crate::rdma::ids::ChannelId;
+use crate::rank::OpId;
 use std::collections::HashMap;
-use verbcast_core::rank::OpId;
+use std::hash::Hash;
 
-/// What each communicator has left to come.
+/// What each communicator has left to come; `C` names one.
 #[derive(Debug)]
-pub struct Reserved {
+pub struct Reserved<C> {
     most: u64,
     total: u64,
-    by_channel: HashMap<ChannelId, Share>,
+    by_communicator: HashMap<C, Share>,
 }
 
 /// Messages to come, all of operations before `next`.
@@ -24,28 +24,28 @@ struct Share {
     next: OpId,
 }
 
-impl Reserved {
+impl<C: Eq + Hash> Reserved<C> {
     /// At most so many messages, of all communicators together.
     pub fn new(most: u32) -> Self {
-        Reserved { most: u64::from(most), total: 0, by_channel: HashMap::new() }
+        Reserved { most: u64::from(most), total: 0, by_communicator: HashMap::new() }
     }
 
     /// Keeps receives for what is to come to a communicator, in place of those that it had; false, and nothing is
     /// changed, where the others have left too few.
-    pub fn reserve(&mut self, channel: ChannelId, messages: u64, next: OpId) -> bool {
-        let before = self.by_channel.get(&channel).map_or(0, |share| share.messages);
+    pub fn reserve(&mut self, communicator: C, messages: u64, next: OpId) -> bool {
+        let before = self.by_communicator.get(&communicator).map_or(0, |share| share.messages);
         let total = self.total - before + messages;
         if messages > 0 && total > self.most {
             return false;
         }
         self.total = total;
-        self.by_channel.insert(channel, Share { messages, next });
+        self.by_communicator.insert(communicator, Share { messages, next });
         true
     }
 
     /// A message of an operation has come to a communicator.
-    pub fn arrived(&mut self, channel: ChannelId, op: OpId) {
-        if let Some(share) = self.by_channel.get_mut(&channel)
+    pub fn arrived(&mut self, communicator: C, op: OpId) {
+        if let Some(share) = self.by_communicator.get_mut(&communicator)
             && share.messages > 0
             && op.after(share.next) < 0
         {
@@ -55,8 +55,8 @@ impl Reserved {
     }
 
     /// A communicator is closed.
-    pub fn release(&mut self, channel: ChannelId) {
-        let share = self.by_channel.remove(&channel);
+    pub fn release(&mut self, communicator: C) {
+        let share = self.by_communicator.remove(&communicator);
         self.total -= share.map_or(0, |share| share.messages);
     }
 }
@@ -65,8 +65,8 @@ impl Reserved {
 mod tests {
     use super::*;
 
-    const FIRST: ChannelId = ChannelId(0);
-    const SECOND: ChannelId = ChannelId(1);
+    const FIRST: char = 'a';
+    const SECOND: char = 'b';
     const NEXT: OpId = OpId(5);
 
     #[test]

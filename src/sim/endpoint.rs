@@ -1,0 +1,182 @@
+//! A process's endpoint: one queue of completions for all its communicators.
+//!
+//! As on a device, whoever polls takes completions for all. What comes for another is copied out of the buffers that it
+//! came in: datagrams up to a bound, as they may be lost; reliable messages and what was read always.
+
+use super::communicator::{Channel, Group};
+use super::event::{Bytes, Completion};
+use super::inbox::{Body, Inbox, Received, Told};
+use super::network::Network;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use verbcast_core::protocol::{Depths, Via};
+use verbcast_core::rank::Rank;
+use verbcast_core::transport::{Arrival, Reserved};
+use verbcast_core::wire::{HEADER_LEN, Header, Kind, RawHeader};
+
+/// What a process's communicators share besides its adapter.
+#[derive(Debug)]
+pub(super) struct Endpoint {
+    inboxes: BTreeMap<Channel, Inbox>,
+    /// Of the receives for reliable messages, those that are kept for what comes while nobody polls.
+    pub reserved: Reserved<Channel>,
+}
+
+impl Endpoint {
+    pub fn new(depths: &Depths) -> Endpoint {
+        let reserved = Reserved::new(depths.absorbed());
+        Endpoint { inboxes: BTreeMap::new(), reserved }
+    }
+
+    /// Several communicators use it.
+    pub fn is_shared(&self) -> bool {
+        self.inboxes.len() > 1
+    }
+
+    pub fn inbox(&mut self, channel: Channel) -> &mut Inbox {
+        self.inboxes.entry(channel).or_default()
+    }
+}
+
+impl Network {
+    /// Takes completions of a process on behalf of one of its communicators; whether there were any.
+    pub fn pull(&mut self, process: Rank, by: Channel) -> bool {
+        if self.endpoint(process).is_shared() {
+            self.free_buffers_of_others(process, by);
+        }
+        let mut any = false;
+        for _ in 0..self.batch {
+            let Some(completion) = self.port(process).completions.pop_front() else { break };
+            any = true;
+            self.complete(process, by, completion);
+        }
+        any
+    }
+
+    /// Whether something has come to a process that has not been taken, of all or of one of these communicators.
+    pub fn has_news(&mut self, process: Rank, channels: &[Channel]) -> bool {
+        let port = self.port(process);
+        let mut reported = port.reports.keys().map(|(channel, ..)| channel);
+        let any =
+            !port.completions.is_empty() || reported.any(|channel| channels.contains(channel));
+        let inboxes = &self.endpoint(process).inboxes;
+        any || channels.iter().filter_map(|one| inboxes.get(one)).any(|inbox| !inbox.is_empty())
+    }
+
+    fn complete(&mut self, process: Rank, by: Channel, completion: Completion) {
+        let groups = &self.groups;
+        let rank_in = |channel: Channel, peer| groups[usize::from(channel.0)].rank_of(peer);
+        let (channel, told) = match completion {
+            Completion::Packet(via, bytes) => return self.received(process, by, via, bytes),
+            Completion::Fetched(channel, from, token, bytes) => {
+                let header = RawHeader::parse(&bytes);
+                let received = Received { via: Via::Fetched, header, bytes, body: Body::Read };
+                (channel, rank_in(channel, from).map(|from| Told::Fetched(from, token, received)))
+            }
+            Completion::Sent(channel, to, token, _) => {
+                let to = rank_in(channel, to);
+                (channel, to.map(|to| Told::Other(Arrival::Delivered { to, token })))
+            }
+            Completion::WriteAcked(channel, to, counter) => {
+                let to = rank_in(channel, to);
+                (channel, to.map(|to| Told::Other(Arrival::WriteAcked { to, counter })))
+            }
+            Completion::Alive(channel, peer) => {
+                let peer = rank_in(channel, peer);
+                (channel, peer.map(|peer| Told::Other(Arrival::Alive { peer })))
+            }
+            Completion::Broken(peer) => {
+                let ranks = self.groups.iter().map(|group| group.rank_of(peer));
+                let ranks: Vec<_> = (0..).map(Channel).zip(ranks).collect();
+                let inboxes = &mut self.endpoint(process).inboxes;
+                for (channel, rank) in ranks {
+                    if let (Some(inbox), Some(rank)) = (inboxes.get_mut(&channel), rank) {
+                        inbox.push_broken(rank);
+                    }
+                }
+                return;
+            }
+        };
+        self.deliver_to(process, by, channel, told.expect("a rank of the communicator"));
+    }
+
+    /// A packet came; its communicator is the one whose key it has.
+    fn received(&mut self, process: Rank, by: Channel, via: Via, bytes: Bytes) {
+        let body = if via == Via::Reliable { Body::Message } else { Body::Datagram };
+        let header = RawHeader::parse(&bytes);
+        let channel = header.and_then(|header| self.receiver(process, via, header.unchecked()));
+        let (Some(header), Some(channel)) = (header, channel) else {
+            return self.free(process, body);
+        };
+        let Header { kind, op, .. } = *header.unchecked();
+        if via == Via::Reliable && kind == Kind::Fragment {
+            self.endpoint(process).reserved.arrived(channel, op);
+        }
+        let received = Received { via, header: Some(header), bytes, body };
+        self.deliver_to(process, by, channel, Told::Packet(received));
+    }
+
+    /// The communicator of a process that a packet is for, if it may come to it so.
+    fn receiver(&self, process: Rank, via: Via, header: &Header) -> Option<Channel> {
+        let channel = Channel::of_key(header.key)?;
+        let group = self.groups.get(usize::from(channel.0))?;
+        let is_admitted = group.rank_of(process).is_some() && via.admits(header, group.size());
+        is_admitted.then_some(channel)
+    }
+
+    fn deliver_to(&mut self, process: Rank, by: Channel, to: Channel, told: Told) {
+        let told = if by == to { Some(told) } else { self.copied(process, to, told) };
+        if let Some(told) = told {
+            self.endpoint(process).inbox(to).push(told);
+        }
+    }
+
+    /// Copies what other communicators than `by` have not taken, so that its buffers can be used.
+    fn free_buffers_of_others(&mut self, process: Rank, by: Channel) {
+        let channels: Vec<_> = self.endpoint(process).inboxes.keys().copied().collect();
+        for channel in channels.into_iter().filter(|channel| *channel != by) {
+            for told in self.endpoint(process).inbox(channel).take() {
+                self.deliver_to(process, by, channel, told);
+            }
+        }
+    }
+
+    /// What a communicator is told, without buffers of the endpoint; none if it is dropped.
+    fn copied(&mut self, process: Rank, to: Channel, mut told: Told) -> Option<Told> {
+        let most = self.depths.max_held() as usize;
+        let Some(received) = told.received() else { return Some(told) };
+        if received.body == Body::Copy {
+            return Some(told);
+        }
+        let body = std::mem::replace(&mut received.body, Body::Copy);
+        let (via, len) = (received.via, received.bytes.len());
+        let is_full = via == Via::Multicast && self.endpoint(process).inbox(to).copies() >= most;
+        self.port(process).overflowed += u64::from(is_full);
+        if !is_full {
+            self.spend(process, self.costs.copying(len.saturating_sub(HEADER_LEN)));
+        }
+        self.free(process, body);
+        (!is_full).then_some(told)
+    }
+
+    /// Makes the buffer of a body free again.
+    pub fn free(&mut self, process: Rank, body: Body) {
+        let port = self.port(process);
+        match body {
+            Body::Datagram => port.datagrams_used -= 1,
+            Body::Read => port.fetching -= 1,
+            Body::Message => {
+                port.messages_used -= 1;
+                let now = port.cpu;
+                self.admit(now, process);
+            }
+            Body::Copy => {}
+        }
+    }
+
+    /// A process uses a communicator from now on; who is in it.
+    pub fn open(&mut self, process: Rank, channel: Channel) -> Rc<Group> {
+        self.endpoint(process).inboxes.insert(channel, Inbox::default());
+        Rc::clone(&self.groups[usize::from(channel.0)])
+    }
+}

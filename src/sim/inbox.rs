@@ -1,0 +1,93 @@
+//! What a communicator was told by its endpoint, and has not taken yet.
+
+use super::event::Bytes;
+use std::collections::VecDeque;
+use verbcast_core::protocol::{Token, Via};
+use verbcast_core::rank::Rank;
+use verbcast_core::transport::Arrival;
+use verbcast_core::wire::RawHeader;
+
+/// Whose buffer received bytes are in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Body {
+    /// A receive for datagrams.
+    Datagram,
+    /// A receive for reliable messages.
+    Message,
+    /// A buffer for what is read.
+    Read,
+    /// Nobody's: they are a copy.
+    Copy,
+}
+
+/// Received bytes, and their header if they have one.
+#[derive(Debug)]
+pub(super) struct Received {
+    pub via: Via,
+    pub header: Option<RawHeader>,
+    pub bytes: Bytes,
+    pub body: Body,
+}
+
+/// What a communicator is told.
+#[derive(Debug)]
+pub(super) enum Told {
+    Packet(Received),
+    Fetched(Rank, Token, Received),
+    /// What needs no buffer.
+    Other(Arrival),
+}
+
+impl Told {
+    /// What was received, if anything was.
+    pub fn received(&mut self) -> Option<&mut Received> {
+        match self {
+            Told::Packet(received) | Told::Fetched(.., received) => Some(received),
+            Told::Other(_) => None,
+        }
+    }
+
+    fn is_copied_datagram(&self) -> bool {
+        matches!(self, Told::Packet(Received { via: Via::Multicast, body: Body::Copy, .. }))
+    }
+}
+
+/// What one communicator was told.
+#[derive(Debug, Default)]
+pub(super) struct Inbox {
+    told: VecDeque<Told>,
+    /// Connections that broke, to be reported when everything received before is.
+    broken: VecDeque<Rank>,
+}
+
+impl Inbox {
+    pub fn push(&mut self, told: Told) {
+        self.told.push_back(told);
+    }
+
+    pub fn next(&mut self) -> Option<Told> {
+        self.told.pop_front()
+    }
+
+    /// Takes everything out.
+    pub fn take(&mut self) -> VecDeque<Told> {
+        std::mem::take(&mut self.told)
+    }
+
+    /// Datagrams in it that are copies.
+    pub fn copies(&self) -> usize {
+        self.told.iter().filter(|told| told.is_copied_datagram()).count()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.told.is_empty() && self.broken.is_empty()
+    }
+
+    pub fn push_broken(&mut self, peer: Rank) {
+        self.broken.push_back(peer);
+    }
+
+    pub fn next_broken(&mut self) -> Option<Rank> {
+        self.broken.pop_front()
+    }
+}

@@ -1,0 +1,364 @@
+//! Processes on the simulated network, each with an endpoint for all its communicators.
+
+use super::checkers;
+use super::communicator::{Channel, Group};
+use super::event::Event;
+use super::faults::Faults;
+use super::network::Network;
+use super::outcome::Violation;
+use super::programs::{Act, Programs};
+use super::transport::SimTransport;
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::rc::Rc;
+use verbcast_core::driver::{Driver, Statistics};
+use verbcast_core::protocol::options::Options;
+use verbcast_core::protocol::suite::Suite;
+use verbcast_core::rank::{OpId, Rank};
+use verbcast_core::time::Instant;
+
+/// Turns that a process takes at one point in time at most, before it must be doing something wrong.
+const TURNS_ON_END: u32 = 10_000;
+
+/// What came of programs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ran {
+    /// Events that happened.
+    pub events: u64,
+    /// When the last of them happened, in nanoseconds.
+    pub ended: u64,
+    /// The counters, over all ranks.
+    pub total: Statistics,
+    /// Datagrams that found no receive, or no room in the inbox of a communicator that nobody polled.
+    pub overflowed: u64,
+}
+
+/// One process.
+struct Process {
+    /// By communicator.
+    drivers: Vec<Option<Driver<Suite, SimTransport>>>,
+    /// The next act.
+    next: usize,
+    /// What it has begun and not waited for: the communicator, the step and the operation.
+    open: VecDeque<(Channel, usize, OpId)>,
+    computes_until: u64,
+}
+
+/// What a process does next.
+enum Next {
+    /// It goes on.
+    GoesOn,
+    /// It waits for these communicators.
+    Polls(Vec<Channel>),
+    /// It waits for another process, and polls nothing.
+    IsAway,
+}
+
+/// All processes and the network between them.
+struct Processes<'a> {
+    programs: &'a Programs,
+    network: Rc<RefCell<Network>>,
+    processes: Vec<Process>,
+    events: u64,
+    now: u64,
+}
+
+/// Runs programs with the protocols and parameters of `options`, until all have come to their ends and nothing is owed.
+///
+/// # Errors
+/// If the options contradict the plan, or anything does not hold that must: the bytes and their order, an end of all
+/// waiting, nothing owed in the end.
+pub fn run(programs: &Programs, options: &Options) -> Result<Ran, Violation> {
+    Processes::new(programs, options)?.run()
+}
+
+impl<'a> Processes<'a> {
+    fn new(programs: &'a Programs, options: &Options) -> Result<Self, Violation> {
+        let plan = &programs.plan;
+        let mut network = Network::new(plan.size, plan.costs, plan.depths, plan.faults, plan.seed);
+        network.batch = programs.batch;
+        for (process, factor) in &plan.slow {
+            network.port(*process).slowness = *factor;
+        }
+        for communicator in &programs.communicators {
+            let group = Group::new(communicator.members.clone(), plan.size);
+            network.groups.push(Rc::new(group));
+        }
+        let network = Rc::new(RefCell::new(network));
+        let driver = |channel: Channel, process| {
+            let Some(parameters) = programs.parameters(channel, process) else { return Ok(None) };
+            let transport = SimTransport::new(process, channel, plan.checks(), &network);
+            let driver = Driver::assemble(options, &parameters, transport);
+            let mut driver = driver.map_err(|error| Violation(error.to_string()))?;
+            driver.pass(programs.communicators[usize::from(channel.0)].passed);
+            Ok(Some(driver))
+        };
+        let process = |process| {
+            let drivers = programs.channels().map(|channel| driver(channel, process));
+            let drivers = drivers.collect::<Result<_, Violation>>()?;
+            Ok(Process { drivers, next: 0, open: VecDeque::new(), computes_until: 0 })
+        };
+        let processes = (0..plan.size).map(Rank).map(process).collect::<Result<_, Violation>>()?;
+        Ok(Processes { programs, network, processes, events: 0, now: 0 })
+    }
+
+    fn run(mut self) -> Result<Ran, Violation> {
+        self.wake_all();
+        self.run_until("a program goes on", Self::have_ended)?;
+        self.network.borrow_mut().faults = Faults::default();
+        self.wake_all();
+        self.run_until("something is owed", Self::are_quiet)?;
+        let drivers = self.processes.iter().flat_map(|process| process.drivers.iter().flatten());
+        let total = drivers.map(Driver::statistics).sum();
+        let overflowed = self.network.borrow().ports.iter().map(|port| port.overflowed).sum();
+        Ok(Ran { events: self.events, ended: self.now, total, overflowed })
+    }
+
+    fn wake_all(&mut self) {
+        for process in (0..self.programs.plan.size).map(Rank) {
+            self.network.borrow_mut().wake(process);
+        }
+    }
+
+    fn have_ended(&self) -> bool {
+        self.processes.iter().all(|process| process.next == self.programs.acts.len())
+    }
+
+    fn are_quiet(&self) -> bool {
+        let mut drivers =
+            self.processes.iter().flat_map(|process| process.drivers.iter().flatten());
+        self.network.borrow().in_transit == 0 && drivers.all(Driver::is_quiescent)
+    }
+
+    fn run_until(&mut self, what: &str, ends: impl Fn(&Self) -> bool) -> Result<(), Violation> {
+        while !ends(self) {
+            let next = self.network.borrow_mut().queue.take();
+            let Some((now, event)) = next else {
+                return Err(self.stuck(what, "nothing happens any more"));
+            };
+            if now > self.programs.plan.limit {
+                return Err(self.stuck(what, "the limit of time has passed"));
+            }
+            self.now = now;
+            self.events += 1;
+            match event {
+                Event::Turn(process) => self.turn(now, process)?,
+                event => self.network.borrow_mut().happen(now, event),
+            }
+        }
+        Ok(())
+    }
+
+    fn stuck(&self, what: &str, why: &str) -> Violation {
+        let acts = &self.programs.acts;
+        let at =
+            (0..).map(Rank).zip(&self.processes).map(|(process, one)| match acts.get(one.next) {
+                Some(act) => format!("{process} is in act {} ({act:?})", one.next),
+                None => format!("{process} has ended"),
+            });
+        let at: Vec<_> = at.collect();
+        Violation(format!("{what} after {} ns, and {why}: {}", self.now, at.join(", ")))
+    }
+
+    fn turn(&mut self, now: u64, process: Rank) -> Result<(), Violation> {
+        {
+            let mut network = self.network.borrow_mut();
+            network.now = now;
+            let port = network.port(process);
+            if port.turn_at != Some(now) {
+                return Ok(());
+            }
+            port.turn_at = None;
+            port.cpu = port.cpu.max(now);
+        }
+        for _ in 0..TURNS_ON_END {
+            let at = self.network.borrow_mut().port(process).cpu;
+            let until = self.processes[process.index()].computes_until;
+            if at < until {
+                self.network.borrow_mut().wake_at(process, until);
+                return Ok(());
+            }
+            match self.act(process, at)? {
+                Next::GoesOn => {}
+                Next::IsAway => return Ok(()),
+                Next::Polls(channels) => {
+                    let worked = self.poll(process, &channels, at)?;
+                    if !self.end(process)? && !worked {
+                        self.rest(process, &channels, at);
+                        return Ok(());
+                    }
+                }
+            }
+        }
+        Err(Violation(format!("{process} finds no rest after {now} ns")))
+    }
+
+    /// Begins what is next in a process's program.
+    fn act(&mut self, rank: Rank, at: u64) -> Result<Next, Violation> {
+        let Programs { plan, acts, .. } = self.programs;
+        let process = &mut self.processes[rank.index()];
+        let Some(act) = acts.get(process.next) else {
+            return Ok(Next::Polls(self.programs.channels().collect()));
+        };
+        match *act {
+            Act::Start { communicator, step } => {
+                if let Some(driver) = &mut process.drivers[communicator] {
+                    let channel = Channel(communicator as u16);
+                    let (root, len) = (plan.steps[step].root, plan.steps[step].len);
+                    let is_root =
+                        self.programs.communicators[communicator].members[root.index()] == rank;
+                    let message = if is_root { plan.message(step) } else { vec![0xee; len] };
+                    let started = driver.start_owned(Instant::from_nanos(at), root, message);
+                    let op = started.map_err(|error| Violation(format!("{rank}: {error}")))?;
+                    process.open.push_back((channel, step, op));
+                }
+            }
+            Act::Wait => {
+                if let Some((first, ..)) = process.open.front() {
+                    let all = process.open.iter().map(|(channel, ..)| *channel);
+                    return Ok(Next::Polls(match self.programs.waits_for_all {
+                        true => all.collect(),
+                        false => vec![*first],
+                    }));
+                }
+            }
+            Act::Word { from, to } => {
+                let mut network = self.network.borrow_mut();
+                if from == rank {
+                    let arrives = at + network.costs.unicast_latency;
+                    network.queue.put(arrives, Event::Word { from, to });
+                } else if to == rank {
+                    let words = network.port(rank).words.entry(from).or_default();
+                    let Some(left) = words.checked_sub(1) else { return Ok(Next::IsAway) };
+                    *words = left;
+                }
+            }
+            Act::Compute { process: who, nanos } => {
+                if who == rank {
+                    process.computes_until = at + nanos;
+                }
+            }
+        }
+        process.next += 1;
+        Ok(Next::GoesOn)
+    }
+
+    /// Gives each of some communicators a turn; whether there was anything to do.
+    fn poll(&mut self, rank: Rank, channels: &[Channel], at: u64) -> Result<bool, Violation> {
+        let mut worked = false;
+        for channel in channels {
+            let driver = &mut self.processes[rank.index()].drivers[usize::from(channel.0)];
+            let Some(driver) = driver else { continue };
+            let turned = driver.turn(Instant::from_nanos(at), None);
+            worked |= turned.map_err(|failure| {
+                Violation(format!(
+                    "{rank} gave up {}, which lives: {}",
+                    failure.rank, failure.reason
+                ))
+            })?;
+        }
+        Ok(worked)
+    }
+
+    /// Takes the broadcasts that have ended, in the order in which they were begun; whether there were any.
+    fn end(&mut self, rank: Rank) -> Result<bool, Violation> {
+        let process = &mut self.processes[rank.index()];
+        let mut any = false;
+        while let Some((channel, step, op)) = process.open.front().copied() {
+            let driver = process.drivers[usize::from(channel.0)].as_mut().expect("it has begun");
+            if !driver.take_complete(op) {
+                break;
+            }
+            any = true;
+            process.open.pop_front();
+            let bytes = driver.take_message(op).unwrap_or_default();
+            checkers::same_bytes(&self.programs.plan, rank, step, &bytes)?;
+        }
+        Ok(any)
+    }
+
+    /// Puts the next turn of a process that waits for some communicators.
+    fn rest(&mut self, rank: Rank, channels: &[Channel], at: u64) {
+        let drivers = &self.processes[rank.index()].drivers;
+        let polled = channels.iter().filter_map(|channel| drivers[usize::from(channel.0)].as_ref());
+        let timer = polled.filter_map(Driver::next_timeout).min();
+        let mut network = self.network.borrow_mut();
+        if let Some(timer) = timer {
+            network.wake_at(rank, timer.as_nanos().max(at));
+        }
+        if network.has_news(rank, channels) {
+            network.wake_at(rank, at);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::faults::CERTAIN;
+    use super::super::plan::{Plan, Step};
+    use super::super::programs::Communicator;
+    use super::*;
+
+    /// Three processes. The last one is in both communicators, and the others broadcast in one each.
+    fn programs(acts: &[Act]) -> Programs {
+        let step = |len| Step { root: Rank(0), len };
+        let all = [0, 1].map(|root| Communicator {
+            members: vec![Rank(root), Rank(2)],
+            first_op: OpId(root),
+            passed: 0,
+        });
+        Programs {
+            plan: Plan::new(3, vec![step(8), step(36_000)]),
+            communicators: all.to_vec(),
+            acts: acts.to_vec(),
+            batch: 16,
+            waits_for_all: false,
+        }
+    }
+
+    fn start(communicator: usize) -> Act {
+        Act::Start { communicator, step: communicator }
+    }
+
+    fn options(repair: &str) -> Options {
+        let mut options = Options::default();
+        options.set("algorithm", "window").unwrap();
+        options.set("repair", repair).unwrap();
+        options
+    }
+
+    #[test]
+    fn who_polls_takes_what_comes_for_others() {
+        let late = Act::Compute { process: Rank(2), nanos: 1_000_000 };
+        let mut programs = programs(&[late, start(0), start(1), Act::Wait]);
+        let ran = run(&programs, &options("pull")).unwrap();
+        assert_eq!((ran.total.operations, ran.total.lost, ran.overflowed), (4, 0, 0));
+        // Of what is not for the communicator that polls, half as many datagrams are kept as there are receives.
+        programs.plan.depths.receive = 10;
+        let mut options = options("pull");
+        options.set("credits", "off").unwrap();
+        let ran = run(&programs, &options).unwrap();
+        assert!(ran.overflowed > 0 && ran.total.repaired > 0, "{ran:?}");
+    }
+
+    #[test]
+    fn a_deadlock_is_noticed() {
+        let (from, to) = (Rank(2), Rank(0));
+        let mut programs = programs(&[start(0), Act::Wait, Act::Word { from, to }]);
+        run(&programs, &options("push")).unwrap();
+        programs.plan.faults.loss = CERTAIN;
+        run(&programs, &options("pull")).unwrap();
+        // The root waits for who misses what only the root may send again.
+        let violation = run(&programs, &options("push")).unwrap_err().to_string();
+        assert!(violation.contains("rank 0 is in act 2 (Word"), "{violation}");
+        assert!(violation.contains("rank 2 is in act 1 (Wait)"), "{violation}");
+    }
+
+    #[test]
+    fn who_waits_for_a_word_gets_each_once() {
+        let word = |from, to| Act::Word { from: Rank(from), to: Rank(to) };
+        let compute = Act::Compute { process: Rank(0), nanos: 1_000_000 };
+        let ran = run(&programs(&[word(1, 2), compute, word(0, 1), word(1, 2)]), &options("pull"));
+        assert!(ran.unwrap().ended > 1_000_000);
+    }
+}
