@@ -5,10 +5,16 @@
 //! doubled (within a budget); the first message of a connection is taken; a report or a read takes
 //! effect; a rank's next timer fires. Time is left out of the comparison of states: a timer may fire
 //! at any moment, so it makes no difference how long something took.
+//!
+//! With a [`Program`], processes have two communicators or more on one endpoint, and also wait for one another's words.
 
 mod print;
+mod programs;
+
+pub use programs::{Act, Program};
 
 use print::Fingerprint;
+use programs::Process;
 use stateright::{Model, Property};
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Debug;
@@ -41,6 +47,8 @@ pub struct Setup<C> {
     pub doubles: u8,
     /// Timers that may fire while something else could happen.
     pub early_timers: u8,
+    /// What processes with several communicators do. The ranks of the second come after those of the first.
+    pub program: Program,
 }
 
 /// A packet on its way.
@@ -61,6 +69,8 @@ struct Flying {
 #[derive(Clone, Debug)]
 pub struct State<C> {
     ranks: Vec<Member<C>>,
+    /// Those of a program, if there is one.
+    processes: Vec<Process>,
     /// Datagrams on their way, in no order.
     datagrams: Vec<Flying>,
     /// Messages of each connection, in order: what is carried, and its purpose.
@@ -85,6 +95,18 @@ struct Member<C> {
     held: Vec<Incoming>,
     ring: BTreeMap<u32, Piece>,
     now: Instant,
+    /// What came while it was not polled.
+    inbox: VecDeque<Told>,
+}
+
+/// What a core is told.
+#[derive(Clone, Debug)]
+enum Told {
+    Packet(Incoming),
+    Delivered(Rank, Token),
+    Reported(Rank, Counter, u64),
+    WriteAcked(Rank, Counter),
+    Missed(Rank, Token),
 }
 
 impl<C: Debug> Hash for State<C> {
@@ -118,9 +140,12 @@ pub enum Action {
     Read(usize),
     /// A rank's next timer fires.
     Timer(usize),
+    /// A process goes on to its next broadcast, or sends or takes a word.
+    Proceed(usize),
 }
 
-struct Plenty<'a>(&'a [(u32, u32, u8)], u32);
+/// The reports under way, who asks, and the first rank of its communicator.
+struct Plenty<'a>(&'a [(u32, u32, u8)], u32, u32);
 
 impl Room for Plenty<'_> {
     fn multicast_room(&self) -> usize {
@@ -132,7 +157,7 @@ impl Room for Plenty<'_> {
     }
 
     fn report_room(&self, to: Rank) -> usize {
-        let busy = self.0.iter().any(|(from, other, _)| *from == self.1 && *other == to.0);
+        let busy = self.0.iter().any(|(from, other, _)| *from == self.1 && *other == to.0 + self.2);
         usize::from(!busy)
     }
 
@@ -156,7 +181,7 @@ impl<C: Core + Clone + Debug> State<C> {
         match self.ranks[to].core.handle_packet(now, &incoming) {
             Disposition::Hold => self.ranks[to].held.push(incoming),
             Disposition::Place(range) => {
-                let step = incoming.op.after(FIRST) as usize;
+                let step = setup.step_of(to as u32, incoming.op);
                 let here = &mut self.ranks[to].here[step];
                 let index = incoming.fragment.index();
                 let start = index * FRAGMENT;
@@ -173,15 +198,19 @@ impl<C: Core + Clone + Debug> State<C> {
     /// Carries out what a core wants.
     fn drain(&mut self, setup: &Setup<C>, rank: usize) {
         let me = rank as u32;
+        let base = setup.base(me);
         loop {
             let busy: Vec<_> = self.reports.keys().copied().collect();
-            let Some(transmit) = self.ranks[rank].core.poll_transmit(&Plenty(&busy, me)) else {
+            let Some(transmit) = self.ranks[rank].core.poll_transmit(&Plenty(&busy, me, base))
+            else {
                 break;
             };
             match transmit {
-                Transmit::Send { target: Target::Group, piece, .. } => self.spread(me, &piece),
+                Transmit::Send { target: Target::Group, piece, .. } => {
+                    self.spread(setup, me, &piece)
+                }
                 Transmit::Send { target: Target::Rank(to), piece, .. } => {
-                    self.send(me, to.0, &piece, piece.token());
+                    self.send(setup.size, [me, base + to.0], &piece, piece.token());
                 }
                 Transmit::Retain { slot, piece, .. } => {
                     self.ranks[rank].ring.insert(slot, piece);
@@ -189,23 +218,23 @@ impl<C: Core + Clone + Debug> State<C> {
                 Transmit::Resend { target, slot, token } => {
                     let piece = self.ranks[rank].ring[&slot];
                     match target {
-                        Target::Group => self.spread(me, &piece),
-                        Target::Rank(to) => self.send(me, to.0, &piece, token),
+                        Target::Group => self.spread(setup, me, &piece),
+                        Target::Rank(to) => self.send(setup.size, [me, base + to.0], &piece, token),
                     }
                 }
                 Transmit::Report { to, counter, value } => {
-                    self.reports.insert((me, to.0, counter as u8), value);
+                    self.reports.insert((me, base + to.0, counter as u8), value);
                 }
                 Transmit::Fetch { from, slot, token } => {
-                    self.reads.push((me, from.0, slot, token));
+                    self.reads.push((me, base + from.0, slot, token));
                 }
             }
         }
         while let Some(event) = self.ranks[rank].core.poll_event() {
             match event {
                 Event::Complete { op, .. } => {
-                    let step = op.after(FIRST) as usize;
-                    let is_root = setup.steps[step].0.0 == me;
+                    let step = setup.step_of(me, op);
+                    let is_root = setup.steps[step].0.0 + base == me;
                     let member = &mut self.ranks[rank];
                     let whole = is_root || member.here[step].iter().all(|here| *here);
                     if std::mem::replace(&mut member.complete[step], true) || !whole {
@@ -213,7 +242,7 @@ impl<C: Core + Clone + Debug> State<C> {
                     }
                 }
                 Event::Quiescent(op) => {
-                    let step = op.after(FIRST) as usize;
+                    let step = setup.step_of(me, op);
                     let member = &mut self.ranks[rank];
                     let before = std::mem::replace(&mut member.quiescent[step], true);
                     if before || !member.complete[step] {
@@ -231,28 +260,73 @@ impl<C: Core + Clone + Debug> State<C> {
         Flying { to, from, op: op.0, fragment: fragment.0, len, report, asks, is_question }
     }
 
-    fn spread(&mut self, from: u32, piece: &Piece) {
-        for to in (0..self.ranks.len() as u32).filter(|to| *to != from) {
+    fn spread(&mut self, setup: &Setup<C>, from: u32, piece: &Piece) {
+        let base = setup.base(from);
+        for to in (base..base + setup.size).filter(|to| *to != from) {
             self.datagrams.push(Self::flying(from, to, piece));
         }
         self.datagrams.sort();
     }
 
-    fn send(&mut self, from: u32, to: u32, piece: &Piece, token: Token) {
-        let queue = self.messages.entry((from, to)).or_default();
+    fn send(&mut self, size: u32, [from, to]: [u32; 2], piece: &Piece, token: Token) {
+        // Communicators share the connections of their processes.
+        let queue = self.messages.entry((from % size, to % size)).or_default();
         queue.push_back((Self::flying(from, to, piece), token));
+    }
+
+    /// Tells a rank's core something, now or when its communicator is polled.
+    fn tell(&mut self, setup: &Setup<C>, rank: usize, told: Told) {
+        if !setup.polls(self, rank) {
+            return self.ranks[rank].inbox.push_back(told);
+        }
+        let Member { core, now, .. } = &mut self.ranks[rank];
+        match told {
+            Told::Packet(packet) => return self.hand(setup, rank, packet),
+            Told::Delivered(to, token) => core.handle_delivered(*now, to, token),
+            Told::Reported(from, counter, value) => core.handle_report(*now, from, counter, value),
+            Told::WriteAcked(to, counter) => core.handle_write_acked(*now, to, counter),
+            Told::Missed(owner, token) => core.handle_missed(*now, owner, token),
+        }
+        self.drain(setup, rank);
+    }
+
+    /// Tells the cores of a process what came while they were not polled.
+    fn look(&mut self, setup: &Setup<C>, process: usize) {
+        self.processes[process].queued = 0;
+        for rank in (process..self.ranks.len()).step_by(setup.size as usize) {
+            while setup.polls(self, rank)
+                && let Some(told) = self.ranks[rank].inbox.pop_front()
+            {
+                self.tell(setup, rank, told);
+            }
+        }
+    }
+
+    /// Lets processes go on that have what they waited for.
+    fn go_on(&mut self, setup: &Setup<C>) {
+        for process in 0..self.processes.len() {
+            while setup.leaves(self, process) {
+                let one = &mut self.processes[process];
+                (one.next, one.is_in) = (one.next + 1, false);
+                if setup.program.next(one).is_none() {
+                    self.look(setup, process);
+                }
+            }
+        }
     }
 
     /// Whether everything is over, and over well.
     fn is_over(&self) -> bool {
-        self.ranks.iter().all(|member| {
-            member.complete.iter().chain(&member.quiescent).all(|done| *done)
-                && member.core.is_drained()
-        })
+        let is_free = |member: &Member<C>| member.inbox.is_empty();
+        self.ranks.iter().all(is_free)
+            && self.ranks.iter().all(|member| {
+                member.complete.iter().chain(&member.quiescent).all(|done| *done)
+                    && member.core.is_drained()
+            })
     }
 }
 
-fn incoming(via: Via, kind: Kind, flying: &Flying) -> Incoming {
+fn incoming(size: u32, via: Via, kind: Kind, flying: &Flying) -> Incoming {
     let cut = Fragments::new(flying.len, FRAGMENT).expect("a short message");
     let fragment = verbcast_core::rank::Fragment(flying.fragment);
     let payload_len = match kind {
@@ -261,7 +335,7 @@ fn incoming(via: Via, kind: Kind, flying: &Flying) -> Incoming {
     };
     Incoming {
         via,
-        source: Rank(flying.from),
+        source: Rank(flying.from % size),
         kind,
         op: OpId(flying.op),
         fragment,
@@ -276,15 +350,86 @@ impl<C: Core + Clone + Debug> Setup<C> {
     fn member(&self, rank: u32) -> Member<C> {
         let steps = self.steps.len();
         let cut = |len| Fragments::new(len, FRAGMENT).expect("a short message").count() as usize;
+        // Those of other communicators are none of its business.
+        let own = self.program.steps_of(rank / self.size, steps);
+        let is_others: Vec<_> = (0..steps).map(|step| !own.contains(&step)).collect();
         Member {
-            core: (self.make)(Rank(rank), self.size),
+            core: (self.make)(Rank(rank % self.size), self.size),
             called: 0,
-            complete: vec![false; steps],
-            quiescent: vec![false; steps],
+            complete: is_others.clone(),
+            quiescent: is_others,
             here: self.steps.iter().map(|(_, len)| vec![false; cut(*len)]).collect(),
             held: Vec::new(),
             ring: BTreeMap::new(),
             now: Instant::ZERO,
+            inbox: VecDeque::new(),
+        }
+    }
+
+    /// The first rank of the communicator of a rank.
+    fn base(&self, rank: u32) -> u32 {
+        rank - rank % self.size
+    }
+
+    /// Which step an operation of a rank's communicator is.
+    fn step_of(&self, rank: u32, op: OpId) -> usize {
+        let steps = self.program.steps_of(rank / self.size, self.steps.len());
+        steps[op.after(FIRST) as usize]
+    }
+
+    /// Whether a rank's process polls its communicator.
+    fn polls(&self, state: &State<C>, rank: usize) -> bool {
+        let size = self.size as usize;
+        let process = state.processes.get(rank % size);
+        process.is_none_or(|process| self.program.polls(process, (rank / size) as u32))
+    }
+
+    /// Whether a process is done with its next act, which is not its own or of which it has all.
+    fn leaves(&self, state: &mut State<C>, process: usize) -> bool {
+        let one = &mut state.processes[process];
+        match self.program.next(one) {
+            None => false,
+            Some(Act::Word(from, to)) => process != from && process != to,
+            Some(Act::Broadcast(_)) if !one.is_in => false,
+            Some(Act::Broadcast(communicator)) => {
+                let core = &state.ranks[(communicator * self.size) as usize + process];
+                let is_complete = core.complete[self.program.step(one.next)];
+                let (expected, next) = (core.core.expected(), core.core.next_op());
+                is_complete && one.reserved.reserve(communicator, expected, next)
+            }
+        }
+    }
+
+    /// Whether the queue of a process takes a reliable message.
+    fn takes(&self, state: &State<C>, process: usize) -> bool {
+        let one = state.processes.get(process);
+        one.is_none_or(|one| self.program.polls_any(one) || one.queued < self.program.receives)
+    }
+
+    /// Begins a process's next broadcast, or sends or takes a word.
+    fn proceed(&self, state: &mut State<C>, process: usize) {
+        let one = &mut state.processes[process];
+        match self.program.next(one).expect("there is an act") {
+            Act::Broadcast(communicator) => {
+                one.is_in = true;
+                self.call(state, (communicator * self.size) as usize + process);
+                state.look(self, process);
+            }
+            Act::Word(from, to) if from == process => {
+                one.next += 1;
+                state.processes[to].words.push(from);
+                if self.program.next(&state.processes[process]).is_none() {
+                    state.look(self, process);
+                }
+            }
+            Act::Word(from, _) => {
+                let word = one.words.iter().position(|word| *word == from);
+                one.words.remove(word.expect("the word is there"));
+                one.next += 1;
+                if self.program.next(&state.processes[process]).is_none() {
+                    state.look(self, process);
+                }
+            }
         }
     }
 
@@ -295,8 +440,8 @@ impl<C: Core + Clone + Debug> Setup<C> {
             Action::Arrive(index) => {
                 let flying = state.datagrams.remove(index);
                 let kind = if flying.is_question { Kind::Acknowledge } else { Kind::Fragment };
-                let packet = incoming(Via::Multicast, kind, &flying);
-                state.hand(self, flying.to as usize, packet);
+                let packet = incoming(self.size, Via::Multicast, kind, &flying);
+                state.tell(self, flying.to as usize, Told::Packet(packet));
             }
             Action::Lose(index) => {
                 state.datagrams.remove(index);
@@ -313,23 +458,26 @@ impl<C: Core + Clone + Debug> Setup<C> {
                 if queue.is_empty() {
                     state.messages.remove(&(from, to));
                 }
-                let now = state.ranks[from as usize].now;
-                state.ranks[from as usize].core.handle_delivered(now, Rank(to), token);
-                state.drain(self, from as usize);
-                let packet = incoming(Via::Reliable, token.kind, &flying);
-                state.hand(self, to as usize, packet);
+                if let Some(process) = state.processes.get_mut(to as usize) {
+                    process.queued += u32::from(!self.program.polls_any(process));
+                    if token.kind == Kind::Fragment {
+                        process.reserved.arrived(flying.to / self.size, token.op);
+                    }
+                }
+                let delivered = Told::Delivered(Rank(to), token);
+                state.tell(self, flying.from as usize, delivered);
+                let packet = incoming(self.size, Via::Reliable, token.kind, &flying);
+                state.tell(self, flying.to as usize, Told::Packet(packet));
             }
             Action::Report(from, to, counter) => {
                 let value = state.reports.remove(&(from, to, counter)).expect("there is a report");
                 let counter = Counter::ALL[usize::from(counter)];
-                let now = state.ranks[to as usize].now;
-                state.ranks[to as usize].core.handle_report(now, Rank(from), counter, value);
-                state.drain(self, to as usize);
-                let now = state.ranks[from as usize].now;
-                state.ranks[from as usize].core.handle_write_acked(now, Rank(to), counter);
-                state.drain(self, from as usize);
+                let [source, target] = [from, to].map(|rank| Rank(rank % self.size));
+                state.tell(self, to as usize, Told::Reported(source, counter, value));
+                state.tell(self, from as usize, Told::WriteAcked(target, counter));
             }
             Action::Read(index) => self.read(state, index),
+            Action::Proceed(process) => self.proceed(state, process),
             Action::Timer(rank) => {
                 state.early_timers = state.early_timers.saturating_sub(1);
                 let (_, at) = state.ranks[rank].core.poll_timeout().expect("a timer is set");
@@ -343,7 +491,8 @@ impl<C: Core + Clone + Debug> Setup<C> {
 
     fn call(&self, state: &mut State<C>, rank: usize) {
         let member = &mut state.ranks[rank];
-        let (root, len) = self.steps[member.called];
+        let steps = self.program.steps_of(rank as u32 / self.size, self.steps.len());
+        let (root, len) = self.steps[steps[member.called]];
         member.called += 1;
         if let Err(error) = member.core.start(member.now, root, len) {
             state.fail(error.to_string());
@@ -365,12 +514,12 @@ impl<C: Core + Clone + Debug> Setup<C> {
         match found.filter(|piece| piece.token() == token) {
             Some(piece) => {
                 let flying = State::<C>::flying(owner, me, &piece);
-                state.hand(self, me as usize, incoming(Via::Fetched, Kind::Fragment, &flying));
+                let packet = incoming(self.size, Via::Fetched, Kind::Fragment, &flying);
+                state.tell(self, me as usize, Told::Packet(packet));
             }
             None => {
-                let now = state.ranks[me as usize].now;
-                state.ranks[me as usize].core.handle_missed(now, Rank(owner), token);
-                state.drain(self, me as usize);
+                let missed = Told::Missed(Rank(owner % self.size), token);
+                state.tell(self, me as usize, missed);
             }
         }
     }
@@ -382,7 +531,10 @@ impl<C: Core + Clone + Debug + 'static> Model for Setup<C> {
 
     fn init_states(&self) -> Vec<State<C>> {
         vec![State {
-            ranks: (0..self.size).map(|rank| self.member(rank)).collect(),
+            ranks: (0..self.size * self.program.communicators())
+                .map(|rank| self.member(rank))
+                .collect(),
+            processes: self.program.processes(self.size),
             datagrams: Vec::new(),
             messages: BTreeMap::new(),
             reports: BTreeMap::new(),
@@ -401,8 +553,18 @@ impl<C: Core + Clone + Debug + 'static> Model for Setup<C> {
         for (rank, member) in state.ranks.iter().enumerate() {
             // Calls are blocking.
             let is_free = member.complete.iter().take(member.called).all(|done| *done);
-            if member.called < self.steps.len() && is_free {
+            if self.program.acts.is_empty() && member.called < self.steps.len() && is_free {
                 actions.push(Action::Call(rank));
+            }
+        }
+        for (index, process) in state.processes.iter().enumerate() {
+            let goes_on = match self.program.next(process) {
+                Some(Act::Broadcast(_)) => !process.is_in,
+                Some(Act::Word(from, _)) => from == index || process.words.contains(&from),
+                None => false,
+            };
+            if goes_on {
+                actions.push(Action::Proceed(index));
             }
         }
         for index in 0..state.datagrams.len() {
@@ -410,7 +572,9 @@ impl<C: Core + Clone + Debug + 'static> Model for Setup<C> {
             if index > 0 && state.datagrams[index] == state.datagrams[index - 1] {
                 continue;
             }
-            actions.push(Action::Arrive(index));
+            if self.polls(state, state.datagrams[index].to as usize) {
+                actions.push(Action::Arrive(index));
+            }
             if state.losses > 0 {
                 actions.push(Action::Lose(index));
             }
@@ -418,14 +582,17 @@ impl<C: Core + Clone + Debug + 'static> Model for Setup<C> {
                 actions.push(Action::Double(index));
             }
         }
-        actions.extend(state.messages.keys().map(|(from, to)| Action::Take(*from, *to)));
+        let taken = state.messages.keys().filter(|(_, to)| self.takes(state, *to as usize));
+        actions.extend(taken.map(|(from, to)| Action::Take(*from, *to)));
         let reports = state.reports.keys();
         actions.extend(reports.map(|(from, to, counter)| Action::Report(*from, *to, *counter)));
         actions.extend((0..state.reads.len()).map(Action::Read));
         // Where nothing else can happen, time passes.
         if actions.is_empty() || state.early_timers > 0 {
             let timers = state.ranks.iter().enumerate();
-            let set = timers.filter(|(_, member)| member.core.poll_timeout().is_some());
+            let set = timers.filter(|(rank, member)| {
+                self.polls(state, *rank) && member.core.poll_timeout().is_some()
+            });
             let over = state.is_over();
             actions.extend(set.filter(|_| !over).map(|(rank, _)| Action::Timer(rank)));
         }
@@ -434,6 +601,7 @@ impl<C: Core + Clone + Debug + 'static> Model for Setup<C> {
     fn next_state(&self, state: &State<C>, action: Action) -> Option<State<C>> {
         let mut next = state.clone();
         self.step(&mut next, action);
+        next.go_on(self);
         Some(next)
     }
 

@@ -7,7 +7,7 @@ use verbcast_core::protocol::two_stage::{self, Synchronisation, TwoStage};
 use verbcast_core::protocol::unicast::{self, Unicast};
 use verbcast_core::protocol::window::{self, Acknowledge, Repair, Repairers, Window};
 use verbcast_core::rank::Rank;
-use verbcast_exploration::{FIRST, FRAGMENT, Setup};
+use verbcast_exploration::{Act, FIRST, FRAGMENT, Program, Setup};
 
 fn explore<C: Core + Clone + Debug + Send + Sync + 'static>(name: &str, setup: Setup<C>) {
     let checker = setup.checker().threads(2).spawn_dfs().join();
@@ -39,7 +39,8 @@ fn rotating(lens: &[u64]) -> Vec<(Rank, u64)> {
 }
 
 fn setup<C>(make: fn(Rank, u32) -> C, size: u32, lens: &[u64]) -> Setup<C> {
-    Setup { make, size, steps: rotating(lens), losses: 2, doubles: 1, early_timers: 1 }
+    let program = Program::default();
+    Setup { make, size, steps: rotating(lens), losses: 2, doubles: 1, early_timers: 1, program }
 }
 
 /// Where nothing goes wrong.
@@ -149,6 +150,39 @@ fn unicast_in_all_its_behaviours() {
         explore(&format!("{name}, 3 ranks"), setup(make, 3, &[20, 5]));
         explore(&format!("{name}, 4 ranks"), setup(make, 4, &[5, 15]));
     }
+}
+
+/// Two communicators on one endpoint, with short broadcasts whose roots rotate, and words in between.
+fn shared<C>(make: fn(Rank, u32) -> C, size: u32, acts: &[Act]) -> Setup<C> {
+    let broadcasts = acts.iter().filter(|act| matches!(act, Act::Broadcast(_)));
+    let steps = (0..size).cycle().zip(broadcasts).map(|(root, _)| (Rank(root), 5)).collect();
+    let program = Program { acts: acts.to_vec(), receives: 2, reserved: 1 };
+    Setup { program, steps, losses: 1, ..calm(setup(make, size, &[])) }
+}
+
+#[test]
+fn two_communicators_on_one_endpoint() {
+    use Act::{Broadcast, Word};
+    let words = [Broadcast(0), Word(1, 0), Broadcast(1), Word(0, 1), Broadcast(0)];
+    let two_stage = |me, size| two_stage(me, size, Synchronisation::None);
+    explore("two-stage, 2 ranks, shared", shared(two_stage, 2, &words));
+    let pull = |me, size| window(me, size, |config| config.acknowledge = Acknowledge::Each);
+    explore("window, pull, 2 ranks, shared", shared(pull, 2, &words));
+    let three = [Broadcast(0), Word(2, 0), Broadcast(1)];
+    explore("two-stage, 3 ranks, shared", shared(two_stage, 3, &three));
+    explore("window, pull, 3 ranks, shared", calm(shared(pull, 3, &three)));
+    let chain = |me, size| unicast(me, size, unicast::Algorithm::Chain);
+    explore("chain, 3 ranks, shared", shared(chain, 3, &words));
+}
+
+/// What only the root sends again is missed for ever where the root waits for another's word.
+#[test]
+fn a_deadlock_is_found() {
+    let setup = shared(push, 2, &[Act::Broadcast(0), Act::Word(1, 0)]);
+    let checker = setup.checker().spawn_dfs().join();
+    checker.assert_any_discovery("where nothing can happen, all is over");
+    let pull = |me, size| window(me, size, |_| {});
+    explore("window, pull", shared(pull, 2, &[Act::Broadcast(0), Act::Word(1, 0)]));
 }
 
 fn unicast(me: Rank, size: u32, algorithm: unicast::Algorithm) -> Unicast {

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::hash::Hash;
 
 /// What each communicator has left to come; `C` names one.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Reserved<C> {
     most: u64,
     total: u64,
