@@ -295,7 +295,8 @@ impl<'a> Cluster<'a> {
                 return Ok(());
             }
             let root = self.plan.steps[step].root;
-            let len = self.plan.steps[step].len;
+            let mistaken = self.plan.mistaken.filter(|(who, at, _)| (*who, *at) == (rank, step));
+            let len = mistaken.map_or(self.plan.steps[step].len, |(.., len)| len);
             let message = if root == rank { self.plan.message(step) } else { vec![0xee; len] };
             let started = member.driver.start_owned(Instant::from_nanos(at), root, message);
             let op = started.map_err(|error| Violation(format!("{rank}: {error}")))?;

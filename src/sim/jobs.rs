@@ -40,7 +40,7 @@ impl<'a> Jobs<'a> {
         self.run_until("a broadcast is open", |cluster| cluster.done >= cluster.expected())?;
         for cluster in &mut self.clusters {
             checkers::all_ended(cluster.plan, &cluster.outcome())?;
-            if cluster.plan.crash.is_none() {
+            if !cluster.plan.fails() {
                 let mut network = cluster.network.borrow_mut();
                 network.faults = Faults::default();
                 for rank in (0..cluster.plan.size).map(Rank) {
@@ -49,9 +49,7 @@ impl<'a> Jobs<'a> {
                 }
             }
         }
-        self.run_until("something is owed", |cluster| {
-            cluster.plan.crash.is_some() || cluster.is_quiet()
-        })?;
+        self.run_until("something is owed", |cluster| cluster.plan.fails() || cluster.is_quiet())?;
         for cluster in &self.clusters {
             for (rank, member) in (0..).map(Rank).zip(&cluster.members) {
                 let (out, kept) = (member.driver.transport().most_out(), member.driver.most_kept());

@@ -54,6 +54,8 @@ pub struct Plan {
     pub computing: Vec<Computing>,
     /// A rank that dies, and when.
     pub crash: Option<(Rank, u64)>,
+    /// A rank that is wrong about a broadcast, counted from 0: how many bytes it takes it to have.
+    pub mistaken: Option<(Rank, usize, usize)>,
     /// Whether a rank that has everything polls no more, until all have.
     pub leaves: bool,
     /// Whether a rank that has everything and owes nothing leaves for good.
@@ -90,6 +92,7 @@ impl Plan {
             slow: Vec::new(),
             computing: Vec::new(),
             crash: None,
+            mistaken: None,
             leaves: false,
             departs: false,
             costs: Costs::default(),
@@ -100,6 +103,11 @@ impl Plan {
             seed: 1,
             limit: 600_000_000_000,
         }
+    }
+
+    /// Whether ranks may end with a failure.
+    pub(super) fn fails(&self) -> bool {
+        self.crash.is_some() || self.mistaken.is_some()
     }
 
     /// Bytes of a message in a fragment.

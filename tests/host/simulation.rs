@@ -227,3 +227,18 @@ fn an_adaptive_root_waits_where_waiting_helps() {
     assert!(never > 0 && adaptive * 2 < never, "{adaptive} of {never}");
     assert_eq!(lost_by_latecomers(false, "adaptive"), 0);
 }
+
+/// A rank that takes a broadcast to have another length is told so, and so is everybody.
+#[test]
+fn a_disagreement_is_named_at_all_ranks() {
+    for algorithm in ["two-stage", "two-stage-on-demand", "window", "co-root", "binomial", "chain"]
+    {
+        let mut plan = Plan::new(4, vec![Step { root: Rank(0), len: 5000 }; 3]);
+        (plan.mistaken, plan.interval) = (Some((Rank(2), 0, 1)), MILLISECOND);
+        let outcome = run(&plan, &[("algorithm", algorithm)]);
+        for failure in &outcome.failures {
+            let (_, why) = failure.as_ref().expect("the third broadcast cannot end");
+            assert!(why.contains("5000 bytes where this rank expects 1"), "{algorithm}: {why}");
+        }
+    }
+}

@@ -16,6 +16,7 @@ pub(super) const NEEDED: [(&str, &str); 3] =
 /// Draws programs over the adapters and faults of a plan.
 pub(super) fn draw(draw: &mut Draw, mut plan: Plan, options: &Options) -> Programs {
     (plan.crash, plan.leaves, plan.departs) = (None, false, false);
+    plan.mistaken = None;
     plan.computing.clear();
     let communicators: Vec<_> =
         (0..2 + draw.below(5)).map(|_| draw_communicator(draw, plan.size)).collect();
