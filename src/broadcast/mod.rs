@@ -246,8 +246,9 @@ impl Broadcaster {
     /// If a rank failed.
     pub fn progress(&mut self) -> Result<(), Error> {
         for _ in 0..TURNS {
-            let worked = self.turn(None)?;
-            self.idle.update(self.clock.now(), worked);
+            let now = self.clock.now();
+            let worked = self.turn_at(now, None)?;
+            self.idle.update(now, worked);
             if !worked {
                 break;
             }

@@ -98,7 +98,11 @@ impl Broadcaster {
     }
 
     pub(super) fn turn(&mut self, lent: Option<Lent<'_>>) -> Result<bool, Error> {
-        let outcome = self.driver.turn(self.clock.now(), lent);
+        self.turn_at(self.clock.now(), lent)
+    }
+
+    pub(super) fn turn_at(&mut self, now: Instant, lent: Option<Lent<'_>>) -> Result<bool, Error> {
+        let outcome = self.driver.turn(now, lent);
         outcome.map_err(|failure| self.fail(failure))
     }
 

@@ -77,6 +77,7 @@ impl<R: Request> Batch<R> {
         self.count == MAX_TOGETHER
     }
 
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }

@@ -3,6 +3,7 @@
 use super::context::{self, Context};
 use super::error::{Error, Result, check};
 use std::ffi::CStr;
+use std::mem::MaybeUninit;
 use std::os::fd::BorrowedFd;
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -117,19 +118,20 @@ impl CompletionQueue {
     /// # Errors
     /// If the queue overran or the device failed.
     pub fn poll(&self, mut each: impl FnMut(Completion)) -> Result<bool> {
-        // SAFETY: completions are plain data, for which zero is valid.
-        let mut batch: [sys::ibv_wc; 16] = unsafe { std::mem::zeroed() };
+        let mut batch = [const { MaybeUninit::<sys::ibv_wc>::uninit() }; 16];
         // SAFETY: the queue is live and `batch` has the room told.
         let count = unsafe {
             sys::inline::ibv_poll_cq(
                 self.inner.ptr.as_ptr(),
                 batch.len() as i32,
-                batch.as_mut_ptr(),
+                batch.as_mut_ptr().cast(),
             )
         };
         let count = usize::try_from(count)
             .map_err(|_| Error::new("ibv_poll_cq", &*self.inner.context.name, -count))?;
         for wc in &batch[..count] {
+            // SAFETY: the device has written so many.
+            let wc = unsafe { wc.assume_init_ref() };
             let outcome = match wc.status {
                 sys::IBV_WC_SUCCESS => Outcome::Done(wc.byte_len as usize),
                 sys::IBV_WC_WR_FLUSH_ERR => Outcome::Flushed,

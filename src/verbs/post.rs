@@ -232,10 +232,12 @@ impl QueuePair {
     ///
     /// # Errors
     /// If the receive queue is full; the QP is unusable.
+    #[inline]
     pub fn submit_receives(&mut self) -> Result<()> {
-        if self.receives.is_empty() {
-            return Ok(());
-        }
+        if self.receives.is_empty() { Ok(()) } else { self.hand_receives_over() }
+    }
+
+    fn hand_receives_over(&mut self) -> Result<()> {
         let mut bad = std::ptr::null_mut();
         // SAFETY: slots in the requests were handed over, and their pool outlives the QP; leased memory
         // counts its requests, and is out of the device's reach when the lease has ended.
@@ -287,10 +289,12 @@ impl QueuePair {
     ///
     /// # Errors
     /// If the send queue is full; the QP is unusable.
+    #[inline]
     pub fn submit(&mut self) -> Result<()> {
-        if self.sends.is_empty() {
-            return Ok(());
-        }
+        if self.sends.is_empty() { Ok(()) } else { self.hand_sends_over() }
+    }
+
+    fn hand_sends_over(&mut self) -> Result<()> {
         let mut bad = std::ptr::null_mut();
         // SAFETY: slots in the requests were handed over, and their pool outlives the QP; shared memory is
         // out of the device's reach before it is freed; leased memory counts its requests, and is out of

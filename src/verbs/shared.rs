@@ -112,6 +112,7 @@ impl Shared {
     ///
     /// # Panics
     /// If that is beyond the end, or no multiple of eight.
+    #[inline]
     pub fn read(&self, offset: usize) -> [u8; 8] {
         assert!(offset.is_multiple_of(8), "{offset} is not a multiple of eight");
         let word: *const u64 = self.memory.at(offset, 8).cast();

@@ -71,10 +71,12 @@ impl SharedReceiveQueue {
     ///
     /// # Errors
     /// If the queue is full; it is unusable.
+    #[inline]
     pub fn submit(&mut self) -> Result<()> {
-        if self.waiting.is_empty() {
-            return Ok(());
-        }
+        if self.waiting.is_empty() { Ok(()) } else { self.hand_over() }
+    }
+
+    fn hand_over(&mut self) -> Result<()> {
         let mut bad = std::ptr::null_mut();
         // SAFETY: the slots were handed over, and their pool outlives the queue.
         let answer = unsafe {

@@ -34,6 +34,8 @@ enum Lane {
 }
 
 const LANES: [Lane; 3] = [Lane::TwoStage, Lane::Window, Lane::Unicast];
+/// Before any operation has gone anywhere. The window's packets concern all operations.
+const UNUSED: [bool; 3] = [false, true, false];
 
 /// An operation, and what its protocol calls it.
 #[derive(Clone, Copy, Debug)]
@@ -95,6 +97,9 @@ pub struct Suite {
     entries: VecDeque<Entry>,
     history: usize,
     first: OpId,
+    /// Which of [`LANES`] operations have gone to. The others have nothing to send, no timers and no events, and are not
+    /// asked for any.
+    used: [bool; 3],
     /// How many entries at the front are not in flight any more. Those behind one that is count, as each protocol counts
     /// its own.
     over: usize,
@@ -115,6 +120,7 @@ impl Suite {
             peers: ring_peers(me, size),
             entries: VecDeque::new(),
             first,
+            used: UNUSED,
             over: 0,
             waiting: VecDeque::new(),
             now: Instant::ZERO,
@@ -138,6 +144,11 @@ impl Suite {
 
     fn lanes(&self) -> [&dyn Core; 3] {
         [&self.parts.two_stage, &self.parts.window, &self.parts.unicast]
+    }
+
+    fn used_lanes(&self) -> impl Iterator<Item = &dyn Core> {
+        let used = self.lanes().into_iter().zip(self.used).filter(|(_, is_used)| *is_used);
+        used.map(|(core, _)| core)
     }
 
     fn entry(&self, op: OpId) -> Option<Entry> {
@@ -263,6 +274,7 @@ impl Suite {
                 (Lane::Unicast, unicast.start_with(now, root, len, route)?)
             }
         };
+        self.used[lane as usize] = true;
         let entry = Entry { lane, inner, is_complete: false, is_quiescent: false };
         self.entries.push_back(entry);
         self.events.extend(self.departed.iter().filter_map(|left| left.disagreement(op)));
@@ -397,8 +409,8 @@ impl Core for Suite {
     }
 
     fn poll_transmit(&mut self, room: &dyn Room) -> Option<Transmit> {
-        for lane in LANES {
-            if let Some(transmit) = self.lane(lane).poll_transmit(room) {
+        for (lane, is_used) in LANES.into_iter().zip(self.used) {
+            if is_used && let Some(transmit) = self.lane(lane).poll_transmit(room) {
                 let transmit = self.translate(lane, transmit);
                 self.settle();
                 return Some(transmit);
@@ -412,7 +424,7 @@ impl Core for Suite {
     }
 
     fn poll_timeout(&self) -> Option<(Timer, Instant)> {
-        self.lanes().into_iter().filter_map(Core::poll_timeout).min_by_key(|(_, at)| *at)
+        self.used_lanes().filter_map(Core::poll_timeout).min_by_key(|(_, at)| *at)
     }
 
     fn peers(&self) -> &[Rank] {
@@ -435,7 +447,7 @@ impl Core for Suite {
     }
 
     fn is_drained(&self) -> bool {
-        self.waiting.is_empty() && self.lanes().into_iter().all(Core::is_drained)
+        self.waiting.is_empty() && self.used_lanes().all(Core::is_drained)
     }
 
     fn next_op(&self) -> OpId {

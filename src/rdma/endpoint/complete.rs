@@ -15,21 +15,19 @@ impl Endpoint {
     /// Hands to the device what waits, and takes completions on behalf of a channel; whether there were any.
     /// A failure of the device is kept, and requests that it still ends are taken note of.
     pub fn pull(&mut self, by: ChannelId, now: Instant) -> bool {
-        let mut failure = self.submit().err();
-        let (mut batch, polled) = self.device.poll();
-        let any = matches!(polled, Ok(true));
-        failure = failure.or(polled.err());
+        if let Err(error) = self.submit() {
+            self.device.fail(error);
+        }
+        let Some(mut batch) = self.device.poll() else { return false };
         for completion in batch.drain(..) {
-            if let Some(work) = Work::of_id(completion.id) {
-                let outcome = self.complete(by, now, work, completion.outcome);
-                failure = failure.or(outcome.err());
+            if let Some(work) = Work::of_id(completion.id)
+                && let Err(error) = self.complete(by, now, work, completion.outcome)
+            {
+                self.device.fail(error);
             }
         }
         self.device.give_back(batch);
-        if let Some(failure) = failure {
-            self.device.fail(failure);
-        }
-        any
+        true
     }
 
     fn complete(

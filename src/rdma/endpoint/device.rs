@@ -98,11 +98,16 @@ impl Device {
         TransportError::Fatal { device: self.name().to_owned(), port: self.port, event }
     }
 
-    /// Takes completions, in memory that is to be [given back](Self::give_back); whether there were any.
-    pub fn poll(&mut self) -> (Vec<Completion>, Result<bool, TransportError>) {
-        let mut batch = std::mem::take(&mut self.batch);
-        let polled = self.cq.poll(|completion| batch.push(completion)).map_err(failed);
-        (batch, polled)
+    /// Takes completions, if there are any, in memory that is to be [given back](Self::give_back).
+    pub fn poll(&mut self) -> Option<Vec<Completion>> {
+        match self.cq.poll(|completion| self.batch.push(completion)) {
+            Ok(true) => Some(std::mem::take(&mut self.batch)),
+            Ok(false) => None,
+            Err(error) => {
+                self.fail(failed(error));
+                None
+            }
+        }
     }
 
     /// Takes the memory of completions back.

@@ -57,7 +57,8 @@ impl Endpoint {
         let is_whole = |header: &RawHeader| {
             header.check(self.datagrams.bytes(&slot, len), self.settings.checks()).is_ok()
         };
-        let is_intact = place.is_some() || came.is_some_and(|(header, _)| is_whole(&header));
+        let is_intact =
+            place.is_some() || fragment.and(header).is_some_and(|header| is_whole(&header));
         self.datagrams.note_received(fragment.filter(|_| is_intact));
         self.check_datagrams(now, &outcome)?;
         if !matches!(outcome, Outcome::Done(_)) {

@@ -73,10 +73,13 @@ impl Reports {
     pub fn look(&mut self, from: Rank, mut changed: impl FnMut(Counter, u64)) {
         for counter in Counter::ALL {
             let cell = place(from, counter);
+            if u64::from_be_bytes(self.cells.read(cell * CELL_LEN)) == self.seen[cell] {
+                continue;
+            }
             // The check first: most devices write forwards, so that it then fits less often by chance.
             let check = u64::from_be_bytes(self.cells.read(cell * CELL_LEN + 8));
             let value = u64::from_be_bytes(self.cells.read(cell * CELL_LEN));
-            if value != self.seen[cell] && check == check_of(value) {
+            if check == check_of(value) {
                 self.seen[cell] = value;
                 changed(counter, value);
             }
