@@ -14,7 +14,7 @@ use verbcast_core::rank::Rank;
 /// Broadcasts of a short run; a long one has as many more. They are many, as two set-ups differ by a few tens of
 /// `futex`: that many times ranks that find one another at a lock.
 const SHORT: usize = 150;
-const MORE: usize = 2000;
+const MORE: usize = 1200;
 /// Broadcasts for which a call may be made once, by what happens now and then: a wait that grows long asks
 /// whether others live. And every second each rank looks at the device's events.
 const SELDOM: usize = 20;
