@@ -135,7 +135,7 @@ impl Config {
     /// [`validate`](Self::validate) says.
     ///
     /// # Errors
-    /// If there is no such variable, or it does not take the value; the error names both.
+    /// If there is no such variable, or it does not take this value. The error names the variable and the value.
     pub fn set(&mut self, variable: &str, value: &str) -> Result<(), ConfigError> {
         if let Some(field) = FIELDS.iter().find(|field| field.name == variable) {
             return (field.set)(self, value).ok_or_else(|| refused(variable, value, field.takes));

@@ -1,4 +1,4 @@
-//! Reliable sends of what a ring keeps, no more of them on their way to a rank than its queue takes while nobody polls it.
+//! Reliable sends of what a ring keeps: to each rank no more at a time than its queue takes while that rank does not poll.
 
 use crate::protocol::{SmallMap, Token};
 use crate::rank::{OpId, Rank};
@@ -22,7 +22,7 @@ pub(super) struct Pushes {
     most: usize,
     /// Sends to be handed to the transport.
     queued: VecDeque<Push>,
-    /// Sends to ranks that have as many on their way as may be.
+    /// Sends held back, since as many as may be are under way to their rank.
     waiting: SmallMap<Rank, VecDeque<Push>>,
     /// Sends under way.
     under_way: Vec<Push>,
