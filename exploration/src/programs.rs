@@ -51,7 +51,7 @@ impl Program {
         named.max().unwrap_or(1)
     }
 
-    /// The broadcasts of a communicator, as indices into the setup's steps, of which there are so many.
+    /// Which of the setup's broadcasts, `steps` in number, are a communicator's, by index.
     pub(crate) fn steps_of(&self, communicator: u32, steps: usize) -> Vec<usize> {
         if self.acts.is_empty() {
             return (0..steps).collect();

@@ -333,7 +333,7 @@ mod tests {
         let mut programs = programs(&[late, start(0), start(1), Act::Wait]);
         let ran = run(&programs, &options("pull")).unwrap();
         assert_eq!((ran.total.operations, ran.total.lost, ran.overflowed), (4, 0, 0));
-        // Of what is not for the communicator that polls, half as many datagrams are kept as there are receives.
+        // Who polls keeps at most five datagrams, half of the receives, for another communicator.
         programs.plan.depths.receive = 10;
         let mut options = options("pull");
         options.set("credits", "off").unwrap();
