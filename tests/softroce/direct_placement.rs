@@ -39,7 +39,7 @@ impl Member<'_> {
         ranks::message(3, FRAGMENTS * self.fragment_len())
     }
 
-    /// Multicasts fragments, and waits until all have come back.
+    /// Multicasts fragments, and waits until all have left.
     fn multicast(&mut self, message: &[u8], fragments: impl Iterator<Item = usize>) {
         self.multicast_with(message, fragments, |_| {});
     }
@@ -51,11 +51,9 @@ impl Member<'_> {
         fragments: impl Iterator<Item = usize>,
         change: impl Fn(&mut [u8; HEADER_LEN]),
     ) {
-        let mut sent = 0;
+        let room = self.transport.multicast_room();
         for fragment in fragments {
-            while self.transport.multicast_room() == 0 {
-                sent -= usize::from(self.receive().is_some());
-            }
+            self.wait_for_room(1);
             let len = self.fragment_len();
             let payload = &message[fragment * len..][..len];
             let header = Header {
@@ -71,10 +69,18 @@ impl Member<'_> {
             let mut header = header.emit(payload, true);
             change(&mut header);
             self.transport.multicast(&header, Payload::Bytes(payload)).unwrap();
-            sent += 1;
         }
-        while sent > 0 {
-            sent -= usize::from(self.next().is_some());
+        self.wait_for_room(room);
+    }
+
+    /// Returns when so many datagrams can be sent.
+    fn wait_for_room(&mut self, room: usize) {
+        let begun = self.clock.now();
+        while self.transport.multicast_room() < room {
+            assert!(self.receive().is_none(), "its own fragments do not come to it");
+            let now = self.clock.now();
+            assert!(now - begun < PATIENCE);
+            self.transport.park(now - begun, PATIENCE).unwrap();
         }
     }
 

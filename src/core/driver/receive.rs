@@ -80,7 +80,7 @@ impl<C: Core, T: Transport> Driver<C, T> {
             return self.give_back(stored);
         }
         if header.source == self.identity.rank {
-            // Multicast comes back to its sender.
+            // Multicast comes back to its sender, unless the transport keeps it from that.
             return self.give_back(stored);
         }
         match header.kind {

@@ -6,7 +6,7 @@
 //! 1. [`Endpoint::pull`] (`complete.rs`) takes its completion from the completion queue (`ibv_poll_cq`, in
 //!    `src/verbs/completion.rs`).
 //! 2. [`Endpoint::receive_datagram`] (here) parses its header, unchecked as yet, and finds its communicator by the key,
-//!    if it may come from such a rank by multicast.
+//!    if it may come from such a rank by multicast. A fragment that this rank has multicast itself ends here.
 //! 3. [`Endpoint::verify_place`] (here) keeps its payload where it was received, if that is the place of this fragment
 //!    in a lent message and intact; else it moves it behind the header. What is not intact foretells nothing.
 //! 4. [`Endpoint::deliver`] (`deliver.rs`) puts both into the inbox of the communicator: by a copy, if that does not poll
@@ -67,7 +67,8 @@ impl Endpoint {
         match (header, channel) {
             (Some(header), Some(channel)) => {
                 let body = Body::Datagram(slot, len);
-                if self.channels.get(channel).is_none_or(|channel| !channel.is_open()) {
+                let receiver = self.channels.get(channel).filter(|one| one.is_open());
+                if receiver.is_none_or(|one| is_own_fragment(&header, one.rank())) {
                     return self.free(body);
                 }
                 let via = Via::Multicast;
@@ -94,9 +95,10 @@ impl Endpoint {
 
     /// The fragment of another rank of a channel that a datagram seems to be.
     fn fragment(&self, channel: ChannelId, header: &RawHeader) -> Option<(Stream, Fragment)> {
-        let Header { kind, source, op, fragment, .. } = *header.unchecked();
+        let Header { kind, op, fragment, .. } = *header.unchecked();
         let own = self.channels.get(channel)?.rank();
-        (kind == Kind::Fragment && source != own).then_some(((channel, op), fragment))
+        let is_of_another = kind == Kind::Fragment && !is_own_fragment(header, own);
+        is_of_another.then_some(((channel, op), fragment))
     }
 
     /// A receive for the place of a fragment has ended, with a datagram of `len` bytes or none; what came seems to be a
@@ -247,6 +249,12 @@ impl Endpoint {
             }
         }
     }
+}
+
+/// Whether a packet seems to be a fragment that this rank has multicast: it comes back to its sender, who has no use for it.
+fn is_own_fragment(header: &RawHeader, own: Rank) -> bool {
+    let Header { kind, source, .. } = *header.unchecked();
+    kind == Kind::Fragment && source == own
 }
 
 /// Whether a packet seems to be the last of its sender.
