@@ -3,7 +3,7 @@
 use super::communicator::{Channel, Group};
 use super::costs::Costs;
 use super::event::{Bytes, Message};
-use super::inbox::{Received, Told};
+use super::inbox::{Body, Received, Told};
 use super::network::Network;
 use super::port::Slot;
 use std::cell::RefCell;
@@ -304,6 +304,14 @@ impl Transport for SimTransport {
             Via::Multicast | Via::Reliable => self.checks,
         };
         header.ok_or(Malformed::Foreign)?.check(&received.bytes, checks)
+    }
+
+    fn may_stay(&self, buffer: &Buffer) -> bool {
+        let received = self.out[buffer.index as usize].as_ref().expect("the driver has it");
+        let mut network = self.network.borrow_mut();
+        let is_shared = network.endpoint(self.process).is_shared();
+        let (used, half) = (network.port(self.process).datagrams_used, network.depths.max_held());
+        !is_shared || received.body == Body::Copy || used <= half
     }
 
     fn recycle(&mut self, buffer: Buffer) -> Result<(), TransportError> {

@@ -15,8 +15,8 @@ pub struct Parameters {
     pub key: Key,
     /// Whether payloads have CRCs. Packets that others may read while they are replaced have them in any case.
     pub payload_crc: bool,
-    /// Whether other communicators need the transport's receive buffers too: then whatever comes before its operation
-    /// is copied out of them.
+    /// Whether other communicators need the transport's receive buffers too: then each reliable message that comes before
+    /// its operation is copied out of them.
     pub shares_buffers: bool,
 }
 
@@ -30,7 +30,6 @@ impl Parameters {
             payload_crc: self.payload_crc,
             most_held: depths.max_held() as usize,
             most_copied: (!self.shares_buffers).then(|| depths.max_copied(size) as usize),
-            copies_datagrams: self.shares_buffers,
         }
     }
 }

@@ -4,6 +4,7 @@ use crate::protocol::Via;
 use crate::rank::OpId;
 use crate::transport::{Buffer, Origin, Transport};
 use crate::wire::{Header, Key, Malformed, Packet};
+use std::collections::VecDeque;
 
 /// Copies whose memory is kept at most.
 const MAX_SPARE: usize = 64;
@@ -49,16 +50,17 @@ pub(super) enum Early {
 }
 
 /// Kept packets, in the order of their arrival. Datagrams are kept up to a limit, since they take
-/// buffers from the current operation's. Reliable messages are always kept: up to a limit as
-/// copies, so that their buffers serve the current operation; beyond it in their buffers, so that
-/// their senders are held back once the receive queue is empty.
+/// buffers from the current operation's: in their buffers as long as the transport can spare these, and else as copies.
+/// Reliable messages are always kept: up to a limit as copies, so that their buffers serve the current operation; beyond
+/// it in their buffers, so that their senders are held back once the receive queue is empty.
 #[derive(Debug)]
 pub(super) struct Held {
-    packets: Vec<(OpId, Via, Stored)>,
+    /// Hundreds may wait, and leave from the front or near it.
+    packets: VecDeque<(OpId, Via, Stored)>,
+    /// No packet is of an operation before this one.
+    none_before: Option<OpId>,
     datagrams: usize,
     most_datagrams: usize,
-    /// Datagrams are copied too.
-    copies_datagrams: bool,
     copies: usize,
     /// None: as many as there are.
     most_copies: Option<usize>,
@@ -69,12 +71,12 @@ pub(super) struct Held {
 }
 
 impl Held {
-    pub fn new(most_datagrams: usize, most_copies: Option<usize>, copies_datagrams: bool) -> Self {
+    pub fn new(most_datagrams: usize, most_copies: Option<usize>) -> Self {
         Held {
-            packets: Vec::new(),
+            packets: VecDeque::new(),
+            none_before: None,
             datagrams: 0,
             most_datagrams,
-            copies_datagrams,
             copies: 0,
             most_copies,
             most_kept: 0,
@@ -83,8 +85,9 @@ impl Held {
         }
     }
 
-    /// Decides about a packet, and copies it if that is to be.
-    pub fn admit(&mut self, via: Via, packet: &Packet<'_>, is_copy: bool) -> Early {
+    /// Decides about a packet, and copies it if that is to be. `may_stay` says whether the transport can spare its buffer,
+    /// if it is a datagram.
+    pub fn admit(&mut self, via: Via, packet: &Packet<'_>, is_copy: bool, may_stay: bool) -> Early {
         let copies = match via {
             Via::Multicast if self.datagrams == self.most_datagrams => {
                 self.refused += 1;
@@ -92,7 +95,7 @@ impl Held {
             }
             Via::Multicast => {
                 self.datagrams += 1;
-                self.copies_datagrams
+                !may_stay
             }
             Via::Reliable | Via::Fetched => {
                 let has_room = self.most_copies.is_none_or(|most| self.copies < most);
@@ -111,7 +114,8 @@ impl Held {
 
     /// Keeps a packet that was [admitted](Self::admit).
     pub fn keep(&mut self, via: Via, header: &Header, stored: Stored) {
-        self.packets.push((header.op, via, stored));
+        self.none_before = self.none_before.filter(|next| header.op.after(*next) >= 0);
+        self.packets.push_back((header.op, via, stored));
         self.most_kept = self.most_kept.max(self.packets.len());
     }
 
@@ -141,8 +145,14 @@ impl Held {
 
     /// The next kept packet of an operation before `next`.
     pub fn take_begun(&mut self, next: OpId) -> Option<(Via, Stored)> {
-        let at = self.packets.iter().position(|(op, ..)| op.after(next) < 0)?;
-        let (_, via, stored) = self.packets.remove(at);
+        if self.packets.is_empty() || self.none_before == Some(next) {
+            return None;
+        }
+        let at = self.packets.iter().position(|(op, ..)| op.after(next) < 0);
+        let Some((_, via, stored)) = at.and_then(|at| self.packets.remove(at)) else {
+            self.none_before = Some(next);
+            return None;
+        };
         self.datagrams -= usize::from(via == Via::Multicast);
         let is_copy = via != Via::Multicast && matches!(stored, Stored::Copy(..));
         self.copies -= usize::from(is_copy);
@@ -181,8 +191,12 @@ mod tests {
 
     /// A packet in a buffer is early.
     fn comes(held: &mut Held, op: u32, via: Via, index: u32) -> Early {
+        comes_to(held, op, via, index, true)
+    }
+
+    fn comes_to(held: &mut Held, op: u32, via: Via, index: u32, may_stay: bool) -> Early {
         let header = header(op);
-        let early = held.admit(via, &Packet::checked(header, PAYLOAD), false);
+        let early = held.admit(via, &Packet::checked(header, PAYLOAD), false, may_stay);
         if early == Early::Kept {
             held.keep(via, &header, buffer(index));
         }
@@ -191,7 +205,7 @@ mod tests {
 
     #[test]
     fn datagrams_are_limited_and_reliable_messages_are_not() {
-        let mut held = Held::new(1, Some(1), false);
+        let mut held = Held::new(1, Some(1));
         assert_eq!(comes(&mut held, 5, Via::Multicast, 0), Early::Kept);
         assert_eq!(comes(&mut held, 6, Via::Multicast, 1), Early::Refused);
         assert_eq!(comes(&mut held, 6, Via::Reliable, 2), Early::Copied);
@@ -206,11 +220,23 @@ mod tests {
 
     #[test]
     fn datagrams_are_copied_where_others_need_their_buffers() {
-        let mut held = Held::new(1, Some(0), true);
-        assert_eq!(comes(&mut held, 5, Via::Multicast, 0), Early::Copied);
-        assert_eq!(comes(&mut held, 5, Via::Multicast, 1), Early::Refused);
+        let mut held = Held::new(1, Some(0));
+        let comes = |held: &mut Held, index| comes_to(held, 5, Via::Multicast, index, false);
+        assert_eq!(comes(&mut held, 0), Early::Copied);
+        assert_eq!(comes(&mut held, 1), Early::Refused);
         assert_eq!(held.refused(), 1);
         assert_eq!(held.take_begun(OpId(6)), Some((Via::Multicast, copy(5))));
-        assert_eq!(comes(&mut held, 5, Via::Multicast, 1), Early::Copied, "there is room");
+        assert_eq!(comes(&mut held, 1), Early::Copied, "there is room");
+    }
+
+    #[test]
+    fn what_comes_after_a_vain_look_is_found() {
+        let mut held = Held::new(4, Some(0));
+        comes(&mut held, 6, Via::Multicast, 0);
+        assert_eq!(held.take_begun(OpId(6)), None);
+        comes(&mut held, 5, Via::Multicast, 1);
+        assert_eq!(held.take_begun(OpId(6)), Some((Via::Multicast, buffer(1))));
+        assert_eq!(held.take_begun(OpId(6)), None);
+        assert_eq!(held.take_begun(OpId(7)), Some((Via::Multicast, buffer(0))));
     }
 }

@@ -50,8 +50,6 @@ pub struct Identity {
     /// that what is needed now can come; further ones keep their buffers, and hold back their senders. None: all are
     /// copied, since other communicators need the buffers.
     pub most_copied: Option<usize>,
-    /// Whether datagrams are copied too, since others need their buffers.
-    pub copies_datagrams: bool,
 }
 
 /// A core and a transport, and the messages in flight between them.
@@ -87,7 +85,7 @@ impl<C: Core, T: Transport> Driver<C, T> {
             transport,
             identity,
             messages: Messages::default(),
-            held: Held::new(identity.most_held, identity.most_copied, identity.copies_datagrams),
+            held: Held::new(identity.most_held, identity.most_copied),
             watch: Watch::default(),
             progressed: false,
             completed: HashSet::new(),

@@ -111,8 +111,11 @@ impl<C: Core, T: Transport> Driver<C, T> {
                 None => self.place(header.op, range.clone(), stored.origin())?,
             },
             Disposition::Hold => {
-                let is_copy = matches!(stored, Stored::Copy(..));
-                let early = self.held.admit(via, &packet, is_copy);
+                let (is_copy, may_stay) = match &stored {
+                    Stored::Copy(..) => (true, false),
+                    Stored::Buffer(buffer) => (false, self.transport.may_stay(buffer)),
+                };
+                let early = self.held.admit(via, &packet, is_copy, may_stay);
                 self.statistics.overflowed = self.held.refused();
                 if early == Early::Kept {
                     self.held.keep(via, &header, stored);

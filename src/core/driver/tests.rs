@@ -31,6 +31,8 @@ struct Notes {
     connecting: Vec<Rank>,
     /// Others have left no receives for what may still come.
     is_full: bool,
+    /// Receive buffers are needed at once.
+    is_scarce: bool,
     reserved: Option<(u64, OpId)>,
 }
 
@@ -143,6 +145,10 @@ impl Transport for Notes {
         Packet::parse(&self.packets[buffer.index as usize], key)
     }
 
+    fn may_stay(&self, _: &Buffer) -> bool {
+        !self.is_scarce
+    }
+
     fn recycle(&mut self, _: Buffer) -> Done {
         self.recycled += 1;
         Ok(())
@@ -152,15 +158,7 @@ impl Transport for Notes {
 fn identity(rank: u32) -> Identity {
     let (rank, key) = (Rank(rank), KEY);
     let (most_held, most_copied) = (4, Some(4));
-    Identity {
-        rank,
-        size: 3,
-        key,
-        payload_crc: true,
-        most_held,
-        most_copied,
-        copies_datagrams: false,
-    }
+    Identity { rank, size: 3, key, payload_crc: true, most_held, most_copied }
 }
 
 /// A driver in the middle of a broadcast of rank 0.
@@ -348,6 +346,21 @@ fn what_is_early_waits_for_its_call() {
     driver.turn(Instant::ZERO, None).unwrap();
     assert!(driver.take_complete(OpId(1)));
     assert_eq!(driver.take_message(OpId(1)).unwrap(), [5; 10]);
+}
+
+#[test]
+fn what_is_early_stays_in_its_buffer_while_that_can_be_spared() {
+    for is_scarce in [false, true] {
+        let mut driver = waiting();
+        driver.transport.is_scarce = is_scarce;
+        let early = packet(0, Kind::Fragment, 1, KEY, &[5; 10]);
+        receive_by(&mut driver, Via::Multicast, early).unwrap();
+        assert_eq!(driver.transport.recycled, usize::from(is_scarce), "{is_scarce}");
+        driver.start_owned(Instant::ZERO, Rank(0), vec![0; 10]).unwrap();
+        driver.turn(Instant::ZERO, None).unwrap();
+        assert_eq!(driver.take_message(OpId(1)).unwrap(), [5; 10]);
+        assert_eq!(driver.transport.recycled, 1);
+    }
 }
 
 #[test]

@@ -155,6 +155,12 @@ pub trait Transport: Room + Liveness {
     /// If that is not a whole packet of the communicator with this key.
     fn packet(&self, buffer: &Buffer, key: Key) -> Result<Packet<'_>, Malformed>;
 
+    /// Whether a datagram that has come before its operation may stay in its buffer, as others will do for what comes
+    /// meanwhile. By default it may.
+    fn may_stay(&self, _buffer: &Buffer) -> bool {
+        true
+    }
+
     /// Takes a received buffer back and makes it ready for the next packet.
     ///
     /// # Errors

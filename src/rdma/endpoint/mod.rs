@@ -183,6 +183,15 @@ impl Endpoint {
         }
     }
 
+    /// Whether a communicator may keep what has come for it in its buffers for a while. All together keep half of the
+    /// receives for datagrams at most, so that the other half goes on serving whoever is active. Who is alone keeps to
+    /// that by itself.
+    pub fn can_spare_receives(&self) -> bool {
+        let depths = &self.settings.depths;
+        let kept = u64::from(depths.receive) - self.datagrams.posted_receives();
+        !self.is_shared || kept <= u64::from(depths.max_held())
+    }
+
     /// What it takes of its device.
     pub fn usage(&self) -> Usage {
         let packet_len = self.site.address.packet_len;

@@ -30,7 +30,7 @@ pub use owned::Owned;
 pub(super) use peers::Peer;
 pub use zero_copy::{Claims, lend};
 
-use crate::rdma::endpoint::{Access, Endpoint, Incidents, Pools, failed};
+use crate::rdma::endpoint::{Access, Body, Endpoint, Incidents, Pools, failed};
 use crate::rdma::group::{GroupId, Heard, Member};
 use crate::rdma::ids::{ChannelId, ProcessId};
 use crate::rdma::memory::Memory;
@@ -342,6 +342,12 @@ impl Transport for RdmaTransport {
         };
         let head = packet.body.bytes(&self.pools).first_chunk().ok_or(Malformed::Foreign)?;
         header.check_parts(head, self.payload(buffer), checks)
+    }
+
+    fn may_stay(&self, buffer: &Buffer) -> bool {
+        let is_copy =
+            self.rx_table.get(buffer).is_some_and(|packet| matches!(packet.body, Body::Copy(_)));
+        is_copy || self.endpoint.see().can_spare_receives()
     }
 
     fn recycle(&mut self, buffer: Buffer) -> Result<(), TransportError> {

@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 const RANKS: u32 = 4;
+/// Bytes of a message.
+const SIZE: u64 = 65536;
 /// Broadcasts of a short run and of a longer one: what a run costs besides them is the same in both.
 const SHORT: u64 = 20;
 const LONG: u64 = 120;
@@ -85,6 +87,11 @@ fn build(folder: &Folder) -> Option<PathBuf> {
     Some(to)
 }
 
+/// Bytes copied for one broadcast, over the message's.
+fn copied(ledger: &Ledger, rank: usize) -> f64 {
+    ledger.each(rank, "copied_bytes") / SIZE as f64
+}
+
 /// Two set-ups differ by a few probes and words.
 const SLACK: f64 = 0.2;
 
@@ -100,12 +107,23 @@ fn the_floor_asks_for_nothing_but_the_messages_packets() {
     let Some(counter) = build(&folder) else { return };
     let devices = devices.join(",");
 
-    let size = 65536;
-    let bare = Ledger::of("bare", size, &counter, &devices);
-    let least = size.div_ceil(bare.long.mtu) as f64;
-    let copied = |ledger: &Ledger, rank: usize| ledger.each(rank, "copied_bytes") / size as f64;
+    let bare = Ledger::of("bare", SIZE, &counter, &devices);
+    let least = SIZE.div_ceil(bare.long.mtu) as f64;
     at_most("bare, multicasts", bare.each(0, "multicasts"), least);
     at_most("bare, doorbells of the root", bare.each(0, "send_doorbells"), least / 8.0);
     at_most("bare, copied at the root", copied(&bare, 0), 0.0);
     at_most("bare, copied at a leaf", copied(&bare, 1), 0.0);
+}
+
+/// The root runs ahead of the leaves, which keep what is early where it was received.
+#[test]
+fn a_leaf_copies_each_byte_once_and_the_root_into_its_ring() {
+    let Some(devices) = needs::devices() else { return };
+    let folder = Folder::new();
+    let Some(counter) = build(&folder) else { return };
+    let window = Ledger::of("window", SIZE, &counter, &devices.join(","));
+    at_most("window, copied at the root", copied(&window, 0), 1.0);
+    for leaf in 1..RANKS as usize {
+        at_most("window, copied at a leaf", copied(&window, leaf), 1.0);
+    }
 }

@@ -238,6 +238,10 @@ impl<T: Transport> Transport for Faulty<T> {
         self.inner.packet(buffer, key)
     }
 
+    fn may_stay(&self, buffer: &Buffer) -> bool {
+        self.inner.may_stay(buffer)
+    }
+
     fn recycle(&mut self, buffer: Buffer) -> Result<(), TransportError> {
         if let Some(twins) = self.twins.get_mut(&buffer.index) {
             *twins -= 1;
