@@ -11,6 +11,7 @@ mod held;
 mod messages;
 mod notices;
 mod receive;
+mod rest;
 mod statistics;
 #[cfg(test)]
 mod tests;
@@ -30,6 +31,7 @@ use crate::wire::{Key, Kind};
 use held::Held;
 use messages::Messages;
 use notices::Owed;
+use rest::Rest;
 use std::collections::HashSet;
 use watch::Watch;
 
@@ -63,6 +65,7 @@ pub struct Driver<C, T> {
     watch: Watch,
     /// Whether this turn has brought anything forward, and not only asked for it.
     progressed: bool,
+    rest: Rest,
     completed: HashSet<OpId>,
     in_flight: usize,
     /// Ranks that must be connected before anything completes.
@@ -88,6 +91,7 @@ impl<C: Core, T: Transport> Driver<C, T> {
             held: Held::new(identity.most_held, identity.most_copied),
             watch: Watch::default(),
             progressed: false,
+            rest: Rest::default(),
             completed: HashSet::new(),
             in_flight: 0,
             connecting: Vec::new(),
@@ -125,6 +129,7 @@ impl<C: Core, T: Transport> Driver<C, T> {
     /// # Errors
     /// As [`Core::start`].
     pub fn start(&mut self, now: Instant, root: Rank, len: usize) -> Result<OpId, StartError> {
+        self.rest = Rest::Disturbed;
         let op = self.core.start(now, root, len as u64)?;
         self.in_flight += 1;
         self.statistics.operations += 1;
@@ -179,6 +184,7 @@ impl<C: Core, T: Transport> Driver<C, T> {
     /// The caller waits until it [is quiescent](Self::is_quiescent): what would be asked of others or told them in a while
     /// is asked and told in the next turn.
     pub fn flush(&mut self, now: Instant) {
+        self.rest = Rest::Disturbed;
         self.core.handle_flush(now);
     }
 
@@ -233,15 +239,24 @@ impl<C: Core, T: Transport> Driver<C, T> {
             self.transport.submit()?;
             return Ok(worked);
         }
+        if !worked && self.rest.lasts(now) {
+            return Ok(false);
+        }
         if self.core.poll_timeout().is_some_and(|(_, at)| at <= now) {
             self.core.handle_timeout(now);
             worked = true;
         }
-        worked |= self.transmit(lent)?;
+        let sent = self.transmit(lent)?;
+        worked |= sent.any;
         self.connect()?;
         self.collect_events();
         self.watch(now)?;
         self.transport.submit()?;
+        let is_waiting = sent.is_refused || !self.connecting.is_empty();
+        self.rest = match worked || is_waiting {
+            true => Rest::Disturbed,
+            false => Rest::Until(self.next_timeout()),
+        };
         Ok(worked)
     }
 

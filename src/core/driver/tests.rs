@@ -26,6 +26,9 @@ struct Notes {
     recycled: usize,
     /// What was asked for and may still wait.
     waiting: usize,
+    submitted: usize,
+    /// There is no room for datagrams.
+    is_congested: bool,
     /// Connections take until a test ends them.
     is_slow: bool,
     connecting: Vec<Rank>,
@@ -45,7 +48,7 @@ impl Notes {
 
 impl Room for Notes {
     fn multicast_room(&self) -> usize {
-        1
+        usize::from(!self.is_congested)
     }
 
     fn reliable_room(&self, _to: Rank) -> usize {
@@ -134,6 +137,7 @@ impl Transport for Notes {
 
     fn submit(&mut self) -> Done {
         self.waiting = 0;
+        self.submitted += 1;
         Ok(())
     }
 
@@ -205,6 +209,33 @@ fn what_is_sent_goes_out_by_the_end_of_a_turn_and_of_a_failure() {
     assert_eq!((driver.statistics().multicast_sent, driver.transport.waiting), (1, 0));
     driver.abort("enough");
     assert_eq!((driver.transport.told.len(), driver.transport.waiting), (2, 0));
+}
+
+#[test]
+fn a_turn_that_has_nothing_to_do_asks_for_nothing_until_it_is_time() {
+    let mut driver = waiting();
+    driver.turn(Instant::ZERO, None).unwrap();
+    let (submitted, due) = (driver.transport.submitted, driver.next_timeout().unwrap());
+    for _ in 0..10 {
+        assert!(!driver.turn(Instant::ZERO, None).unwrap());
+    }
+    assert_eq!(driver.transport.submitted, submitted);
+    assert!(driver.turn(due, None).unwrap());
+    assert_eq!(driver.transport.fetched.len(), 1, "its timer was for that");
+}
+
+#[test]
+fn what_there_was_no_room_for_is_sent_once_there_is() {
+    let core = Window::new(Rank(1), 3, OpId(0), Config::new(10, 4)).unwrap();
+    let transport = Notes { is_congested: true, ..Notes::default() };
+    let mut driver = Driver::new(core, transport, identity(1));
+    driver.start_owned(Instant::ZERO, Rank(1), vec![0; 10]).unwrap();
+    for _ in 0..3 {
+        assert!(!driver.turn(Instant::ZERO, None).unwrap());
+    }
+    driver.transport.is_congested = false;
+    assert!(driver.turn(Instant::ZERO, None).unwrap());
+    assert_eq!(driver.statistics().multicast_sent, 1);
 }
 
 #[test]

@@ -1,20 +1,32 @@
 //! Does what the core asks for.
 
+use super::rest::NotedRoom;
 use super::{Driver, Identity, Lent};
 use crate::protocol::{Core, Piece, Target, Transmit};
 use crate::transport::{Payload, Transfer, Transport, TransportError};
 use crate::wire::{HEADER_LEN, Header, Kind};
 
+/// What a turn has sent.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sent {
+    pub any: bool,
+    /// There was no room for something.
+    pub is_refused: bool,
+}
+
 impl<C: Core, T: Transport> Driver<C, T> {
-    pub(super) fn transmit(&mut self, lent: &mut Option<Lent<'_>>) -> Result<bool, TransportError> {
-        let mut worked = false;
-        while let Some(transmit) = self.core.poll_transmit(&self.transport) {
-            worked = true;
+    pub(super) fn transmit(&mut self, lent: &mut Option<Lent<'_>>) -> Result<Sent, TransportError> {
+        let mut any = false;
+        loop {
+            let room = NotedRoom::new(&self.transport);
+            let Some(transmit) = self.core.poll_transmit(&room) else {
+                return Ok(Sent { any, is_refused: room.is_refused() });
+            };
+            any = true;
             self.progressed |= !matches!(transmit, Transmit::Fetch { .. });
             self.await_connection(&transmit);
             self.carry_out(transmit, lent)?;
         }
-        Ok(worked)
     }
 
     /// A message to a rank that is not connected yet leaves this rank only when both CPUs have made the

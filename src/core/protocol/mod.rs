@@ -187,7 +187,8 @@ pub trait Core {
     /// Lets timers that are due by `now` fire.
     fn handle_timeout(&mut self, now: Instant);
 
-    /// The next packet to send for which there is room.
+    /// The next packet to send for which there is room. Where there is none although no room was lacking, there is none
+    /// until the core is handed something or its timer fires.
     fn poll_transmit(&mut self, room: &dyn Room) -> Option<Transmit>;
 
     /// The next event.
