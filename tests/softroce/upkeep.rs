@@ -304,6 +304,30 @@ fn a_ud_qp_that_the_adapter_does_not_restart_is_replaced() {
 }
 
 #[test]
+fn a_ud_qp_that_is_another_one_is_found_by_ranks_that_are_not_connected() {
+    let test = "upkeep::a_ud_qp_that_is_another_one_is_found_by_ranks_that_are_not_connected";
+    again::under("irdma,max_srq=-,events=qp_fatal@100d", test, || {
+        const RANKS: u32 = 5;
+        let mut config = config(needs::devices().unwrap());
+        // Two-stage connects neighbours on the ring, the tree others too.
+        let table = "ranks any bytes <= 20000 two-stage\nranks any bytes any binomial";
+        config.protocol.table = table.parse().unwrap();
+        ranks::run(RANKS, |bootstrap| {
+            let mut broadcaster = Broadcaster::new(bootstrap, &config).unwrap();
+            broadcast_until(&mut broadcaster, bootstrap, 1, |one| one.restarts);
+            for root in (0..RANKS).map(Rank) {
+                let sent = ranks::message(root.index(), 30_000);
+                let is_root = broadcaster.rank() == root;
+                let mut buffer = if is_root { sent.clone() } else { vec![0; sent.len()] };
+                broadcaster.broadcast_into(root, &mut buffer).unwrap();
+                assert!(buffer == sent, "root {root}");
+            }
+            broadcaster.close().unwrap();
+        });
+    });
+}
+
+#[test]
 fn a_membership_that_ends_is_made_anew() {
     comes_through(
         "mlx5-ib,events=ousted@100d",

@@ -133,10 +133,8 @@ fn handshake_message() -> impl Strategy<Value = handshake::Message> {
         mtu,
     });
     let step = prop::sample::select(vec![Step::Open, Step::Accept, Step::Confirm]);
-    (any::<u64>(), step, ends).prop_map(|(from, step, ends)| handshake::Message {
-        from,
-        step,
-        ends,
+    (any::<u64>(), number_of_24_bits(), step, ends).prop_map(|(from, datagrams, step, ends)| {
+        handshake::Message { from, datagrams, step, ends }
     })
 }
 

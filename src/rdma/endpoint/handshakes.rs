@@ -21,8 +21,11 @@ impl Endpoint {
         if !self.connections.are_opening() {
             return Ok(());
         }
-        for (process, message) in self.connections.poll_handshakes(now) {
+        for (process, message, is_for_all) in self.connections.poll_handshakes(now) {
             self.send_handshake(process, &message)?;
+            if is_for_all {
+                self.multicast_handshake(process, &message)?;
+            }
         }
         self.send_confirms()
     }
@@ -73,5 +76,23 @@ impl Endpoint {
         let to = (process, qpn, self.connections.path(process));
         // Without a slot it is as if the datagram were lost: it will be repeated.
         self.datagrams.unicast(to, &header, &payload).map_err(failed).map(drop)
+    }
+
+    /// Sends to a process whose UD QP may be another one now; other processes pass it over.
+    fn multicast_handshake(
+        &mut self,
+        process: ProcessId,
+        message: &Message,
+    ) -> Result<(), TransportError> {
+        if self.datagrams.is_flushing() {
+            return Ok(());
+        }
+        let payload = message.emit();
+        let header = self.handshake_header(process, &payload);
+        let groups: Vec<_> = self.datagrams.groups().iter().map(|(id, _)| id).collect();
+        groups.into_iter().try_for_each(|group| {
+            let sent = self.datagrams.multicast(group, &header, Source::Bytes(&payload));
+            sent.map_err(failed).map(drop)
+        })
     }
 }

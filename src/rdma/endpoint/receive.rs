@@ -81,6 +81,10 @@ impl Endpoint {
                 self.recycle_datagram(slot)?;
                 message.map_or(Ok(()), |message| self.handle_handshake(now, &message))
             }
+            // A handshake of others, which went to the group.
+            (Some(header), None) if header.unchecked().kind == Kind::Connect => {
+                self.recycle_datagram(slot)
+            }
             _ => {
                 self.channels.count_foreign();
                 self.recycle_datagram(slot)

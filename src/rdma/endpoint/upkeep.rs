@@ -260,10 +260,12 @@ impl Endpoint {
         self.datagrams.fail(now, what).map_err(failed)
     }
 
-    /// The UD QP, which was flushed, works again. Communicators to come learn its number, if that is another one now.
+    /// The UD QP, which was flushed, works again. If it is another one now, communicators to come learn its number, and
+    /// processes that are not connected from handshakes.
     pub fn restart_datagrams(&mut self) -> Result<(), TransportError> {
         self.datagrams.restart().map_err(failed)?;
         self.site.address.qpn = self.datagrams.qpn();
+        self.connections.set_datagrams(self.datagrams.qpn());
         Ok(())
     }
 

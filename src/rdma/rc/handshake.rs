@@ -14,6 +14,9 @@
 //! that is not costs a retransmission timeout. `Open` and `Accept` are repeated until they are
 //! answered; every message may be lost or doubled, and both sides may open at once, in which case
 //! both accept.
+//!
+//! The other side's UD QP may be another one by now, where its adapter does not restart one that failed. So every message
+//! tells the own one, and what has been repeated [often](GROUP_AFTER) without an answer also goes to all groups.
 
 use std::time::Duration;
 use verbcast_core::time::Instant;
@@ -22,6 +25,8 @@ use verbcast_core::wire::handshake::{Ends, Message, Step};
 /// First pause before a message is repeated; it doubles up to [`MAX_PAUSE`].
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 pub const MAX_PAUSE: Duration = Duration::from_millis(320);
+/// Messages without an answer after which further ones also go to the groups: some six tenths of a second.
+const GROUP_AFTER: u32 = 5;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
@@ -49,20 +54,23 @@ pub struct Handshake {
     theirs: Option<Ends>,
     repeat_at: Instant,
     pause: Duration,
+    /// Messages of this step so far.
+    sent: u32,
 }
 
 impl Handshake {
     /// A handshake whose first `Open` is due at once.
     pub fn new(now: Instant) -> Self {
-        Handshake { state: State::Opening, theirs: None, repeat_at: now, pause: FIRST_PAUSE }
+        let (state, pause) = (State::Opening, FIRST_PAUSE);
+        Handshake { state, theirs: None, repeat_at: now, pause, sent: 0 }
     }
 
     pub fn is_connected(&self) -> bool {
         self.state == State::Connected
     }
 
-    /// The step to send by now, if one is due.
-    pub fn poll(&mut self, now: Instant) -> Option<Step> {
+    /// The step to send by now, if one is due, and whether to all groups too.
+    pub fn poll(&mut self, now: Instant) -> Option<(Step, bool)> {
         let step = match self.state {
             State::Opening => Step::Open,
             State::Accepting => Step::Accept,
@@ -73,7 +81,8 @@ impl Handshake {
         }
         self.repeat_at = now + self.pause;
         self.pause = (2 * self.pause).min(MAX_PAUSE);
-        Some(step)
+        self.sent += 1;
+        Some((step, self.sent > GROUP_AFTER))
     }
 
     /// The other side was heard on the connection itself, which is as good as a `Confirm`.
@@ -94,6 +103,7 @@ impl Handshake {
             self.state = State::Accepting;
             self.pause = FIRST_PAUSE;
             self.repeat_at = now + FIRST_PAUSE;
+            self.sent = 0;
         }
         match message.step {
             Step::Open => reaction.answer = Some(Step::Accept),
@@ -121,6 +131,10 @@ mod tests {
 
     const ENDS: [Ends; 2] = [ends(17), ends(34)];
 
+    const fn say(step: Step, ends: Ends) -> Message {
+        Message { from: 0, datagrams: 3, step, ends }
+    }
+
     /// Two sides over a lossy, doubling, reordering wire; returns after how long both may send.
     fn meet(seed: u64, loss: u32, both_open: bool) -> Duration {
         let mut draw = ChaCha8Rng::seed_from_u64(seed);
@@ -131,8 +145,8 @@ mod tests {
         for _ in 0..100_000 {
             for me in 0..2 {
                 let Some(side) = &mut sides[me] else { continue };
-                if let Some(step) = side.poll(now) {
-                    wire.push((1 - me, Message { from: 0, step, ends: ENDS[me] }));
+                if let Some((step, _)) = side.poll(now) {
+                    wire.push((1 - me, say(step, ENDS[me])));
                 }
             }
             if !wire.is_empty() {
@@ -149,7 +163,7 @@ mod tests {
                         connected[to] = true;
                     }
                     if let Some(step) = answer {
-                        wire.push((1 - to, Message { from: 0, step, ends: ENDS[to] }));
+                        wire.push((1 - to, say(step, ENDS[to])));
                     }
                 }
             }
@@ -163,6 +177,22 @@ mod tests {
             now = now + Duration::from_millis(1);
         }
         panic!("no connection, seed {seed}");
+    }
+
+    #[test]
+    fn what_nobody_answers_goes_to_the_groups_until_there_is_an_answer() {
+        let mut side = Handshake::new(Instant::ZERO);
+        let mut now = Instant::ZERO;
+        let mut repeat = |side: &mut Handshake| loop {
+            if let Some((_, is_for_all)) = side.poll(now) {
+                return is_for_all;
+            }
+            now = now + Duration::from_millis(1);
+        };
+        let sent: Vec<_> = (0..8).map(|_| repeat(&mut side)).collect();
+        assert_eq!(sent, [false, false, false, false, false, true, true, true]);
+        side.handle(Instant::ZERO, &say(Step::Open, ENDS[1]));
+        assert!(!repeat(&mut side), "it is known where the other side is");
     }
 
     #[test]

@@ -37,16 +37,16 @@ impl ConnectionPool {
         Ok(())
     }
 
-    /// Handshake messages that are due.
-    pub fn poll_handshakes(&mut self, now: Instant) -> Vec<(ProcessId, Message)> {
+    /// Handshake messages that are due, and whether to all groups too.
+    pub fn poll_handshakes(&mut self, now: Instant) -> Vec<(ProcessId, Message, bool)> {
         let mut due = Vec::new();
-        let from = self.local.address.incarnation;
+        let own = self.local.address;
         let ConnectionPool { opening, processes, .. } = self;
         opening.retain(|process| {
             let connection = &mut processes[process.0 as usize].connection;
             let Some(connection) = connection else { return false };
-            if let Some(step) = connection.handshake.poll(now) {
-                due.push((*process, Message { from, step, ends: connection.own }));
+            if let Some((step, is_for_all)) = connection.handshake.poll(now) {
+                due.push((*process, tell(&own, step, connection.own), is_for_all));
             }
             !connection.is_ready()
         });
@@ -55,10 +55,9 @@ impl ConnectionPool {
 
     /// A process that is to hear over its connection that this side is done with the handshake.
     pub fn to_confirm(&self) -> Option<(ProcessId, Message)> {
-        let from = self.local.address.incarnation;
         self.opening.iter().find_map(|process| {
             let connection = self.get(*process).filter(|connection| connection.owes_confirm)?;
-            Some((*process, Message { from, step: Step::Confirm, ends: connection.own }))
+            Some((*process, tell(&self.local.address, Step::Confirm, connection.own)))
         })
     }
 
@@ -67,6 +66,11 @@ impl ConnectionPool {
         if let Some(connection) = self.get_mut(process) {
             connection.owes_confirm = false;
         }
+    }
+
+    /// The UD QP of this process, if it is another one now.
+    pub fn set_datagrams(&mut self, qpn: u32) {
+        self.local.address.qpn = qpn;
     }
 
     /// Takes a handshake message; the answer to send, if there is one.
@@ -83,6 +87,7 @@ impl ConnectionPool {
         let (patience, path) = (self.patience, self.path(process));
         let own = self.local.address;
         let Process { address, connection, .. } = &mut self.processes[process.0 as usize];
+        address.qpn = message.datagrams;
         let Some(connection) = connection else { return Ok(None) };
         let was_connected = connection.handshake.is_connected();
         let Reaction { connect, answer } = connection.handshake.handle(now, message);
@@ -98,8 +103,7 @@ impl ConnectionPool {
         }
         let ends = connection.own;
         self.start(process)?;
-        let from = own.incarnation;
-        Ok(answer.map(|step| Message { from, step, ends }))
+        Ok(answer.map(|step| tell(&own, step, ends)))
     }
 
     /// Makes the completion queue larger where it has no room for a further connection.
@@ -145,6 +149,11 @@ impl ConnectionPool {
         let Local { at, gid_index: source_index, .. } = self.local;
         PathTo { gid, lid, port: at.port, source_index, service: self.service }
     }
+}
+
+/// What a process says of its ends.
+fn tell(own: &ProcessAddress, step: Step, ends: Ends) -> Message {
+    Message { from: own.incarnation, datagrams: own.qpn, step, ends }
 }
 
 /// A packet sequence number that packets of a former connection are unlikely to have.
