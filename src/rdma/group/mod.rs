@@ -32,6 +32,6 @@ pub(super) use joiner::Joiner;
 pub(super) use member::{Heard, Member};
 pub(super) use membership::{DEFAULT_QKEY, Joined};
 pub(super) use order::{JoinOrder, PortSpeed};
-pub(super) use partition::is_same as is_same_partition;
 pub use partition::{Partition, choose as choose_partition};
+pub(super) use partition::{is_limited, is_same as is_same_partition};
 pub(super) use renewal::Renewed;

@@ -20,8 +20,13 @@ pub struct Partition {
 impl Partition {
     /// Whether the port is only a limited member: such members do not reach one another.
     pub fn is_limited(&self) -> bool {
-        self.pkey & FULL_MEMBER == 0
+        is_limited(self.pkey)
     }
+}
+
+/// Whether it is a limited member's P_Key.
+pub fn is_limited(pkey: u16) -> bool {
+    pkey & FULL_MEMBER == 0
 }
 
 /// Whether both P_Keys are of one partition.

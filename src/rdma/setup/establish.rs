@@ -4,12 +4,11 @@ use super::agreement::agree;
 use super::crowd::crowded;
 use super::local_rank::local_rank_of_process;
 use super::opening::Prospect;
+use super::partitions::refusals;
 use super::shared::{Lead, SharedEndpoint};
 use crate::bootstrap::{Bootstrap, VoteError, read_all, vote};
 use crate::rdma::endpoint::{Access, Channel, Site};
-use crate::rdma::group::{
-    JoinOrder, PortSpeed, draw, gather, generator, is_same_partition, shared_group,
-};
+use crate::rdma::group::{JoinOrder, PortSpeed, draw, gather, generator, shared_group};
 use crate::rdma::memory::{Exposed, Memory};
 use crate::rdma::settings::{Multicast, Settings};
 use crate::rdma::transport::{Peer, RdmaTransport, Seat};
@@ -170,20 +169,10 @@ fn tell_apart(all: &[Introduction]) -> Result<(), VoteError> {
     Ok(())
 }
 
-/// Makes sure that all ranks use one partition, if they use P_Keys at all.
+/// Makes sure that all ranks reach one another in their partitions.
 fn agree_on_partition(all: &[Introduction]) -> Result<(), VoteError> {
-    let first = all[0].port.pkey;
-    let others = (0..).map(Rank).zip(all).map(|(rank, one)| (rank, one.port.pkey));
-    let refusals: Vec<_> = others
-        .filter(|(_, pkey)| !is_same_partition(*pkey, first))
-        .map(|(rank, pkey)| {
-            let what = format!(
-                "uses P_Key {pkey:#06x}, but rank 0 uses {first:#06x}, of another partition: set \
-                 VERBCAST_PKEY to one that all ports have"
-            );
-            (rank, what)
-        })
-        .collect();
+    let pkeys: Vec<_> = all.iter().map(|one| one.port.pkey).collect();
+    let refusals = refusals(&pkeys);
     if refusals.is_empty() { Ok(()) } else { Err(VoteError::Refused(refusals)) }
 }
 

@@ -9,6 +9,7 @@ mod limits;
 mod local_rank;
 mod locality;
 mod opening;
+mod partitions;
 mod report;
 mod shared;
 mod survey;
