@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 /// What is imitated with `PROFILE[,key=value…]`; its state is in a folder of its own.
-struct Adapter<'a> {
+pub(super) struct Adapter<'a> {
     name: &'a str,
     folder: Folder,
     devices: String,
@@ -17,7 +17,12 @@ struct Adapter<'a> {
 impl<'a> Adapter<'a> {
     /// None where there is no device to imitate it with.
     fn new(name: &'a str) -> Option<Adapter<'a>> {
-        Some(Adapter { name, folder: Folder::new(), devices: devices()? })
+        Some(Adapter::on(name, devices()?))
+    }
+
+    /// It on these devices, separated by commas: local rank R uses the R-th of them, in turn.
+    pub(super) fn on(name: &'a str, devices: String) -> Adapter<'a> {
+        Adapter { name, folder: Folder::new(), devices }
     }
 
     /// The command under it.
@@ -51,7 +56,7 @@ impl<'a> Adapter<'a> {
 
     /// The same, which must come out right; what was said.
     #[track_caller]
-    fn copies(&self, len: usize, ranks: u32) -> String {
+    pub(super) fn copies(&self, len: usize, ranks: u32) -> String {
         let output = self.copy(len, ranks);
         assert!(output.status.success(), "{}: {}", self.name, text(&output.stderr));
         text(&output.stderr)
