@@ -40,6 +40,7 @@ pub struct Entry {
     pub name: String,
     pub index: u32,
     pub is_up: bool,
+    pub is_running: bool,
     pub content: Content,
 }
 
@@ -69,6 +70,7 @@ pub fn entries() -> Result<Vec<Entry>> {
                 name: CStr::from_ptr(raw.ifa_name).to_string_lossy().into_owned(),
                 index: libc::if_nametoindex(raw.ifa_name),
                 is_up: raw.ifa_flags & libc::IFF_UP as u32 != 0,
+                is_running: raw.ifa_flags & libc::IFF_RUNNING as u32 != 0,
                 content,
             }));
         }

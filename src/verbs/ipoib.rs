@@ -19,6 +19,8 @@ pub struct IpoibInterface {
     pub index: u32,
     /// Whether it is up.
     pub is_up: bool,
+    /// Whether it is up and has a carrier: it is in the broadcast group of its partition.
+    pub is_running: bool,
     /// The P_Key of its partition, as a full member has it.
     pub pkey: u16,
     /// Its IP addresses that an identifier of librdmacm can be bound to: IPv4, and IPv6 with their scopes.
@@ -36,14 +38,20 @@ pub fn ipoib_interfaces(gid: [u8; 16]) -> Result<Vec<IpoibInterface>> {
 /// The interfaces whose hardware address ends with the GID, with their addresses.
 fn of_port(entries: &[Entry], gid: [u8; 16]) -> Vec<IpoibInterface> {
     let mut found = BTreeMap::new();
-    for Entry { name, index, is_up, content } in entries {
+    for Entry { name, index, is_up, is_running, content } in entries {
         if let Content::Link { own, broadcast } = content
             && own.ends_with(&gid)
         {
             let pkey = u16::from_be_bytes([broadcast[PKEY_AT], broadcast[PKEY_AT + 1]]);
-            let (name, pkey) = (name.clone(), pkey | FULL_MEMBER);
-            let (index, is_up, addresses) = (*index, *is_up, Vec::new());
-            found.insert(index, IpoibInterface { name, index, is_up, pkey, addresses });
+            let one = IpoibInterface {
+                name: name.clone(),
+                index: *index,
+                is_up: *is_up,
+                is_running: *is_running,
+                pkey: pkey | FULL_MEMBER,
+                addresses: Vec::new(),
+            };
+            found.insert(*index, one);
         }
     }
     for interface in found.values_mut() {
@@ -78,12 +86,12 @@ mod tests {
         own[19] = last;
         broadcast[PKEY_AT..PKEY_AT + 2].copy_from_slice(&pkey.to_be_bytes());
         let content = Content::Link { own, broadcast };
-        Entry { name: name.to_owned(), index, is_up, content }
+        Entry { name: name.to_owned(), index, is_up, is_running: is_up, content }
     }
 
     fn address(name: &str, text: &str) -> Entry {
         let content = Content::Address { address: text.parse().unwrap(), prefix_len: 0 };
-        Entry { name: name.to_owned(), index: 0, is_up: true, content }
+        Entry { name: name.to_owned(), index: 0, is_up: true, is_running: true, content }
     }
 
     #[test]

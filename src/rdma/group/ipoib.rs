@@ -54,7 +54,8 @@ mod tests {
 
     fn interface(name: &str, is_up: bool, pkey: u16, addresses: &[&str]) -> IpoibInterface {
         let addresses = addresses.iter().map(|text| text.parse().unwrap()).collect();
-        IpoibInterface { name: name.to_owned(), index: 1, is_up, pkey, addresses }
+        let name = name.to_owned();
+        IpoibInterface { name, index: 1, is_up, is_running: is_up, pkey, addresses }
     }
 
     #[test]

@@ -36,7 +36,8 @@ pub fn is_same(a: u16, b: u16) -> bool {
 
 /// The partition to use at a port with this table of P_Keys and these IPoIB interfaces: the one that is wanted;
 /// else that of the first interface, as the group is joined through it; else the default partition, unless the
-/// port is only a limited member of it and a full one of another.
+/// port is only a limited member of it and a full one of another. Interfaces that run come first, and of them those where
+/// the port is a full member; a limited membership without one that runs comes last.
 pub fn choose(
     table: &[u16],
     wanted: Option<u16>,
@@ -51,10 +52,14 @@ pub fn choose(
             )
         });
     }
-    let by_use = |one: &&IpoibInterface| (!one.is_up, one.addresses.is_empty(), one.index);
-    let interface = interfaces.iter().min_by_key(by_use);
-    let of_interface = interface.and_then(|interface| find(table, interface.pkey));
+    let here = interfaces.iter().filter_map(|one| Some((one, find(table, one.pkey)?)));
+    let by_use = |(one, own): &(&IpoibInterface, Partition)| {
+        (!one.is_running, own.is_limited(), !one.is_up, one.addresses.is_empty(), one.index)
+    };
+    let first = here.min_by_key(by_use);
     let is_full = |one: &Partition| !one.is_limited();
+    let is_useful = |one: &IpoibInterface, own: &Partition| one.is_running || is_full(own);
+    let of_interface = first.filter(|(one, own)| is_useful(one, own)).map(|(_, own)| own);
     let first_full = || table.iter().copied().find(|pkey| *pkey & FULL_MEMBER != 0);
     of_interface
         .or_else(|| find(table, DEFAULT).filter(is_full))
@@ -85,7 +90,8 @@ mod tests {
 
     fn interface(index: u32, is_up: bool, pkey: u16) -> IpoibInterface {
         let addresses = vec!["10.1.0.1:0".parse().unwrap()];
-        IpoibInterface { name: format!("ib{index}"), index, is_up, pkey, addresses }
+        let name = format!("ib{index}");
+        IpoibInterface { name, index, is_up, is_running: is_up, pkey, addresses }
     }
 
     fn chosen(table: &[u16], wanted: Option<u16>, interfaces: &[IpoibInterface]) -> (u16, u16) {
@@ -109,6 +115,20 @@ mod tests {
         assert_eq!(chosen(&[0xffff, 0x0001], None, &interfaces), (0x0001, 1), "it is up");
         assert_eq!(chosen(&[0xffff, 0x0001], None, &interfaces[..1]), (0xffff, 0));
         assert_eq!(chosen(&[0x8001], None, &interfaces[..1]), (0x8001, 0), "it has no such P_Key");
+    }
+
+    #[test]
+    fn an_interface_without_a_carrier_does_not_lead_into_a_limited_membership() {
+        let idle = IpoibInterface { is_running: false, ..interface(4, true, 0xffff) };
+        let child = interface(5, true, 0x8001);
+        let table = [0x7fff, 0x8001];
+        assert_eq!(chosen(&table, None, std::slice::from_ref(&idle)), (0x8001, 1));
+        assert_eq!(chosen(&table, None, &[idle.clone(), child.clone()]), (0x8001, 1));
+        assert_eq!(chosen(&[0xffff, 0x8001], None, &[idle.clone(), child.clone()]), (0x8001, 1));
+        assert_eq!(chosen(&[0xffff, 0x8001], None, &[idle]), (0xffff, 0), "it may run yet");
+        let both = [interface(4, true, 0xffff), child];
+        assert_eq!(chosen(&table, None, &both), (0x8001, 1), "a full member of one that runs");
+        assert_eq!(chosen(&table, None, &both[..1]), (0x7fff, 0), "as the group is joined there");
     }
 
     #[test]
