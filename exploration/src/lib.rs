@@ -119,8 +119,8 @@ impl<C: Core + Clone + Debug> Setup<C> {
             Some(Act::Broadcast(communicator)) => {
                 let core = &state.ranks[(communicator * self.size) as usize + process];
                 let is_complete = core.complete[self.program.step(one.next)];
-                let (expected, next) = (core.core.expected(), core.core.next_op());
-                is_complete && one.reserved.reserve(communicator, expected, next)
+                let next = core.core.next_op();
+                is_complete && one.reserved.reserve(communicator, core.core.expected(next), next)
             }
         }
     }

@@ -1,5 +1,8 @@
 //! Processes on the simulated network, each with an endpoint for all its communicators.
 
+#[cfg(test)]
+mod tests;
+
 use super::checkers;
 use super::communicator::{Channel, Group};
 use super::event::Event;
@@ -289,76 +292,5 @@ impl<'a> Processes<'a> {
         if network.has_news(rank, channels) {
             network.wake_at(rank, at);
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::faults::CERTAIN;
-    use super::super::plan::{Plan, Step};
-    use super::super::programs::Communicator;
-    use super::*;
-
-    /// Three processes. The last one is in both communicators, and the others broadcast in one each.
-    fn programs(acts: &[Act]) -> Programs {
-        let step = |len| Step { root: Rank(0), len };
-        let all = [0, 1].map(|root| Communicator {
-            members: vec![Rank(root), Rank(2)],
-            first_op: OpId(root),
-            passed: 0,
-        });
-        Programs {
-            plan: Plan::new(3, vec![step(8), step(36_000)]),
-            communicators: all.to_vec(),
-            acts: acts.to_vec(),
-            batch: 16,
-            waits_for_all: false,
-        }
-    }
-
-    fn start(communicator: usize) -> Act {
-        Act::Start { communicator, step: communicator }
-    }
-
-    fn options(repair: &str) -> Options {
-        let mut options = Options::default();
-        options.set("algorithm", "window").unwrap();
-        options.set("repair", repair).unwrap();
-        options
-    }
-
-    #[test]
-    fn who_polls_takes_what_comes_for_others() {
-        let late = Act::Compute { process: Rank(2), nanos: 1_000_000 };
-        let mut programs = programs(&[late, start(0), start(1), Act::Wait]);
-        let ran = run(&programs, &options("pull")).unwrap();
-        assert_eq!((ran.total.operations, ran.total.lost, ran.overflowed), (4, 0, 0));
-        // Who polls keeps at most five datagrams, half of the receives, for another communicator.
-        programs.plan.depths.receive = 10;
-        let mut options = options("pull");
-        options.set("credits", "off").unwrap();
-        let ran = run(&programs, &options).unwrap();
-        assert!(ran.overflowed > 0 && ran.total.repaired > 0, "{ran:?}");
-    }
-
-    #[test]
-    fn a_deadlock_is_noticed() {
-        let (from, to) = (Rank(2), Rank(0));
-        let mut programs = programs(&[start(0), Act::Wait, Act::Word { from, to }]);
-        run(&programs, &options("push")).unwrap();
-        programs.plan.faults.loss = CERTAIN;
-        run(&programs, &options("pull")).unwrap();
-        // The root waits for who misses what only the root may send again.
-        let violation = run(&programs, &options("push")).unwrap_err().to_string();
-        assert!(violation.contains("rank 0 is in act 2 (Word"), "{violation}");
-        assert!(violation.contains("rank 2 is in act 1 (Wait)"), "{violation}");
-    }
-
-    #[test]
-    fn who_waits_for_a_word_gets_each_once() {
-        let word = |from, to| Act::Word { from: Rank(from), to: Rank(to) };
-        let compute = Act::Compute { process: Rank(0), nanos: 1_000_000 };
-        let ran = run(&programs(&[word(1, 2), compute, word(0, 1), word(1, 2)]), &options("pull"));
-        assert!(ran.unwrap().ended > 1_000_000);
     }
 }

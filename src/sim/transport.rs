@@ -277,7 +277,7 @@ impl Transport for SimTransport {
     fn reserve(&mut self, messages: u64, next: OpId) -> bool {
         let mut network = self.network.borrow_mut();
         let endpoint = network.endpoint(self.process);
-        !endpoint.is_shared() || endpoint.reserved.reserve(self.channel, messages, next)
+        endpoint.reserved.reserve(self.channel, messages, next)
     }
 
     fn poll(&mut self, _now: Instant) -> Result<Option<Arrival>, TransportError> {

@@ -67,6 +67,8 @@ pub struct Driver<C, T> {
     progressed: bool,
     rest: Rest,
     completed: HashSet<OpId>,
+    /// Behind the last operation that was taken as complete.
+    left: OpId,
     in_flight: usize,
     /// Ranks that must be connected before anything completes.
     connecting: Vec<Rank>,
@@ -84,6 +86,7 @@ impl<C: Core, T: Transport> Driver<C, T> {
     /// Joins a core and a transport.
     pub fn new(core: C, transport: T, identity: Identity) -> Self {
         Driver {
+            left: core.next_op(),
             core,
             transport,
             identity,
@@ -167,8 +170,15 @@ impl<C: Core, T: Transport> Driver<C, T> {
         if !self.connecting.is_empty() || !self.completed.contains(&op) {
             return false;
         }
-        let may_leave = self.transport.reserve(self.core.expected(), self.core.next_op());
-        may_leave && self.completed.remove(&op)
+        // Of broadcasts that are not taken yet something comes when others are elsewhere too.
+        let next = op.next();
+        let left = if next.after(self.left) > 0 { next } else { self.left };
+        let may_leave = self.transport.reserve(self.core.expected(left), left);
+        if may_leave {
+            self.left = left;
+            self.completed.remove(&op);
+        }
+        may_leave
     }
 
     /// The message of an operation that has completed, once.

@@ -20,6 +20,7 @@ mod ring_peers;
 mod small_map;
 mod start;
 pub mod suite;
+mod to_come;
 mod transmit;
 pub mod two_stage;
 pub mod unicast;
@@ -40,6 +41,7 @@ use departure::Departure;
 use small_map::SmallMap;
 use start::Limits;
 use std::ops::Range;
+use to_come::ToCome;
 
 /// How a packet came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -215,9 +217,9 @@ pub trait Core {
         Vec::new()
     }
 
-    /// Reliable messages that other ranks will still send this one by design for the operations begun here, needed or
-    /// not. They come even while the caller is elsewhere.
-    fn expected(&self) -> u64;
+    /// Reliable messages that other ranks will still send this one by design for the operations begun here before one,
+    /// needed or not. They come even while the caller is elsewhere.
+    fn expected(&self, before: OpId) -> u64;
 
     /// Whether everything has come that other ranks send this one by design for the operations begun
     /// here, needed or not.

@@ -442,8 +442,14 @@ impl Core for Suite {
         partners
     }
 
-    fn expected(&self) -> u64 {
-        self.lanes().into_iter().map(Core::expected).sum()
+    fn expected(&self, before: OpId) -> u64 {
+        let begun = usize::try_from(before.after(self.first)).unwrap_or(0);
+        let before = |(core, lane): (&dyn Core, Lane)| {
+            let mut later = self.entries.iter().skip(begun);
+            let next = later.find(|entry| entry.lane == lane);
+            core.expected(next.map_or(core.next_op(), |entry| entry.inner))
+        };
+        self.lanes().into_iter().zip(LANES).map(before).sum()
     }
 
     fn is_drained(&self) -> bool {

@@ -23,24 +23,16 @@ pub(super) fn draw(draw: &mut Draw, mut plan: Plan, options: &Options) -> Progra
     plan.steps = (0..3).flat_map(|_| draw_steps(draw, plan.size)).collect();
     plan.depths.reliable_receive = receives(&plan, options);
     let (batch, waits_for_all) = (draw.pick(&[1, 4, 16]), draw.one_in(2));
-    let (mut acts, mut in_flight) = (Vec::new(), Vec::new());
+    let mut acts = Vec::new();
     for step in 0..plan.steps.len() {
         let communicator = draw.below(communicators.len() as u32) as usize;
         let members = communicators[communicator].members.len() as u32;
         plan.steps[step].root.0 %= members;
-        // Who waits for the first only makes no progress with the others meanwhile, and so is not waited for either.
-        let is_busy = in_flight.contains(&communicator);
-        if is_busy && !waits_for_all {
-            acts.push(Act::Wait);
-            in_flight.clear();
-        }
-        in_flight.push(communicator);
         acts.push(Act::Start { communicator, step });
         if draw.one_in(3) && step + 1 < plan.steps.len() {
             continue;
         }
         acts.push(Act::Wait);
-        in_flight.clear();
         for _ in 0..draw.below(4) {
             let process = Rank(draw.below(plan.size));
             acts.push(match draw.one_in(4) {

@@ -34,7 +34,7 @@ pub use config::{Config, Synchronisation};
 
 use super::{
     ConfigError, Core, Departure, Disposition, Event, Incoming, Limits, Piece, Room, StartError,
-    Target, Timer, Token, Transmit, Via, disagreement, ring_peers,
+    Target, Timer, ToCome, Token, Transmit, Via, disagreement, ring_peers,
 };
 use crate::rank::{Fragment, OpId, Rank};
 use crate::time::Instant;
@@ -56,8 +56,8 @@ pub struct TwoStage {
     first: OpId,
     /// Fragments that this rank multicast and whose forwarding is not acknowledged.
     ahead: u32,
-    /// Fragments that the predecessor will forward to this rank, for operations begun here.
-    expected: u64,
+    /// Fragments that the predecessor will forward to this rank.
+    to_come: ToCome,
     /// Roots to be told that this rank has joined their operation.
     to_announce: VecDeque<(OpId, Rank)>,
     /// Ranks to be connected with: those that announce, and their roots.
@@ -92,7 +92,7 @@ impl TwoStage {
             operations: VecDeque::new(),
             first,
             ahead: 0,
-            expected: 0,
+            to_come: ToCome::default(),
             to_announce: VecDeque::new(),
             partners: Vec::new(),
             early: Vec::new(),
@@ -137,9 +137,10 @@ impl TwoStage {
 
     /// Emits the events that an operation's state calls for, and lets ended operations go.
     fn settle(&mut self, op: OpId) {
-        let may_leave = self.expected <= u64::from(self.config.absorbed);
+        let absorbed = u64::from(self.config.absorbed);
+        let to_come = self.to_come.before(op.next());
         let Some(operation) = self.operation(op) else { return };
-        let complete = if may_leave { operation.take_complete() } else { None };
+        let complete = if to_come <= absorbed { operation.take_complete() } else { None };
         let quiescent = operation.take_quiescent();
         if let Some(lost) = complete {
             self.has_lost = lost > 0;
@@ -154,13 +155,8 @@ impl TwoStage {
 
     /// Counts a fragment of the predecessor for an operation that has begun here.
     fn count_expected(&mut self, packet: &Incoming) {
-        let begun = packet.op.after(self.next_op()) < 0;
         let forwarded = packet.via == Via::Reliable && packet.source == self.predecessor();
-        if !begun || !forwarded {
-            return;
-        }
-        self.expected = self.expected.saturating_sub(1);
-        if self.expected == u64::from(self.config.absorbed) {
+        if forwarded && self.to_come.came(packet.op) {
             for op in self.in_flight() {
                 self.settle(op);
             }
@@ -311,7 +307,7 @@ impl Core for TwoStage {
         });
         self.operations.push_back(operation);
         if !is_root {
-            self.expected += u64::from(cut.count());
+            self.to_come.begin(op, cut.count());
         }
         self.settle(op);
         for departure in self.departed.clone() {
@@ -353,7 +349,7 @@ impl Core for TwoStage {
         self.departed.push(departure);
         if rank == self.predecessor() {
             // What it had to forward came before its farewell.
-            self.expected = 0;
+            self.to_come.clear();
         }
         for op in self.in_flight() {
             self.apply_departure(op, departure);
@@ -392,12 +388,12 @@ impl Core for TwoStage {
         std::mem::take(&mut self.partners)
     }
 
-    fn expected(&self) -> u64 {
-        self.expected
+    fn expected(&self, before: OpId) -> u64 {
+        self.to_come.before(before)
     }
 
     fn is_drained(&self) -> bool {
-        self.expected == 0
+        self.to_come.is_empty()
     }
 
     fn next_op(&self) -> OpId {

@@ -317,7 +317,7 @@ impl Core for Unicast {
     }
 
     /// Every fragment comes once, and nobody leaves without it.
-    fn expected(&self) -> u64 {
+    fn expected(&self, _before: OpId) -> u64 {
         0
     }
 

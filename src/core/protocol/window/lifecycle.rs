@@ -27,7 +27,7 @@ impl Window {
         let operation = Operation::new(self.me, root, groups, cut, self.next_seq);
         let is_repaired = operation.repairer.is_some();
         if !is_repaired && root != self.me {
-            self.expected.insert(op.0, cut.count());
+            self.to_come.begin(op, cut.count());
         }
         self.introduce(&operation);
         self.next_seq = operation.end();
@@ -76,7 +76,7 @@ impl Window {
     fn complete(&mut self, index: usize) {
         let op = self.first.plus(index as u32);
         let slots = self.holding.get(op.0).copied().unwrap_or(0);
-        let absorbs = self.expected() <= u64::from(self.config.absorbed);
+        let absorbs = self.to_come.before(op.next()) <= u64::from(self.config.absorbed);
         let operation = &mut self.operations[index];
         let waits = self.config.blocking && operation.root == self.me && slots > 0;
         let done = operation.has_all() && operation.keeps_all() && absorbs && !waits;

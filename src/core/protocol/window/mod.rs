@@ -62,7 +62,7 @@ pub use seq::Seq;
 
 use super::{
     ConfigError, Core, Counter, Departure, Disposition, Event, Incoming, Room, SmallMap,
-    StartError, Timer, Token, Transmit, Via, ring_peers,
+    StartError, Timer, ToCome, Token, Transmit, Via, ring_peers,
 };
 use crate::rank::{OpId, Rank};
 use crate::time::Instant;
@@ -104,8 +104,8 @@ pub struct Window {
     introduced: BTreeSet<(Rank, Groups)>,
     /// Ranks to be connected with: repairers and those whom this rank repairs.
     partners: Vec<Rank>,
-    /// Reliable copies that this rank will get as a co-root, for operations begun here.
-    expected: SmallMap<u32, u32>,
+    /// Reliable copies that this rank will get as a co-root.
+    to_come: ToCome,
     /// The slot that the next fragment to keep needs and does not get.
     wanted: Option<u32>,
     /// The fragment that was kept last, to be multicast.
@@ -145,7 +145,7 @@ impl Window {
             holding: SmallMap::default(),
             introduced: BTreeSet::new(),
             partners: Vec::new(),
-            expected: SmallMap::default(),
+            to_come: ToCome::default(),
             wanted: None,
             to_multicast: None,
             is_asking: false,
@@ -313,12 +313,12 @@ impl Core for Window {
         std::mem::take(&mut self.partners)
     }
 
-    fn expected(&self) -> u64 {
-        self.expected.values().map(|count| u64::from(*count)).sum()
+    fn expected(&self, before: OpId) -> u64 {
+        self.to_come.before(before)
     }
 
     fn is_drained(&self) -> bool {
-        self.debts.is_clear() && self.expected.is_empty()
+        self.debts.is_clear() && self.to_come.is_empty()
     }
 
     fn next_op(&self) -> OpId {

@@ -157,8 +157,7 @@ impl Window {
 
     /// Counts a reliable copy, which may come when the operation is over here.
     fn count_expected(&mut self, op: OpId) {
-        if self.expected.contains_key(op.0) {
-            self.expected.count_down(op.0);
+        if self.to_come.came(op) {
             self.settle();
         }
     }
