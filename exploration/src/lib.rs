@@ -259,7 +259,7 @@ impl<C: Core + Clone + Debug + 'static> Model for Setup<C> {
             ranks: (0..self.size * self.program.communicators())
                 .map(|rank| self.member(rank))
                 .collect(),
-            processes: self.program.processes(self.size),
+            processes: self.program.processes(self.size, self.member(0).core.eager()),
             datagrams: Vec::new(),
             messages: BTreeMap::new(),
             reports: BTreeMap::new(),

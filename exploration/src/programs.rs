@@ -14,7 +14,7 @@ pub struct Program {
     pub acts: Vec<Act>,
     /// Reliable messages that a process's queue takes.
     pub receives: u32,
-    /// How many of them are kept for what comes of broadcasts that are over for this process.
+    /// How many of them take what comes of broadcasts that are over for this process, or that it has not begun.
     pub reserved: u32,
 }
 
@@ -68,14 +68,16 @@ impl Program {
     }
 
     /// The processes, before anything is done; none without a program.
-    pub(crate) fn processes(&self, size: u32) -> Vec<Process> {
+    pub(crate) fn processes(&self, size: u32, eager: u64) -> Vec<Process> {
+        let mut reserved = Reserved::new(self.reserved);
+        (0..self.communicators()).for_each(|communicator| reserved.open(communicator, eager));
         let count = if self.acts.is_empty() { 0 } else { size };
         let process = || Process {
             next: 0,
             is_in: false,
             queued: 0,
             words: Vec::new(),
-            reserved: Reserved::new(self.reserved),
+            reserved: reserved.clone(),
         };
         (0..count).map(|_| process()).collect()
     }

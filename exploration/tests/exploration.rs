@@ -15,12 +15,18 @@ fn explore<C: Core + Clone + Debug + Send + Sync + 'static>(name: &str, setup: S
     checker.assert_properties();
 }
 
+/// Its messages are fewer than its successor takes before it has begun.
 fn two_stage(me: Rank, size: u32, synchronisation: Synchronisation) -> TwoStage {
+    two_stage_ahead(me, size, synchronisation, 100)
+}
+
+fn two_stage_ahead(me: Rank, size: u32, synchronisation: Synchronisation, eager: u32) -> TwoStage {
     let config = two_stage::Config {
         fragment_len: FRAGMENT,
         run_ahead: 4,
         in_flight: 4,
         absorbed: 1,
+        eager,
         synchronisation,
         multicast: true,
     };
@@ -52,6 +58,8 @@ fn calm<C>(setup: Setup<C>) -> Setup<C> {
 fn two_stage_in_all_its_behaviours() {
     let none = |me, size| two_stage(me, size, Synchronisation::None);
     explore("two-stage, 2 ranks", setup(none, 2, &[20, 5]));
+    let told = |me, size| two_stage_ahead(me, size, Synchronisation::None, 1);
+    explore("two-stage that runs little ahead, 2 ranks", setup(told, 2, &[10, 5]));
     explore("two-stage, 3 ranks", setup(none, 3, &[5, 5]));
     let waits = |me, size| two_stage(me, size, Synchronisation::RandomRank { seed: 1 });
     explore("two-stage that waits for a rank, 3 ranks", setup(waits, 3, &[5, 5]));
@@ -156,7 +164,8 @@ fn unicast_in_all_its_behaviours() {
 fn shared<C>(make: fn(Rank, u32) -> C, size: u32, acts: &[Act]) -> Setup<C> {
     let broadcasts = acts.iter().filter(|act| matches!(act, Act::Broadcast(_)));
     let steps = (0..size).cycle().zip(broadcasts).map(|(root, _)| (Rank(root), 5)).collect();
-    let program = Program { acts: acts.to_vec(), receives: 2, reserved: 1 };
+    // One is left to come, and one of either communicator is not begun.
+    let program = Program { acts: acts.to_vec(), receives: 3, reserved: 3 };
     Setup { program, steps, losses: 1, ..calm(setup(make, size, &[])) }
 }
 
@@ -164,7 +173,7 @@ fn shared<C>(make: fn(Rank, u32) -> C, size: u32, acts: &[Act]) -> Setup<C> {
 fn two_communicators_on_one_endpoint() {
     use Act::{Broadcast, Word};
     let words = [Broadcast(0), Word(1, 0), Broadcast(1), Word(0, 1), Broadcast(0)];
-    let two_stage = |me, size| two_stage(me, size, Synchronisation::None);
+    let two_stage = |me, size| two_stage_ahead(me, size, Synchronisation::None, 1);
     explore("two-stage, 2 ranks, shared", shared(two_stage, 2, &words));
     let pull = |me, size| window(me, size, |config| config.acknowledge = Acknowledge::Each);
     explore("window, pull, 2 ranks, shared", shared(pull, 2, &words));

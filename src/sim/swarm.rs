@@ -154,7 +154,7 @@ pub fn draw(seed: u64) -> Drawn {
             options.set(name, value).expect("an option of the swarm can be set");
             settings.push((name, value.to_owned()));
         }
-        programs::draw(&mut far, plan.clone(), &options)
+        programs::draw(&mut far, plan.clone())
     });
     Drawn { seed, plan, settings, options, programs }
 }

@@ -274,6 +274,10 @@ impl Transport for SimTransport {
         Ok(())
     }
 
+    fn admit_eager(&mut self, messages: u64) {
+        self.network.borrow_mut().endpoint(self.process).reserved.open(self.channel, messages);
+    }
+
     fn reserve(&mut self, messages: u64, next: OpId) -> bool {
         let mut network = self.network.borrow_mut();
         let endpoint = network.endpoint(self.process);

@@ -84,7 +84,8 @@ pub struct Driver<C, T> {
 
 impl<C: Core, T: Transport> Driver<C, T> {
     /// Joins a core and a transport.
-    pub fn new(core: C, transport: T, identity: Identity) -> Self {
+    pub fn new(core: C, mut transport: T, identity: Identity) -> Self {
+        transport.admit_eager(core.eager());
         Driver {
             left: core.next_op(),
             core,

@@ -413,6 +413,7 @@ fn nobody_leaves_more_to_come_than_the_transport_has_receives_for() {
         run_ahead: 4,
         in_flight: 4,
         absorbed: 4,
+        eager: 100,
         synchronisation: two_stage::Synchronisation::None,
         multicast: true,
     };

@@ -196,7 +196,7 @@ impl Table {
     }
 
     /// What broadcasts among `ranks` may take.
-    fn algorithms(&self, ranks: u32) -> impl Iterator<Item = Algorithm> + '_ {
+    pub(super) fn algorithms(&self, ranks: u32) -> impl Iterator<Item = Algorithm> + '_ {
         let rows = self.rows.iter().filter(move |row| row.ranks.is_none_or(|most| ranks <= most));
         // One for any number of bytes leaves nothing to those after it.
         let mut is_left = true;

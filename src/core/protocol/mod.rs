@@ -221,6 +221,9 @@ pub trait Core {
     /// needed or not. They come even while the caller is elsewhere.
     fn expected(&self, before: OpId) -> u64;
 
+    /// Reliable messages that other ranks send this one at most for operations that it has not begun.
+    fn eager(&self) -> u64;
+
     /// Whether everything has come that other ranks send this one by design for the operations begun
     /// here, needed or not.
     fn is_drained(&self) -> bool;

@@ -33,6 +33,16 @@ enum Lane {
     Unicast,
 }
 
+impl Lane {
+    fn of(algorithm: Algorithm) -> Lane {
+        match algorithm {
+            Algorithm::TwoStage => Lane::TwoStage,
+            Algorithm::Window | Algorithm::TwoStageOnDemand => Lane::Window,
+            Algorithm::Binomial | Algorithm::Chain | Algorithm::ScatterAllgather => Lane::Unicast,
+        }
+    }
+}
+
 const LANES: [Lane; 3] = [Lane::TwoStage, Lane::Window, Lane::Unicast];
 /// Before any operation has gone anywhere. The window's packets concern all operations.
 const UNUSED: [bool; 3] = [false, true, false];
@@ -255,25 +265,21 @@ impl Suite {
         let op = self.next_op();
         let now = self.now;
         let Parts { two_stage, window, unicast, .. } = &mut self.parts;
-        let (lane, inner) = match algorithm {
-            Algorithm::TwoStage => (Lane::TwoStage, two_stage.start(now, root, len)?),
-            Algorithm::Window => (Lane::Window, window.start(now, root, len)?),
+        let inner = match algorithm {
+            Algorithm::TwoStage => two_stage.start(now, root, len)?,
+            Algorithm::Window => window.start(now, root, len)?,
             Algorithm::TwoStageOnDemand => {
-                (Lane::Window, window.start_with(now, root, len, Repairers::Predecessor)?)
+                window.start_with(now, root, len, Repairers::Predecessor)?
             }
             Algorithm::Binomial => {
-                let route = unicast::Algorithm::Binomial;
-                (Lane::Unicast, unicast.start_with(now, root, len, route)?)
+                unicast.start_with(now, root, len, unicast::Algorithm::Binomial)?
             }
-            Algorithm::Chain => {
-                let route = unicast::Algorithm::Chain;
-                (Lane::Unicast, unicast.start_with(now, root, len, route)?)
-            }
+            Algorithm::Chain => unicast.start_with(now, root, len, unicast::Algorithm::Chain)?,
             Algorithm::ScatterAllgather => {
-                let route = unicast::Algorithm::ScatterAllgather;
-                (Lane::Unicast, unicast.start_with(now, root, len, route)?)
+                unicast.start_with(now, root, len, unicast::Algorithm::ScatterAllgather)?
             }
         };
+        let lane = Lane::of(algorithm);
         self.used[lane as usize] = true;
         let entry = Entry { lane, inner, is_complete: false, is_quiescent: false };
         self.entries.push_back(entry);
@@ -450,6 +456,12 @@ impl Core for Suite {
             core.expected(next.map_or(core.next_op(), |entry| entry.inner))
         };
         self.lanes().into_iter().zip(LANES).map(before).sum()
+    }
+
+    fn eager(&self) -> u64 {
+        let lanes: Vec<_> = self.parts.table.algorithms(self.size).map(Lane::of).collect();
+        let may_be = |(core, lane): (&dyn Core, Lane)| lanes.contains(&lane).then(|| core.eager());
+        self.lanes().into_iter().zip(LANES).filter_map(may_be).fold(0, u64::saturating_add)
     }
 
     fn is_drained(&self) -> bool {

@@ -57,13 +57,16 @@ pub enum Counter {
     Acknowledged = 0,
     /// What the unicast family has consumed.
     Consumed = 1,
+    /// What the two-stage protocol has begun to wait for.
+    Begun = 2,
 }
 
 impl Counter {
     /// How many kinds there are.
-    pub const KINDS: usize = 2;
+    pub const KINDS: usize = 3;
     /// All kinds.
-    pub const ALL: [Counter; Counter::KINDS] = [Counter::Acknowledged, Counter::Consumed];
+    pub const ALL: [Counter; Counter::KINDS] =
+        [Counter::Acknowledged, Counter::Consumed, Counter::Begun];
 }
 
 /// Something that a core wants done.

@@ -121,6 +121,10 @@ pub trait Transport: Room + Liveness {
     /// May panic without [`Room`] for it, or if the ring has no such slot.
     fn fetch(&mut self, from: Rank, slot: u32, token: Token) -> Result<(), TransportError>;
 
+    /// The communicator's ranks send this one at most so many reliable messages for operations that it has not begun;
+    /// said once, before anything comes. They may take receives that would be [kept](Self::reserve).
+    fn admit_eager(&mut self, _messages: u64) {}
+
     /// The caller is about to leave for something else, while so many reliable messages are still to come of operations
     /// before `next`. Keeps receives for them, in place of those that it kept before, or returns false where others who
     /// use the same receives have left too few; then the caller must stay. With none to come it always may leave. By

@@ -3,7 +3,8 @@
 //! All communicators of a process receive through one queue. A rank that goes on to something else leaves messages to come
 //! behind; with many communicators these could be more than the queue holds, and a sender that finds it full waits for
 //! the rank to come back, which may wait for that sender elsewhere. So all communicators together leave no more to come than
-//! the queue takes in.
+//! the queue takes in, besides what is sent for broadcasts that the rank has not begun, which may come first. Whoever
+//! waits until that is taken waits for the rank to begin, as a broadcast may.
 
 use crate::rank::OpId;
 use std::collections::HashMap;
@@ -14,6 +15,7 @@ use std::hash::Hash;
 pub struct Reserved<C> {
     most: u64,
     total: u64,
+    eager: u64,
     by_communicator: HashMap<C, Share>,
 }
 
@@ -22,24 +24,31 @@ pub struct Reserved<C> {
 struct Share {
     messages: u64,
     next: OpId,
+    eager: u64,
 }
 
 impl<C: Eq + Hash> Reserved<C> {
     /// At most so many messages, of all communicators together.
     pub fn new(most: u32) -> Self {
-        Reserved { most: u64::from(most), total: 0, by_communicator: HashMap::new() }
+        Reserved { most: u64::from(most), total: 0, eager: 0, by_communicator: HashMap::new() }
     }
 
-    /// Keeps receives for what is to come to a communicator, in place of those that it had; false, and nothing is
-    /// changed, where the others have left too few.
+    /// A communicator whose ranks send this one at most `eager` messages for operations that it has not begun.
+    pub fn open(&mut self, communicator: C, eager: u64) {
+        self.by_communicator.insert(communicator, Share { messages: 0, next: OpId(0), eager });
+        self.count_eager();
+    }
+
+    /// Keeps receives for what is to come to a communicator that is open, in place of those that it had; false, and
+    /// nothing is changed, where the others have left too few.
     pub fn reserve(&mut self, communicator: C, messages: u64, next: OpId) -> bool {
-        let before = self.by_communicator.get(&communicator).map_or(0, |share| share.messages);
-        let total = self.total - before + messages;
-        if messages > 0 && total > self.most {
+        let Some(share) = self.by_communicator.get_mut(&communicator) else { return false };
+        let total = self.total - share.messages + messages;
+        if messages > 0 && total.saturating_add(self.eager) > self.most {
             return false;
         }
         self.total = total;
-        self.by_communicator.insert(communicator, Share { messages, next });
+        (share.messages, share.next) = (messages, next);
         true
     }
 
@@ -58,6 +67,12 @@ impl<C: Eq + Hash> Reserved<C> {
     pub fn release(&mut self, communicator: C) {
         let share = self.by_communicator.remove(&communicator);
         self.total -= share.map_or(0, |share| share.messages);
+        self.count_eager();
+    }
+
+    fn count_eager(&mut self) {
+        let eager = self.by_communicator.values().map(|share| share.eager);
+        self.eager = eager.fold(0, u64::saturating_add);
     }
 }
 
@@ -69,9 +84,16 @@ mod tests {
     const SECOND: char = 'b';
     const NEXT: OpId = OpId(5);
 
+    fn reserved(most: u32) -> Reserved<char> {
+        let mut reserved = Reserved::new(most);
+        reserved.open(FIRST, 0);
+        reserved.open(SECOND, 0);
+        reserved
+    }
+
     #[test]
     fn all_together_leave_no_more_than_the_queue_takes() {
-        let mut reserved = Reserved::new(4);
+        let mut reserved = reserved(4);
         assert!(reserved.reserve(FIRST, 3, NEXT));
         assert!(!reserved.reserve(SECOND, 2, NEXT));
         assert!(reserved.reserve(SECOND, 1, NEXT));
@@ -81,7 +103,7 @@ mod tests {
 
     #[test]
     fn what_has_come_makes_room_and_what_is_of_a_later_operation_does_not() {
-        let mut reserved = Reserved::new(2);
+        let mut reserved = reserved(2);
         assert!(reserved.reserve(FIRST, 2, NEXT));
         reserved.arrived(FIRST, NEXT);
         reserved.arrived(SECOND, OpId(0));
@@ -95,9 +117,21 @@ mod tests {
 
     #[test]
     fn who_is_sent_nothing_more_may_always_leave() {
-        let mut reserved = Reserved::new(1);
+        let mut reserved = reserved(1);
         assert!(reserved.reserve(FIRST, 1, NEXT) && reserved.reserve(SECOND, 0, NEXT));
         reserved.release(FIRST);
         assert!(reserved.reserve(SECOND, 1, NEXT));
+        assert!(!reserved.reserve(FIRST, 0, NEXT), "it is closed");
+    }
+
+    #[test]
+    fn what_may_come_of_operations_that_are_not_begun_finds_room_too() {
+        let mut reserved = Reserved::new(6);
+        reserved.open(FIRST, 4);
+        assert!(!reserved.reserve(FIRST, 3, NEXT) && reserved.reserve(FIRST, 2, NEXT));
+        reserved.open(SECOND, u64::MAX);
+        assert!(!reserved.reserve(FIRST, 1, NEXT) && reserved.reserve(FIRST, 0, NEXT));
+        reserved.release(SECOND);
+        assert!(reserved.reserve(FIRST, 2, NEXT));
     }
 }

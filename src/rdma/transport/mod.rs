@@ -293,6 +293,10 @@ impl Transport for RdmaTransport {
         self.read_slot(from, slot, token)
     }
 
+    fn admit_eager(&mut self, messages: u64) {
+        self.endpoint.hold().reserved.open(self.channel, messages);
+    }
+
     fn reserve(&mut self, messages: u64, next: OpId) -> bool {
         if messages == 0 && !self.is_reserved {
             return true;

@@ -4,8 +4,6 @@ use super::{Draw, draw_steps};
 use crate::plan::Plan;
 use crate::programs::{Act, Communicator, Programs};
 use verbcast_core::protocol::Depths;
-use verbcast_core::protocol::choice::Algorithm;
-use verbcast_core::protocol::options::{CoRoots, Options};
 use verbcast_core::rank::{OpId, Rank};
 
 /// A rank that waits for a word pushes nothing, and its queue takes neither all acknowledgements by message nor all
@@ -14,14 +12,14 @@ pub(super) const NEEDED: [(&str, &str); 3] =
     [("repair", "pull"), ("acknowledge-by", "write"), ("credits", "on")];
 
 /// Draws programs over the adapters and faults of a plan.
-pub(super) fn draw(draw: &mut Draw, mut plan: Plan, options: &Options) -> Programs {
+pub(super) fn draw(draw: &mut Draw, mut plan: Plan) -> Programs {
     (plan.crash, plan.leaves, plan.departs) = (None, false, false);
     plan.mistaken = None;
     plan.computing.clear();
     let communicators: Vec<_> =
         (0..2 + draw.below(5)).map(|_| draw_communicator(draw, plan.size)).collect();
     plan.steps = (0..3).flat_map(|_| draw_steps(draw, plan.size)).collect();
-    plan.depths.reliable_receive = receives(&plan, options);
+    plan.depths.reliable_receive = Depths::DEFAULT.reliable_receive;
     let (batch, waits_for_all) = (draw.pick(&[1, 4, 16]), draw.one_in(2));
     let mut acts = Vec::new();
     for step in 0..plan.steps.len() {
@@ -45,18 +43,6 @@ pub(super) fn draw(draw: &mut Draw, mut plan: Plan, options: &Options) -> Progra
         }
     }
     Programs { plan, communicators, acts, batch, waits_for_all }
-}
-
-/// Receives for reliable messages: as many as a device has by default. Where ranks send one another all fragments of
-/// operations that the receiver may not have begun, those may take receives that are kept for others: then as many as
-/// never run out.
-fn receives(plan: &Plan, options: &Options) -> u32 {
-    let is_two_stage = |len| options.table.choose(len, plan.size) == Algorithm::TwoStage;
-    let any_two_stage = plan.steps.iter().any(|step| is_two_stage(step.len as u64));
-    match any_two_stage || options.co_roots != CoRoots::None {
-        true => 1024,
-        false => Depths::DEFAULT.reliable_receive,
-    }
 }
 
 /// Some of the processes, at least one, in whatever order.

@@ -90,6 +90,7 @@ fn two_stage(words: &Words<'_>) -> two_stage::Config {
         run_ahead: words.optional("run-ahead").unwrap_or(8) as u32,
         in_flight: 4,
         absorbed: words.optional("absorbed").unwrap_or(100) as u32,
+        eager: words.optional("eager").unwrap_or(100) as u32,
         synchronisation: match words.optional_text("sync") {
             Some("random") => Synchronisation::RandomRank { seed: 7 },
             Some("adaptive") => {

@@ -241,16 +241,18 @@ fn token(words: &Words<'_>) -> Token {
 }
 
 fn counter(words: &Words<'_>) -> Counter {
-    match words.optional("consumed") {
-        Some(_) => Counter::Consumed,
-        None => Counter::Acknowledged,
+    match (words.optional("consumed"), words.optional("begun")) {
+        (Some(_), _) => Counter::Consumed,
+        (None, Some(_)) => Counter::Begun,
+        (None, None) => Counter::Acknowledged,
     }
 }
 
 fn reported(words: &Words<'_>) -> (Counter, u64) {
-    match words.optional("consumed") {
-        Some(count) => (Counter::Consumed, core::consumed(count as u32)),
-        None => {
+    match (words.optional("consumed"), words.optional("begun")) {
+        (Some(count), _) => (Counter::Consumed, core::consumed(count as u32)),
+        (None, Some(count)) => (Counter::Begun, count),
+        (None, None) => {
             let have = words.number("have") as u32;
             let credit = words.optional("credit").map_or(have, |credit| credit as u32);
             (Counter::Acknowledged, core::report(have, credit).emit())
@@ -297,6 +299,7 @@ fn transmitted(transmit: &Transmit, family: Family) -> String {
         Transmit::Report { to, counter, value } => match counter {
             Counter::Acknowledged => format!("report to {}{}", to.0, spoken(*value)),
             Counter::Consumed => format!("report to {}{}", to.0, spoken_count(*value)),
+            Counter::Begun => format!("report to {} begun={value}", to.0),
         },
         Transmit::Fetch { from, slot, token } => {
             format!("fetch {}.{} from slot {slot} of {}", token.op.0, token.fragment.0, from.0)

@@ -152,6 +152,9 @@ pub enum OptionsError {
 
 /// Broadcasts in flight at most.
 const MAX_IN_FLIGHT: u32 = 1 << 20;
+/// Messages of the chain that a rank sends ahead of its successor. They take receives from those kept for all
+/// communicators, so they are few.
+const EAGER: u32 = 4;
 
 /// Runtime parameters of a rank's protocol suite.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -236,6 +239,7 @@ impl Options {
             run_ahead: self.run_ahead(&parameters.depths),
             in_flight: self.in_flight,
             absorbed: parameters.depths.absorbed(),
+            eager: EAGER.min(parameters.depths.absorbed()),
             synchronisation: match self.synchronisation {
                 Synchronisation::None => two_stage::Synchronisation::None,
                 Synchronisation::Delay(delay) => two_stage::Synchronisation::Delay(delay),

@@ -51,6 +51,8 @@ pub struct Config {
     pub in_flight: u32,
     /// Reliable messages that a rank's receive queue takes while nobody polls it.
     pub absorbed: u32,
+    /// Messages that a rank forwards at most to a successor that has not begun to wait for them.
+    pub eager: u32,
     /// How the root is kept from running ahead of the receivers.
     pub synchronisation: Synchronisation,
     /// Whether there is a stage 1. Without it the chain carries everything.

@@ -17,6 +17,10 @@
 //! more than that queue [absorbs](Config::absorbed): its predecessor never depends on a rank that
 //! went on to something else, such as a barrier. Short messages are not held up by this.
 //!
+//! It also tells its predecessor first that it has begun, where that counts:
+//! a rank that is elsewhere may not have begun what its predecessor forwards already. Of that it is sent only
+//! [a little](Config::eager), so that what it is still to get of earlier operations finds receives.
+//!
 //! # Pacing
 //! The root's multicast stays at most [`Config::run_ahead`] fragments ahead of what its successor's
 //! adapter has acknowledged in stage 2. That clocks a long message to the speed of the receivers,
@@ -24,6 +28,7 @@
 
 mod chain_stage;
 mod config;
+mod eager;
 mod multicast_stage;
 mod operation;
 mod root_delay;
@@ -33,12 +38,13 @@ mod tests;
 pub use config::{Config, Synchronisation};
 
 use super::{
-    ConfigError, Core, Departure, Disposition, Event, Incoming, Limits, Piece, Room, StartError,
-    Target, Timer, ToCome, Token, Transmit, Via, disagreement, ring_peers,
+    ConfigError, Core, Counter, Departure, Disposition, Event, Incoming, Limits, Piece, Room,
+    StartError, Target, Timer, ToCome, Token, Transmit, Via, disagreement, ring_peers,
 };
 use crate::rank::{Fragment, OpId, Rank};
 use crate::time::Instant;
 use crate::wire::Kind;
+use eager::Eager;
 use multicast_stage::Gate;
 use operation::{Operation, Owned};
 use root_delay::RootDelay;
@@ -58,6 +64,7 @@ pub struct TwoStage {
     ahead: u32,
     /// Fragments that the predecessor will forward to this rank.
     to_come: ToCome,
+    eager: Eager,
     /// Roots to be told that this rank has joined their operation.
     to_announce: VecDeque<(OpId, Rank)>,
     /// Ranks to be connected with: those that announce, and their roots.
@@ -93,6 +100,7 @@ impl TwoStage {
             first,
             ahead: 0,
             to_come: ToCome::default(),
+            eager: Eager::new(config.eager),
             to_announce: VecDeque::new(),
             partners: Vec::new(),
             early: Vec::new(),
@@ -139,8 +147,9 @@ impl TwoStage {
     fn settle(&mut self, op: OpId) {
         let absorbed = u64::from(self.config.absorbed);
         let to_come = self.to_come.before(op.next());
+        let may_leave = to_come <= absorbed && !self.eager.owes_report();
         let Some(operation) = self.operation(op) else { return };
-        let complete = if to_come <= absorbed { operation.take_complete() } else { None };
+        let complete = if may_leave { operation.take_complete() } else { None };
         let quiescent = operation.take_quiescent();
         if let Some(lost) = complete {
             self.has_lost = lost > 0;
@@ -153,13 +162,17 @@ impl TwoStage {
         }
     }
 
+    fn settle_all(&mut self) {
+        for op in self.in_flight() {
+            self.settle(op);
+        }
+    }
+
     /// Counts a fragment of the predecessor for an operation that has begun here.
     fn count_expected(&mut self, packet: &Incoming) {
         let forwarded = packet.via == Via::Reliable && packet.source == self.predecessor();
         if forwarded && self.to_come.came(packet.op) {
-            for op in self.in_flight() {
-                self.settle(op);
-            }
+            self.settle_all();
         }
     }
 
@@ -246,7 +259,7 @@ impl TwoStage {
 
     fn forward(&mut self, room: &dyn Room) -> Option<Transmit> {
         let successor = self.successor();
-        if room.reliable_room(successor) == 0 {
+        if room.reliable_room(successor) == 0 || !self.eager.has_room() {
             return None;
         }
         let index = self.operations.iter().position(Operation::has_to_forward)?;
@@ -254,8 +267,25 @@ impl TwoStage {
         let operation = &mut self.operations[index];
         let fragment = operation.take_forward()?;
         let transmit = operation.transmit(Target::Rank(successor), op, fragment);
+        self.eager.forwarded();
         self.settle(op);
         Some(transmit)
+    }
+
+    fn report(&mut self, room: &dyn Room) -> Option<Transmit> {
+        let to = self.predecessor();
+        let value = self.eager.take_report(|| room.report_room(to) > 0)?;
+        self.settle_all();
+        Some(Transmit::Report { to, counter: Counter::Begun, value })
+    }
+
+    fn forget(&mut self, rank: Rank) {
+        if rank == self.successor() {
+            self.eager.forget_successor();
+        }
+        if rank == self.predecessor() {
+            self.eager.forget_predecessor();
+        }
     }
 
     /// Applies a departure to one operation: what the rank took part in needs nothing more of it,
@@ -307,7 +337,8 @@ impl Core for TwoStage {
         });
         self.operations.push_back(operation);
         if !is_root {
-            self.to_come.begin(op, cut.count());
+            self.to_come.begin(op, self.predecessor(), cut.count());
+            self.eager.begin(cut.count());
         }
         self.settle(op);
         for departure in self.departed.clone() {
@@ -351,10 +382,27 @@ impl Core for TwoStage {
             // What it had to forward came before its farewell.
             self.to_come.clear();
         }
+        self.forget(rank);
         for op in self.in_flight() {
             self.apply_departure(op, departure);
             self.settle(op);
         }
+    }
+
+    fn handle_report(&mut self, _now: Instant, from: Rank, counter: Counter, value: u64) {
+        if counter == Counter::Begun && from == self.successor() {
+            self.eager.learn(value);
+        }
+    }
+
+    fn handle_write_acked(&mut self, _now: Instant, to: Rank, counter: Counter) {
+        if counter == Counter::Begun && to == self.predecessor() {
+            self.eager.arrived();
+        }
+    }
+
+    fn handle_broken(&mut self, _now: Instant, rank: Rank) {
+        self.forget(rank);
     }
 
     fn handle_timeout(&mut self, now: Instant) {
@@ -364,7 +412,8 @@ impl Core for TwoStage {
     }
 
     fn poll_transmit(&mut self, room: &dyn Room) -> Option<Transmit> {
-        self.announce(room).or_else(|| self.multicast(room)).or_else(|| self.forward(room))
+        let transmit = self.announce(room).or_else(|| self.multicast(room));
+        transmit.or_else(|| self.report(room)).or_else(|| self.forward(room))
     }
 
     fn poll_event(&mut self) -> Option<Event> {
@@ -392,8 +441,12 @@ impl Core for TwoStage {
         self.to_come.before(before)
     }
 
+    fn eager(&self) -> u64 {
+        u64::from(if self.size > 1 { self.config.eager } else { 0 })
+    }
+
     fn is_drained(&self) -> bool {
-        self.to_come.is_empty()
+        self.to_come.is_empty() && self.eager.is_clear()
     }
 
     fn next_op(&self) -> OpId {

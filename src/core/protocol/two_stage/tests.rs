@@ -37,6 +37,7 @@ fn config() -> Config {
         run_ahead: 8,
         in_flight: 4,
         absorbed: 100,
+        eager: 100,
         synchronisation: Synchronisation::None,
         multicast: true,
     }

@@ -321,6 +321,10 @@ impl Core for Unicast {
         0
     }
 
+    fn eager(&self) -> u64 {
+        u64::from(self.size - 1) * u64::from(self.config.eager)
+    }
+
     fn is_drained(&self) -> bool {
         self.credits.is_clear()
     }

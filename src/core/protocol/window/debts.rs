@@ -168,6 +168,11 @@ impl Debts {
             .map(|(to, debt)| (to, debt.context))
     }
 
+    /// Whether a rank that keeps something until it is told is to be told now.
+    pub fn is_due(&self, to: Rank) -> bool {
+        self.owed.get(to).is_some_and(|debt| debt.is_due && debt.is_awaited)
+    }
+
     fn under_way_to(&self, to: Rank) -> usize {
         self.under_way.iter().filter(|(rank, _)| *rank == to).count()
     }

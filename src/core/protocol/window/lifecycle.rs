@@ -1,7 +1,7 @@
 //! How a broadcast begins, when it is complete here, and when nothing more is owed for it.
 
 use super::operation::Operation;
-use super::{Config, Groups, MAX_FRAGMENTS, Repair, Repairers, Window};
+use super::{By, Config, Groups, MAX_FRAGMENTS, Repair, Repairers, Window};
 use crate::protocol::{Core, Event, Limits, StartError};
 use crate::rank::{OpId, Rank};
 use crate::time::Instant;
@@ -26,8 +26,8 @@ impl Window {
         let groups = Groups::new(repairers, self.size);
         let operation = Operation::new(self.me, root, groups, cut, self.next_seq);
         let is_repaired = operation.repairer.is_some();
-        if !is_repaired && root != self.me {
-            self.to_come.begin(op, cut.count());
+        if let (false, Some(source)) = (is_repaired, groups.source(self.me, root)) {
+            self.to_come.begin(op, source, cut.count());
         }
         self.introduce(&operation);
         self.next_seq = operation.end();
@@ -78,8 +78,11 @@ impl Window {
         let slots = self.holding.get(op.0).copied().unwrap_or(0);
         let absorbs = self.to_come.before(op.next()) <= u64::from(self.config.absorbed);
         let operation = &mut self.operations[index];
+        // Who is elsewhere tells nothing. A message may find no room at a rank that is elsewhere itself.
+        let is_told = self.config.by == By::Message
+            || operation.repairer.is_none_or(|repairer| !self.debts.is_due(repairer));
         let waits = self.config.blocking && operation.root == self.me && slots > 0;
-        let done = operation.has_all() && operation.keeps_all() && absorbs && !waits;
+        let done = operation.has_all() && operation.keeps_all() && absorbs && is_told && !waits;
         let sent = self.to_multicast.is_none() && !self.ring.has_queued(op);
         if operation.is_complete || !done || !sent {
             return;

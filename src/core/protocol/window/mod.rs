@@ -298,6 +298,7 @@ impl Core for Window {
             let (root, groups) = operation.context();
             ranks.extend(groups.source(self.me, root).into_iter().chain([root]));
         }
+        ranks.extend(self.to_come.senders());
         let blocked = self.wanted.into_iter().flat_map(|slot| self.ring.silent(slot));
         ranks.extend(blocked.take(MAX_ASKED));
         ranks.extend(self.credits.laggard());
@@ -315,6 +316,14 @@ impl Core for Window {
 
     fn expected(&self, before: OpId) -> u64 {
         self.to_come.before(before)
+    }
+
+    /// What co-roots are sent. Repairs that nobody asked for are few, and are not counted.
+    fn eager(&self) -> u64 {
+        match self.config.repairers {
+            Repairers::CoRoots(_) => self.config.credits.map_or(u64::MAX, u64::from),
+            Repairers::Root | Repairers::Predecessor => 0,
+        }
     }
 
     fn is_drained(&self) -> bool {

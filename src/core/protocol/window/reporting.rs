@@ -74,6 +74,7 @@ impl Window {
         })?;
         let report = self.report(context);
         self.debts.pay(to, report);
+        self.settle();
         if self.config.asks() && report.credit.after(report.have) < 0 {
             self.owe_what_lags();
         }

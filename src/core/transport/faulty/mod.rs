@@ -205,6 +205,10 @@ impl<T: Transport> Transport for Faulty<T> {
         self.inner.fetch(from, slot, token)
     }
 
+    fn admit_eager(&mut self, messages: u64) {
+        self.inner.admit_eager(messages);
+    }
+
     fn reserve(&mut self, messages: u64, next: OpId) -> bool {
         self.inner.reserve(messages, next)
     }
