@@ -24,6 +24,7 @@ use crate::files::{check_file, write_whole};
 use crate::launch::{Job, random_name};
 use args::DoctorArgs;
 use bounded::{Without, end_after, step, within};
+use check::Check;
 use finding::{Finding, Outcome};
 use inventory::Host;
 use progress::Progress;
@@ -141,20 +142,46 @@ fn examine(rank: Rank, settings: &Settings, until: Instant, progress: &Progress)
     report
 }
 
+/// What is missing after this finding to others that need what was tried.
+fn lack(finding: &Finding) -> Option<String> {
+    let is_broken = finding.outcome == Outcome::Broken;
+    is_broken.then(|| format!("needs {} ({}) first", finding.id, finding.number))
+}
+
 fn try_all(site: &Site, until: Instant, note: impl Fn(&Finding)) -> Vec<Finding> {
     let mut findings = Vec::new();
-    // Once something is missing that others need, nothing else is said to be wrong.
-    let mut missing: Option<String> = None;
-    for (check, is_needed) in checks::all(site.link_layer) {
-        let finding = match &missing {
-            Some(why) => check.skip(why),
-            None => check.run(site, until),
-        };
-        if is_needed && finding.outcome == Outcome::Broken {
-            missing = Some(format!("needs {} ({}) first", finding.id, finding.number));
-        }
+    let mut add = |finding: Finding| {
         note(&finding);
         findings.push(finding);
+    };
+    // Once something is missing that others need, nothing else is said to be wrong.
+    let mut missing: Option<String> = None;
+    let run = |check: &Check, missing: &Option<String>| match missing {
+        Some(why) => check.skip(why),
+        None => check.run(site, until),
+    };
+    for check in checks::FIRST {
+        let finding = run(check, &missing);
+        missing = missing.or_else(|| lack(&finding));
+        add(finding);
+    }
+    // One way to join is enough; where the first choice is broken, others that do not work either are not said to be.
+    let mut broken: Option<String> = None;
+    let mut is_joined = false;
+    for check in checks::joins(site.link_layer) {
+        let finding = run(check, &missing);
+        is_joined |= finding.outcome == Outcome::Holds;
+        match &broken {
+            Some(why) if !is_joined => add(check.skip(why)),
+            _ => {
+                broken = broken.or_else(|| lack(&finding));
+                add(finding);
+            }
+        }
+    }
+    missing = missing.or(broken.filter(|_| !is_joined));
+    for check in checks::OTHERS {
+        add(run(check, &missing));
     }
     findings
 }

@@ -230,10 +230,11 @@ fn an_adapter_that_keeps_multicasts_from_its_own_host_is_named() {
     assert_eq!(fs::read(adapter.folder.path("dst")).unwrap(), [1; 1000]);
 }
 
-/// Checks that the doctor names one thing, and nothing else, on an adapter where only that is broken.
+/// Checks that the doctor names one thing, and nothing else, on an adapter where only that is broken; what it said, where
+/// there is a device.
 #[track_caller]
-fn is_named(name: &str, variables: &[(&str, &str)], expected: &[&str]) {
-    let Some(adapter) = Adapter::new(name) else { return };
+fn is_named(name: &str, variables: &[(&str, &str)], expected: &[&str]) -> Option<String> {
+    let adapter = Adapter::new(name)?;
     let device = adapter.devices.split(',').next().unwrap();
     let mut command = adapter.command(&format!("doctor --device {device}"));
     let output = run(command.envs(variables.iter().copied()));
@@ -246,11 +247,21 @@ fn is_named(name: &str, variables: &[(&str, &str)], expected: &[&str]) {
     assert_eq!(lines.len(), 2, "one thing and what to do: {verdict}");
     assert!(lines[1].starts_with("    what to do: "), "{verdict}");
     assert!(expected.iter().all(|part| verdict.contains(part)), "{verdict}");
+    Some(stdout.to_string())
 }
 
 #[test]
 fn the_doctor_names_ipoib_that_is_down() {
     is_named("mlx5-ib,ipoib=down", &[], &["join-by-address", "ip link set ib0 up"]);
+}
+
+#[test]
+fn the_doctor_joins_by_request_where_ipoib_is_down() {
+    let expected = ["join-by-address", "ip link set ib0 up"];
+    let Some(said) = is_named("mlx5-ib,ipoib=down,sa=answers", &[], &expected) else { return };
+    for tried in [" 2 join-by-request", "12 first-delivery", " 9 grh"] {
+        assert!(said.contains(&format!("ok    {tried}")), "{tried}: {said}");
+    }
 }
 
 #[test]

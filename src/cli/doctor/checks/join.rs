@@ -26,7 +26,7 @@ fn attempt(site: &Site) -> Result<Tried, String> {
             ));
         }
     }
-    let joined = match lab.join(site.draw_group()) {
+    let joined = match lab.join_by_address(site.draw_group()) {
         Ok(joined) => joined,
         Err(error) => return Ok(Tried::broken(error, advice(site))),
     };

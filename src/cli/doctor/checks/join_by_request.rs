@@ -2,10 +2,10 @@
 
 use crate::doctor::check::Check;
 use crate::doctor::finding::Tried;
-use crate::doctor::lab::Lab;
+use crate::doctor::lab::{Lab, QKEY};
 use crate::doctor::site::Site;
 use std::time::Duration;
-use verbcast_umad::{NewGroup, SaError, SubnetAdministrator};
+use verbcast_umad::SaError;
 
 pub const CHECK: Check = Check {
     number: 2,
@@ -14,22 +14,11 @@ pub const CHECK: Check = Check {
     attempt,
 };
 
-const QKEY: u32 = 0x0123_4567;
 const PATIENCE: Duration = Duration::from_secs(10);
 
 fn attempt(site: &Site) -> Result<Tried, String> {
     let lab = Lab::open(site)?;
-    let new = NewGroup {
-        qkey: QKEY,
-        pkey: site.partition(&lab.context)?.pkey,
-        sl: site.settings.service_level.unwrap_or(0),
-        traffic_class: site.settings.traffic_class.unwrap_or(0),
-        mtu: site.mtu,
-        rate: 0,
-    };
-    let administrator = SubnetAdministrator::open(&site.device, site.port);
-    let joined = administrator.and_then(|one| one.join(site.draw_group().0, new, PATIENCE));
-    Ok(match joined {
+    Ok(match lab.request(site.draw_group(), PATIENCE) {
         Ok(membership) => {
             let record = membership.record();
             let (mlid, mtu, qkey) = (record.mlid, record.mtu(), record.qkey);

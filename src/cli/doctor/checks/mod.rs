@@ -33,20 +33,16 @@ use std::time::{Duration, Instant};
 use verbcast_verbs::{Attachment, LinkLayer};
 
 /// Nothing else works without these.
-const FIRST: &[Check] = &[p_key::CHECK, locked_memory::CHECK, join::CHECK];
+pub const FIRST: &[Check] = &[p_key::CHECK, locked_memory::CHECK];
 
-/// What there is on InfiniBand only.
-const ON_INFINIBAND: &[Check] = &[join_by_request::CHECK];
-
-/// All that is tried at a port, in this order, and whether what comes after needs it.
-pub fn all(link_layer: LinkLayer) -> impl Iterator<Item = (&'static Check, bool)> {
-    let only = if link_layer == LinkLayer::InfiniBand { ON_INFINIBAND } else { &[] };
-    let first = FIRST.iter().map(|check| (check, true));
-    first.chain(only.iter().chain(OTHERS).map(|check| (check, false)))
+/// The ways to join a group, the first choice first: nothing after them works without one of them.
+pub fn joins(link_layer: LinkLayer) -> &'static [Check] {
+    const JOINS: &[Check] = &[join::CHECK, join_by_request::CHECK];
+    if link_layer == LinkLayer::InfiniBand { JOINS } else { &JOINS[..1] }
 }
 
 /// All others. Those that take long where a machine is slow are last.
-const OTHERS: &[Check] = &[
+pub const OTHERS: &[Check] = &[
     q_key::CHECK,
     first_delivery::CHECK,
     own_copy::CHECK,
@@ -149,7 +145,8 @@ mod tests {
 
     #[test]
     fn every_check_has_a_number_of_its_own_in_the_matrix() {
-        let numbers = || all(LinkLayer::InfiniBand).map(|(check, _)| check.number);
+        let joins = joins(LinkLayer::InfiniBand);
+        let numbers = || FIRST.iter().chain(joins).chain(OTHERS).map(|check| check.number);
         for number in numbers() {
             assert_eq!(numbers().filter(|other| *other == number).count(), 1, "{number}");
             assert!(ASSUMPTIONS.iter().any(|one| one.number == number), "{number}");

@@ -2,14 +2,17 @@
 
 mod line;
 mod mailbox;
+mod request;
 
 pub use line::{Line, LineEnd};
 pub use mailbox::{Arrival, GRH, Mailbox};
+pub use request::QKEY;
 
 use super::group::Group;
 use super::site::Site;
 use std::net::Ipv6Addr;
 use std::time::{Duration, Instant};
+use verbcast_umad::SaMembership;
 use verbcast_verbs::{
     AddressHandle, Attachment, Context, GroupPath, LinkLayer, Membership, MulticastGroup,
     PortPartition, ProtectionDomain, devices,
@@ -25,6 +28,8 @@ pub struct Lab {
     pub domain: ProtectionDomain,
     /// The port, and the partition that is used.
     pub at: PortPartition,
+    /// Its P_Key.
+    pub pkey: u16,
 }
 
 /// A group that was joined; dropping it leaves.
@@ -32,7 +37,13 @@ pub struct Joined {
     pub path: GroupPath,
     pub handle: AddressHandle,
     pub took: Duration,
-    _membership: Membership,
+    _held: Held,
+}
+
+/// What keeps a group joined.
+enum Held {
+    Address { _membership: Membership },
+    Request { _membership: SaMembership },
 }
 
 impl Lab {
@@ -42,12 +53,26 @@ impl Lab {
         let device = device.ok_or_else(|| format!("{} is gone", site.device))?;
         let context = device.open().map_err(|error| error.to_string())?;
         let domain = ProtectionDomain::new(&context).map_err(|error| error.to_string())?;
-        let at = site.at(&context)?;
-        Ok(Lab { site: site.clone(), context, domain, at })
+        let (at, pkey) = (site.at(&context)?, site.partition(&context)?.pkey);
+        Ok(Lab { site: site.clone(), context, domain, at, pkey })
+    }
+
+    /// Joins a group by the port's address; on InfiniBand else by request.
+    pub fn join(&self, group: Group) -> Result<Joined, String> {
+        let refused = match self.join_by_address(group) {
+            Err(why) if self.site.link_layer == LinkLayer::InfiniBand => why,
+            joined => return joined,
+        };
+        let begun = Instant::now();
+        let Ok(membership) = self.request(group, JOIN) else { return Err(refused) };
+        let path = self.path_of(group, &membership);
+        let handle = path.handle(&self.domain).map_err(|error| error.to_string())?;
+        let held = Held::Request { _membership: membership };
+        Ok(Joined { path, handle, took: begun.elapsed(), _held: held })
     }
 
     /// Joins a group by the port's address.
-    pub fn join(&self, group: Group) -> Result<Joined, String> {
+    pub fn join_by_address(&self, group: Group) -> Result<Joined, String> {
         let source = self.site.address(&self.context)?;
         let address = Ipv6Addr::from(group.0);
         let to = match (self.site.link_layer, address.to_ipv4_mapped()) {
@@ -66,7 +91,7 @@ impl Lab {
         })?;
         let took = begun.elapsed();
         let handle = path.handle(&self.domain).map_err(named)?;
-        Ok(Joined { path, handle, took, _membership: membership })
+        Ok(Joined { path, handle, took, _held: Held::Address { _membership: membership } })
     }
 
     /// A mailbox that is attached to a group.
