@@ -9,7 +9,9 @@ use crate::doctor::packets::{self, Counts};
 use serde::{Deserialize, Serialize};
 use std::time::{Duration, Instant};
 
+/// Writes at most, and how long the writer goes on with them.
 const WRITES: u64 = 2000;
+const WRITING: Duration = Duration::from_secs(4);
 const READS: u32 = 300;
 /// How long the owner goes on rewriting.
 const REWRITING: Duration = Duration::from_secs(2);
@@ -49,7 +51,7 @@ fn attempt(circle: &mut Circle<'_>) -> Vec<Finding> {
     let (writes, reads) = match connected(circle) {
         Err(what) => (refused(what), Tried::not_tried("the above first")),
         Ok(mut connection) => {
-            let writes = told(circle, |me| write(me, connection.as_mut()));
+            let writes = written(circle, connection.as_mut());
             let reads = told(circle, |me| read(me, connection.as_mut()));
             (writes.unwrap_or_else(refused), reads.unwrap_or_else(refused))
         }
@@ -91,27 +93,47 @@ fn told(
     first.map(Verdict::tried).ok_or_else(|| "rank 0 saw nothing".to_owned())
 }
 
-/// Rank 1 writes numbers into the memory of rank 0, which looks.
-fn write(
-    circle: &Circle<'_>,
-    connection: Option<&mut (Line, LineEnd)>,
-) -> Result<Option<Tried>, String> {
-    let Some((line, other)) = connection else { return Ok(None) };
-    if circle.me().0 == 0 {
-        let (mut seen, begun) = (Seen::default(), Instant::now());
-        while seen.last() < WRITES && begun.elapsed() < PATIENCE {
-            seen.look(&line.writable);
+/// Rank 1 writes numbers into the memory of rank 0, which looks meanwhile, and once more when it has heard how many there
+/// were: how fast they come is another matter.
+fn written(
+    circle: &mut Circle<'_>,
+    mut connection: Option<&mut (Line, LineEnd)>,
+) -> Result<Tried, String> {
+    let (me, begun) = (circle.me().0, Instant::now());
+    let mut seen = Seen::default();
+    let own = match connection.as_deref_mut() {
+        Some((line, _)) if me == 0 => {
+            while seen.last() < WRITES && begun.elapsed() < WRITING {
+                seen.look(&line.writable);
+            }
+            Ok(None)
         }
-        return Ok(Some(seen.judge(WRITES)));
-    }
+        Some((line, other)) => write(line, other, begun).map(Some),
+        None => Ok(None),
+    };
+    let written = circle.gather::<Option<u64>>(own)?.into_iter().flatten().next();
+    told(circle, |_| {
+        let watched = connection.as_ref().filter(|_| me == 0);
+        Ok(watched.zip(written).map(|((line, _), written)| {
+            seen.look(&line.writable);
+            seen.judge(written)
+        }))
+    })
+}
+
+/// Writes numbers one after the other; how many.
+fn write(line: &mut Line, other: &LineEnd, begun: Instant) -> Result<u64, String> {
     for number in 1..=WRITES {
         line.own.write(0, &cells::cell(number));
         let (span, id) = (line.own.span(0, cells::LEN), line.number());
         let queued = line.qp.write_from(&span, other.write(), id);
         queued.map_err(|error| error.to_string())?;
         line.settle(PATIENCE)?;
+        if begun.elapsed() >= WRITING {
+            return Ok(number);
+        }
     }
-    Ok(None)
+    Ok(WRITES)
 }
 
 /// Rank 0 reads what rank 1 goes on rewriting.
