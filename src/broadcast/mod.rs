@@ -247,7 +247,7 @@ impl Broadcaster {
     pub fn progress(&mut self) -> Result<(), Error> {
         for _ in 0..TURNS {
             let now = self.clock.now();
-            let worked = self.turn_at(now, None)?;
+            let worked = self.turn(now, None)?;
             self.idle.update(now, worked);
             if !worked {
                 break;

@@ -23,15 +23,16 @@ impl Broadcaster {
     pub(super) fn flush_until(&mut self, until: Option<Instant>) -> Result<(), Error> {
         let mut idle = Idle::default();
         loop {
-            self.driver.flush(self.clock.now());
-            let worked = self.turn(None)?;
+            let now = self.clock.now();
+            self.driver.flush(now);
+            let worked = self.turn(now, None)?;
             if self.driver.is_quiescent() {
                 return Ok(());
             }
-            if until.is_some_and(|until| self.clock.now() >= until) {
+            if until.is_some_and(|until| now >= until) {
                 return Err(Error::Timeout { rank: self.rank, after: self.timeout });
             }
-            self.rest(worked, &mut idle, MAX_PARK)?;
+            self.rest(now, worked, &mut idle, MAX_PARK)?;
         }
     }
 
@@ -41,8 +42,9 @@ impl Broadcaster {
         loop {
             match self.driver.start(self.clock.now(), root, len) {
                 Err(StartError::TooManyInFlight(_)) => {
-                    let worked = self.turn(None)?;
-                    self.rest(worked, &mut idle, MAX_PARK)?;
+                    let now = self.clock.now();
+                    let worked = self.turn(now, None)?;
+                    self.rest(now, worked, &mut idle, MAX_PARK)?;
                 }
                 started => return started.map_err(Error::from),
             }
@@ -60,10 +62,11 @@ impl Broadcaster {
         let mut idle = Idle::default();
         loop {
             let lent = bytes.as_deref_mut().map(|bytes| Lent { op, bytes });
-            let worked = self.turn(lent)?;
+            let now = self.clock.now();
+            let worked = self.turn(now, lent)?;
             match self.time_to_end(op, ending)? {
                 None => return Ok(()),
-                Some(at_most) => self.rest(worked, &mut idle, at_most)?,
+                Some(at_most) => self.rest(now, worked, &mut idle, at_most)?,
             }
         }
     }
@@ -97,18 +100,19 @@ impl Broadcaster {
         self.transport().flush_receives().map_err(|error| self.give_up(&error))
     }
 
-    pub(super) fn turn(&mut self, lent: Option<Lent<'_>>) -> Result<bool, Error> {
-        self.turn_at(self.clock.now(), lent)
-    }
-
-    pub(super) fn turn_at(&mut self, now: Instant, lent: Option<Lent<'_>>) -> Result<bool, Error> {
+    pub(super) fn turn(&mut self, now: Instant, lent: Option<Lent<'_>>) -> Result<bool, Error> {
         let outcome = self.driver.turn(now, lent);
         outcome.map_err(|failure| self.fail(failure))
     }
 
-    /// Waits for something to do, unless there just was.
-    fn rest(&mut self, worked: bool, idle: &mut Idle, longest: Duration) -> Result<(), Error> {
-        let now = self.clock.now();
+    /// Waits for something to do, unless there was in the turn at `now`.
+    fn rest(
+        &mut self,
+        now: Instant,
+        worked: bool,
+        idle: &mut Idle,
+        longest: Duration,
+    ) -> Result<(), Error> {
         idle.update(now, worked);
         let Some(for_long) = idle.time(now) else { return Ok(()) };
         let at_most = match self.driver.next_timeout() {

@@ -81,6 +81,7 @@ impl Registered {
     }
 
     /// Bytes in all.
+    #[inline]
     pub fn len(&self) -> usize {
         self.layout.size()
     }
@@ -89,6 +90,7 @@ impl Registered {
     ///
     /// # Panics
     /// If that is beyond the end.
+    #[inline]
     pub fn at(&self, offset: usize, len: usize) -> *mut u8 {
         let inside = offset.checked_add(len).is_some_and(|end| end <= self.len());
         assert!(inside, "{len} bytes at {offset} of {}", self.len());

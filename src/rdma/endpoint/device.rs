@@ -122,7 +122,10 @@ impl Device {
 
     /// An error if it has failed.
     pub fn works(&self) -> Result<(), TransportError> {
-        self.broken.clone().map_or(Ok(()), Err)
+        match &self.broken {
+            None => Ok(()),
+            Some(error) => Err(error.clone()),
+        }
     }
 
     /// Has the next completion told by the queue's descriptor.

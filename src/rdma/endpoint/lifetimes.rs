@@ -24,6 +24,11 @@ impl Lifetimes {
         self.inquiries.push_back((process, inquiry));
     }
 
+    /// Whether somebody is to be asked or answered.
+    pub fn has_inquiries(&self) -> bool {
+        !self.inquiries.is_empty()
+    }
+
     /// The next one to be asked or answered.
     pub fn next_inquiry(&mut self) -> Option<(ProcessId, Inquiry)> {
         self.inquiries.pop_front()

@@ -45,7 +45,7 @@ use std::time::Duration;
 use upkeep::Upkeep;
 use verbcast_core::rank::{Fragment, OpId};
 use verbcast_core::time::Instant;
-use verbcast_core::transport::{Reserved, TransportError};
+use verbcast_core::transport::{Arrival, Reserved, TransportError};
 use verbcast_core::wire::{Adapter, Fabric, ProcessAddress};
 use verbcast_verbs::Anchor;
 
@@ -158,13 +158,26 @@ impl Endpoint {
         if self.is_shared {
             self.free_slots_of_others(by)?;
         }
-        self.send_inquiries()?;
+        if self.lifetimes.has_inquiries() {
+            self.send_inquiries()?;
+        }
         if let Some(process) = self.lifetimes.take_departed(now) {
             self.retire(now, process)?;
         }
         self.drive_handshakes(now)?;
         let any = self.pull(by, now);
         self.device.works().map(|()| any)
+    }
+
+    /// What a channel was told first of what it has not taken.
+    pub fn next_event(&mut self, channel: ChannelId) -> Option<Event> {
+        self.channels.get_mut(channel)?.inbox.next()
+    }
+
+    /// A connection of a channel that broke, and that it was not told of.
+    pub fn next_broken(&mut self, channel: ChannelId) -> Option<Arrival> {
+        let (peer, reason) = self.channels.get_mut(channel)?.inbox.next_broken()?;
+        Some(Arrival::Broken { peer, reason })
     }
 
     /// Hands to the device what waits to be sent, and the receives that wait to be posted.

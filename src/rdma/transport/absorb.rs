@@ -9,11 +9,6 @@ use verbcast_core::transport::{Arrival, TransportError};
 use verbcast_core::wire::{Checks, HEADER_LEN, Kind, RawHeader};
 
 impl RdmaTransport {
-    pub(super) fn next_event(&mut self) -> Option<Event> {
-        let mut endpoint = self.endpoint.hold();
-        endpoint.channels.get_mut(self.channel)?.inbox.next()
-    }
-
     /// Takes note of an event; what is to be reported of it.
     pub(super) fn absorb(&mut self, event: Event) -> Result<Option<Arrival>, TransportError> {
         Ok(match event {

@@ -30,7 +30,7 @@ pub use owned::Owned;
 pub(super) use peers::Peer;
 pub use zero_copy::{Claims, lend};
 
-use crate::rdma::endpoint::{Access, Body, Endpoint, Incidents, Pools, failed};
+use crate::rdma::endpoint::{Access, Body, Endpoint, Event, Incidents, Pools, failed};
 use crate::rdma::group::{GroupId, Heard, Member};
 use crate::rdma::ids::{ChannelId, ProcessId};
 use crate::rdma::memory::Memory;
@@ -156,14 +156,42 @@ impl RdmaTransport {
         self.endpoint.hold().open(now, process)
     }
 
-    /// Takes what has happened, on this communicator or on others.
-    fn look(&mut self, now: Instant) -> Result<bool, TransportError> {
-        let mut endpoint = self.endpoint.hold();
-        let any = endpoint.pump(self.channel, now)?;
-        self.peers.look_at(&endpoint.connections);
-        drop(endpoint);
-        Ok(any | self.look_at_reports())
+    /// Takes what has come first of what has not been taken, or looks for more, on this communicator and on others. The
+    /// endpoint is taken once for all that.
+    fn look(&mut self, now: Instant) -> Result<Seen, TransportError> {
+        let RdmaTransport { endpoint, channel, peers, memory, reported, .. } = self;
+        let mut endpoint = endpoint.hold();
+        if let Some(event) = endpoint.next_event(*channel) {
+            return Ok(Seen::Event(event));
+        }
+        if let Some(report) = reported.pop_front() {
+            return Ok(Seen::Report(report));
+        }
+        let any = endpoint.pump(*channel, now)?;
+        peers.look_at(&endpoint.connections);
+        // Nobody writes without a connection, which exists here before it does there.
+        for from in peers.connected().iter().copied() {
+            memory.reports.look(from, |counter, value| {
+                reported.push_back(Arrival::Reported { from, counter, value });
+            });
+        }
+        match any || !reported.is_empty() {
+            true => Ok(Seen::More),
+            false => Ok(Seen::Nothing(endpoint.next_broken(*channel))),
+        }
     }
+}
+
+/// What a look at the endpoint has found.
+enum Seen {
+    /// An event.
+    Event(Event),
+    /// A number that another rank has written here.
+    Report(Arrival),
+    /// Something came, for this communicator or another.
+    More,
+    /// Nothing came; a connection that broke before, if one did.
+    Nothing(Option<Arrival>),
 }
 
 impl Room for RdmaTransport {
@@ -318,20 +346,17 @@ impl Transport for RdmaTransport {
 
     fn poll(&mut self, now: Instant) -> Result<Option<Arrival>, TransportError> {
         self.now = now;
-        for _ in 0..LOOKS_PER_POLL {
-            while let Some(event) = self.next_event() {
-                if let Some(arrival) = self.absorb(event)? {
-                    return Ok(Some(arrival));
+        let mut looks = 0;
+        while looks < LOOKS_PER_POLL {
+            match self.look(now)? {
+                Seen::Event(event) => {
+                    if let Some(arrival) = self.absorb(event)? {
+                        return Ok(Some(arrival));
+                    }
                 }
-            }
-            if let Some(arrival) = self.reported.pop_front() {
-                return Ok(Some(arrival));
-            }
-            if !self.look(now)? {
-                let mut endpoint = self.endpoint.hold();
-                let channel = endpoint.channels.get_mut(self.channel);
-                let broken = channel.and_then(|channel| channel.inbox.next_broken());
-                return Ok(broken.map(|(peer, reason)| Arrival::Broken { peer, reason }));
+                Seen::Report(arrival) => return Ok(Some(arrival)),
+                Seen::More => looks += 1,
+                Seen::Nothing(broken) => return Ok(broken),
             }
         }
         Ok(None)

@@ -1,4 +1,4 @@
-//! Sends from the ring, reports and fetches: what starts them, and what others did here.
+//! Sends from the ring, reports and fetches: what starts them.
 
 use super::RdmaTransport;
 use crate::rdma::endpoint::{Body, Event, failed};
@@ -6,7 +6,7 @@ use crate::rdma::memory::Source;
 use crate::rdma::rc::{Fetcher, Pending, Sender};
 use verbcast_core::protocol::{Counter, Token};
 use verbcast_core::rank::Rank;
-use verbcast_core::transport::{Arrival, TransportError};
+use verbcast_core::transport::TransportError;
 use verbcast_verbs::MAX_INLINE;
 
 impl RdmaTransport {
@@ -110,18 +110,6 @@ impl RdmaTransport {
         let mut endpoint = self.endpoint.hold();
         endpoint.open(self.now, process)?;
         Ok(!endpoint.connections.is_broken(process))
-    }
-
-    /// Looks at what others have written here; whether there was any news.
-    pub(super) fn look_at_reports(&mut self) -> bool {
-        // Nobody writes without a connection, which exists here before it does there.
-        for from in self.peers.connected().iter().copied() {
-            let reported = &mut self.reported;
-            self.memory.reports.look(from, |counter, value| {
-                reported.push_back(Arrival::Reported { from, counter, value });
-            });
-        }
-        !self.reported.is_empty()
     }
 }
 

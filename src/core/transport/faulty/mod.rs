@@ -222,6 +222,9 @@ impl<T: Transport> Transport for Faulty<T> {
     }
 
     fn poll(&mut self, now: Instant) -> Result<Option<Arrival>, TransportError> {
+        if self.generator.is_none() {
+            return self.inner.poll(now);
+        }
         loop {
             self.end_detours(now);
             if let Some(buffer) = self.due.pop_front() {
