@@ -2,14 +2,15 @@
 //! code, no C library.
 //!
 //! # Reading order
-//! 1. [`rank`] and [`time`]: the words everything else uses.
+//! 1. [`rank`] and [`time`]: the words everything else uses; [`numbers`]: maps that cost little.
 //! 2. [`wire`]: the header of every packet.
 //! 3. [`protocol`]: the sans-IO contract, and the families of protocols behind it.
 //! 4. [`transport`]: the seam to whatever carries packets, and the fault injector.
 //! 5. [`driver`]: one turn: receive, timers, transmit, events.
 //! 6. [`model`]: the papers' models.
 //!
-//! Dependencies point one way: `rank, time <- wire <- protocol <- transport <- driver`; `model <- protocol`.
+//! Dependencies point one way: `rank, time <- wire <- protocol <- transport <- driver`; `model <- protocol`; `numbers <-
+//! driver`.
 //!
 //! # Features
 //! - `serde`: [`driver::Statistics`] and [`transport::Faults`] can be serialised.
@@ -19,6 +20,7 @@
 pub mod cause;
 pub mod driver;
 pub mod model;
+pub mod numbers;
 pub mod protocol;
 pub mod rank;
 pub mod time;

@@ -28,10 +28,11 @@ const LAYERS: &[Layers] = &[
             ("rank", &[]),
             ("wire", &["rank"]),
             ("cause", &[]),
+            ("numbers", &[]),
             ("model", &[]),
             ("protocol", &["rank", "time", "wire", "model"]),
             ("transport", &["cause", "rank", "time", "wire", "protocol"]),
-            ("driver", &["rank", "time", "wire", "protocol", "transport"]),
+            ("driver", &["numbers", "rank", "time", "wire", "protocol", "transport"]),
         ],
     },
     Layers {

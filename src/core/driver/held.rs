@@ -148,8 +148,12 @@ impl Held {
         if self.packets.is_empty() || self.none_before == Some(next) {
             return None;
         }
-        let at = self.packets.iter().position(|(op, ..)| op.after(next) < 0);
-        let Some((_, via, stored)) = at.and_then(|at| self.packets.remove(at)) else {
+        let is_begun = |(op, ..): &(OpId, Via, Stored)| op.after(next) < 0;
+        let taken = match self.packets.front() {
+            Some(first) if is_begun(first) => self.packets.pop_front(),
+            _ => self.packets.iter().position(is_begun).and_then(|at| self.packets.remove(at)),
+        };
+        let Some((_, via, stored)) = taken else {
             self.none_before = Some(next);
             return None;
         };

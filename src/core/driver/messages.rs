@@ -1,9 +1,9 @@
 //! The messages that the driver has: those that it owns, and the one that its caller lends for a turn. Any
 //! other is lent to the transport.
 
+use crate::numbers::NumberMap;
 use crate::rank::OpId;
 use crate::transport::Payload;
-use std::collections::HashMap;
 use std::ops::Range;
 
 /// A message that the caller lends for one turn.
@@ -17,7 +17,7 @@ pub struct Lent<'a> {
 /// Messages that the driver owns until they are taken back.
 #[derive(Debug, Default)]
 pub(super) struct Messages {
-    owned: HashMap<OpId, Vec<u8>>,
+    owned: NumberMap<OpId, Vec<u8>>,
 }
 
 impl Messages {

@@ -23,6 +23,7 @@ pub use failure::Failure;
 pub use messages::Lent;
 pub use statistics::Statistics;
 
+use crate::numbers::NumberSet;
 use crate::protocol::{Core, Event, StartError};
 use crate::rank::{OpId, Rank};
 use crate::time::Instant;
@@ -66,7 +67,7 @@ pub struct Driver<C, T> {
     /// Whether this turn has brought anything forward, and not only asked for it.
     progressed: bool,
     rest: Rest,
-    completed: HashSet<OpId>,
+    completed: NumberSet<OpId>,
     /// Behind the last operation that was taken as complete.
     left: OpId,
     in_flight: usize,
@@ -96,7 +97,7 @@ impl<C: Core, T: Transport> Driver<C, T> {
             watch: Watch::default(),
             progressed: false,
             rest: Rest::default(),
-            completed: HashSet::new(),
+            completed: NumberSet::default(),
             in_flight: 0,
             connecting: Vec::new(),
             departed: HashSet::new(),

@@ -200,10 +200,8 @@ impl Suite {
     }
 
     fn next_event(&mut self) -> Option<(Lane, Event)> {
-        let Parts { two_stage, window, unicast, .. } = &mut self.parts;
-        let event = two_stage.poll_event().map(|event| (Lane::TwoStage, event));
-        let event = event.or_else(|| Some((Lane::Window, window.poll_event()?)));
-        event.or_else(|| Some((Lane::Unicast, unicast.poll_event()?)))
+        let mut used = LANES.into_iter().zip(self.used).filter(|(_, is_used)| *is_used);
+        used.find_map(|(lane, _)| Some((lane, self.lane(lane).poll_event()?)))
     }
 
     fn collect_events(&mut self) {

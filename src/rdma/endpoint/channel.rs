@@ -4,7 +4,7 @@ use super::event::Event;
 use super::inbox::Inbox;
 use super::lifetime::Lifetime;
 use crate::rdma::ids::ProcessId;
-use std::collections::HashMap;
+use verbcast_core::numbers::NumberMap;
 use verbcast_core::protocol::Via;
 use verbcast_core::rank::Rank;
 use verbcast_core::wire::{Header, Key};
@@ -15,7 +15,7 @@ pub struct Channel {
     key: Key,
     rank: Rank,
     processes: Vec<ProcessId>,
-    ranks: HashMap<ProcessId, Rank>,
+    ranks: NumberMap<ProcessId, Rank>,
     registered_memory: usize,
     pub inbox: Inbox,
     pub lifetime: Lifetime,

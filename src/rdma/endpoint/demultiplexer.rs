@@ -3,7 +3,8 @@
 use super::channel::Channel;
 use super::event::Event;
 use crate::rdma::ids::{ChannelId, ProcessId};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
+use verbcast_core::numbers::NumberMap;
 use verbcast_core::protocol::Via;
 use verbcast_core::wire::{Key, RawHeader};
 use verbcast_verbs::Span;
@@ -12,7 +13,7 @@ use verbcast_verbs::Span;
 #[derive(Debug, Default)]
 pub struct Demultiplexer {
     by_id: Vec<Option<Channel>>,
-    by_key: HashMap<u64, ChannelId>,
+    by_key: NumberMap<u64, ChannelId>,
     /// Communicators in use here.
     open: usize,
     /// Packets of communicators that are not here, or of no verbcast at all.

@@ -4,9 +4,9 @@ use super::owned::Owned;
 use super::places::Places;
 use crate::rdma::endpoint::Incidents;
 use crate::rdma::memory::{Source, Tail};
-use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
+use verbcast_core::numbers::NumberMap;
 use verbcast_core::rank::OpId;
 use verbcast_core::transport::{Payload, TransportError};
 use verbcast_verbs::Lease;
@@ -50,7 +50,7 @@ impl Drop for Loan {
 /// All lent messages of a communicator.
 #[derive(Debug, Default)]
 pub struct Loans {
-    pub by_op: HashMap<OpId, Loan>,
+    pub by_op: NumberMap<OpId, Loan>,
     pub counters: Counters,
 }
 

@@ -1,8 +1,8 @@
 //! The places of a message's fragments while they are received: which of them the device may write,
 //! and what waits until it no longer may.
 
-use std::collections::{HashMap, HashSet};
 use std::ops::Range;
+use verbcast_core::numbers::{NumberMap, NumberSet};
 use verbcast_core::protocol::Bitmap;
 use verbcast_core::rank::Fragment;
 
@@ -16,10 +16,10 @@ pub struct Places {
     /// Places that hold their fragment, or will get it out of the stash; no receive is posted for them.
     taken: Bitmap,
     /// Places that a posted receive may write.
-    armed: HashSet<u32>,
+    armed: NumberSet<u32>,
     /// Fragments that came otherwise while a receive was posted for their place: no more than there
     /// are such receives.
-    stash: HashMap<u32, Box<[u8]>>,
+    stash: NumberMap<u32, Box<[u8]>>,
 }
 
 /// Where the bytes of a fragment go.
@@ -46,8 +46,8 @@ impl Places {
             fragment_len,
             end: whole.saturating_sub(margin),
             taken: Bitmap::new(whole),
-            armed: HashSet::new(),
-            stash: HashMap::new(),
+            armed: NumberSet::default(),
+            stash: NumberMap::default(),
         }
     }
 

@@ -19,18 +19,17 @@ pub(super) struct Arrivals {
     bounds: Bounds,
     usual: Patience,
     longest: Duration,
+    /// After how long of silence a fragment may be lost: asked for at each fragment, and seldom another.
+    silence: Duration,
     /// Since when the longest counts as it does.
     since: Instant,
 }
 
 impl Arrivals {
     pub fn new(bounds: Bounds) -> Self {
-        Arrivals {
-            bounds,
-            usual: Patience::new(bounds),
-            longest: bounds.initial,
-            since: Instant::ZERO,
-        }
+        let (longest, since) = (bounds.initial, Instant::ZERO);
+        let usual = Patience::new(bounds);
+        Arrivals { bounds, usual, longest, silence: bear(longest, bounds), since }
     }
 
     /// A fragment came after a pause. What was taken in together says nothing.
@@ -40,13 +39,17 @@ impl Arrivals {
         }
         self.usual.measured(pause);
         if now - self.since >= REMEMBERED {
-            self.longest /= 2;
-            self.since = now;
+            self.remember(now, self.longest / 2);
         }
         if pause >= self.longest {
-            self.longest = pause;
-            self.since = now;
+            self.remember(now, pause);
         }
+    }
+
+    fn remember(&mut self, now: Instant, longest: Duration) {
+        self.longest = longest;
+        self.silence = bear(longest, self.bounds);
+        self.since = now;
     }
 
     /// After how long a fragment is lost that a later one has overtaken.
@@ -61,8 +64,13 @@ impl Arrivals {
 
     /// After how long of silence a fragment may be lost.
     pub fn silence(&self) -> Duration {
-        (self.longest * MARGIN).clamp(self.bounds.least, self.bounds.most)
+        self.silence
     }
+}
+
+/// How long a silence is borne after pauses of which this is the longest.
+fn bear(longest: Duration, bounds: Bounds) -> Duration {
+    (longest * MARGIN).clamp(bounds.least, bounds.most)
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use super::seq::Seq;
 use crate::protocol::SmallMap;
 use crate::rank::Rank;
 use crate::time::Instant;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// Reports under way to a rank at once: to one that does not listen more would only pile up. A second one
 /// lets a rank say that it has all of a message, and leave, while what it said within it still goes.
@@ -48,7 +48,7 @@ pub(super) struct Debts {
     /// Fragments of whole messages that ranks keep until they are told.
     unsaid: SmallMap<Rank, u32>,
     /// What was reported last.
-    told: BTreeMap<Rank, Report>,
+    told: SmallMap<Rank, Report>,
     /// What was reported last to everybody, by datagrams that may have been lost.
     said: Report,
     /// Ranks to whom a report is under way, and whether it is awaited there.
@@ -66,7 +66,7 @@ impl Debts {
             asked: SmallMap::default(),
             quiet_until: Instant::ZERO,
             unsaid: SmallMap::default(),
-            told: BTreeMap::new(),
+            told: SmallMap::default(),
             said: Report::initial(first),
             under_way: Vec::new(),
             gone: BTreeSet::new(),
@@ -75,7 +75,7 @@ impl Debts {
 
     /// What `to` was told for certain.
     pub fn told(&self, to: Rank) -> Report {
-        self.told.get(&to).copied().unwrap_or(Report::initial(self.first))
+        self.told.get(to).copied().unwrap_or(Report::initial(self.first))
     }
 
     /// What everybody was told, unless it was lost.

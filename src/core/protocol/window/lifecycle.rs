@@ -75,18 +75,21 @@ impl Window {
 
     fn complete(&mut self, index: usize) {
         let op = self.first.plus(index as u32);
+        let operation = &self.operations[index];
+        if operation.is_complete || !operation.has_all() || !operation.keeps_all() {
+            return;
+        }
         let slots = self.holding.get(op.0).copied().unwrap_or(0);
         let absorbs = self.to_come.before(op.next()) <= u64::from(self.config.absorbed);
-        let operation = &mut self.operations[index];
         // Who is elsewhere tells nothing. A message may find no room at a rank that is elsewhere itself.
         let is_told = self.config.by == By::Message
             || operation.repairer.is_none_or(|repairer| !self.debts.is_due(repairer));
         let waits = self.config.blocking && operation.root == self.me && slots > 0;
-        let done = operation.has_all() && operation.keeps_all() && absorbs && is_told && !waits;
         let sent = self.to_multicast.is_none() && !self.ring.has_queued(op);
-        if operation.is_complete || !done || !sent {
+        if !absorbs || !is_told || waits || !sent {
             return;
         }
+        let operation = &mut self.operations[index];
         operation.is_complete = true;
         self.events.push_back(Event::Complete { op, lost: operation.lost() });
         if slots == 0 {

@@ -131,11 +131,14 @@ impl Window {
     /// there are, they go on as soon as a question is answered with them, and others after a while. A rank that gathers
     /// in one broadcast may owe its own credit in another, where both go to the same rank and nobody asks for the second.
     fn owe_credit(&mut self, to: Rank, context: (Rank, Groups), lag: i64) {
+        if self.config.credits.is_none() || lag <= 0 {
+            return;
+        }
         let (root, groups) = context;
         let told = self.debts.told(to);
         let gathers = groups.leaves(self.me, root).next().is_some();
         let held_back = self.config.asks() && told.credit.after(told.have) < 0;
-        if self.config.credits.is_none() || !(gathers || held_back) || lag <= 0 {
+        if !(gathers || held_back) {
             return;
         }
         let is_answer = self.config.asks() && lag >= i64::from(self.config.share());

@@ -8,10 +8,10 @@ use super::patience::Patience;
 use super::pushes::{Push, Pushes};
 use super::report::Report;
 use super::seq::Seq;
-use crate::protocol::{Target, Token, Transmit};
+use crate::protocol::{SmallMap, Target, Token, Transmit};
 use crate::rank::{OpId, Rank};
 use crate::time::Instant;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::time::Duration;
 
 /// A fragment in a slot.
@@ -55,7 +55,7 @@ pub(super) struct Ring {
     slots: Vec<Option<Retained>>,
     first: Seq,
     /// What ranks have reported; those that are missing are where everybody began.
-    known: BTreeMap<Rank, Known>,
+    known: SmallMap<Rank, Known>,
     pushes: Pushes,
     patience: Patience,
     /// The pauses between the acknowledgements of a leaf that has more to acknowledge.
@@ -87,7 +87,7 @@ impl Ring {
             me,
             slots: vec![None; config.window as usize],
             first,
-            known: BTreeMap::new(),
+            known: SmallMap::default(),
             pushes: Pushes::new(config.most_pushes()),
             patience: Patience::new(config.patience),
             pauses: Arrivals::new(config.patience),
@@ -123,12 +123,12 @@ impl Ring {
 
     /// When a rank told last that it has more.
     fn heard(&self, rank: Rank) -> Instant {
-        self.known.get(&rank).map_or(Instant::ZERO, |known| known.heard)
+        self.known.get(rank).map_or(Instant::ZERO, |known| known.heard)
     }
 
     /// What a rank has reported.
     pub fn known(&self, rank: Rank) -> Report {
-        self.known.get(&rank).map_or(Report::initial(self.first), |known| known.report)
+        self.known.get(rank).map_or(Report::initial(self.first), |known| known.report)
     }
 
     /// Keeps a fragment for its leaves, and queues it for the co-roots below. Its acknowledgement is awaited from now on
