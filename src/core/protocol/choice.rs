@@ -10,7 +10,7 @@ const VERSION: &str = "1";
 /// Rows of a table at most.
 const MAX_ROWS: usize = 1024;
 
-/// Ranks up to which short messages have the window by default: as many as are connected with one another when a
+/// Ranks up to which messages have the window by default: as many as are connected with one another when a
 /// communicator is made.
 const MAX_WINDOW_RANKS: u32 = 32;
 
@@ -148,17 +148,18 @@ pub struct Table {
 }
 
 impl Default for Table {
-    /// Two ranks have no use for a multicast: one send is one send. From three on, short messages have the window, which
-    /// sends nothing besides the multicast unless it is asked or something is lost. Its root collects all
-    /// acknowledgements and is connected with all ranks, so among many they have the two-stage protocol, whose time
-    /// hardly depends on the number of ranks. The chain of that carries every byte a second time, so longer messages have
-    /// a chain that carries what is missing: feedback "can be efficient for large messages" (Hoefler 2007, section 2.2).
+    /// Two ranks have no use for a multicast: one send is one send. From three on they have the window, which sends nothing
+    /// besides the multicast unless it is asked or something is lost, and of which only the root keeps a copy. That root
+    /// collects all acknowledgements and is connected with all ranks, so among many, short messages have the two-stage
+    /// protocol, whose time hardly depends on the number of ranks. The chain of that carries every byte a second time, so
+    /// longer messages have a chain that carries what is missing: feedback "can be efficient for large messages" (Hoefler
+    /// 2007, section 2.2).
     /// The bounds are a system's, to be tuned; [`Table`] can be loaded for that.
     fn default() -> Self {
         let any = Row { ranks: None, bytes: None, algorithm: Algorithm::TwoStageOnDemand };
         let two = Row { ranks: Some(2), algorithm: Algorithm::Binomial, ..any };
+        let few = Row { ranks: Some(MAX_WINDOW_RANKS), algorithm: Algorithm::Window, ..any };
         let short = Row { bytes: Some(8 << 10), algorithm: Algorithm::TwoStage, ..any };
-        let few = Row { ranks: Some(MAX_WINDOW_RANKS), algorithm: Algorithm::Window, ..short };
         Table { rows: vec![two, few, short, any] }
     }
 }
@@ -316,8 +317,9 @@ mod tests {
         let table = Table::default();
         assert_eq!(table.choose(1 << 20, 2), Algorithm::Binomial);
         assert_eq!(table.choose(8192, 3), Algorithm::Window);
+        assert_eq!(table.choose(1 << 30, 32), Algorithm::Window);
         assert_eq!(table.choose(8192, 33), Algorithm::TwoStage);
-        assert_eq!(table.choose(8193, 3), Algorithm::TwoStageOnDemand);
+        assert_eq!(table.choose(8193, 33), Algorithm::TwoStageOnDemand);
         assert!(table.keeps_to_the_ring(33), "few connections among many");
     }
 
