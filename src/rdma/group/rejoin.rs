@@ -26,15 +26,18 @@ pub struct Rejoin {
     error: Option<String>,
     /// Tells the pauses of processes apart.
     spread: u64,
+    /// The time that others have for theirs first.
+    deference: Duration,
 }
 
 impl Rejoin {
     /// The membership was lost now; the first attempt comes after others have had the time `deference` for theirs.
     /// `spread` is random, and another one in each process.
     pub fn new(now: Instant, what: String, spread: u64, deference: Duration) -> Self {
+        let (attempts, error) = (0, None);
         let mut rejoin =
-            Rejoin { what, lost: now, since: now, attempts: 0, due: now, error: None, spread };
-        rejoin.due = now + deference + rejoin.pause();
+            Rejoin { what, lost: now, since: now, attempts, due: now, error, spread, deference };
+        rejoin.begin_anew(now);
         rejoin
     }
 
@@ -58,7 +61,7 @@ impl Rejoin {
     /// The way to the fabric is open again: the attempts and the patience begin anew.
     pub fn begin_anew(&mut self, now: Instant) {
         (self.since, self.attempts) = (now, 0);
-        self.due = now + self.pause();
+        self.due = now + self.deference + self.pause();
     }
 
     /// How long an attempt that begins now may take, of `patience` for all of them.
@@ -121,8 +124,10 @@ mod tests {
         }
         let other = Rejoin::new(at(0), String::new(), !SPREAD, Duration::ZERO);
         assert_ne!(other.due(), lost(at(0)).due());
-        let late = Rejoin::new(at(0), String::new(), SPREAD, LONGEST_PAUSE);
+        let mut late = Rejoin::new(at(0), String::new(), SPREAD, LONGEST_PAUSE);
         assert_eq!(late.due() - lost(at(0)).due(), LONGEST_PAUSE);
+        late.begin_anew(at(100));
+        assert_eq!(late.due() - lost(at(100)).due(), LONGEST_PAUSE, "after a flap too");
     }
 
     #[test]
