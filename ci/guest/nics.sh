@@ -8,6 +8,7 @@
 #   netem='loss 5%'      for every NIC on the wire, towards the NIC
 #   netem_nic=([3]='…')  for single NICs, instead of the above
 #   loss_looped=10       percentage of looped-back multicast packets that a lone NIC loses
+#   hosts=3 host=2       the NIC of this host of a cluster instead; netem is then for what comes to it
 set -euo pipefail
 
 here=$(dirname "$(realpath "${BASH_SOURCE[0]}")")
@@ -17,9 +18,11 @@ MTU=4500
 . "$here/lone_nic.sh"
 # shellcheck source=ci/guest/wire.sh
 . "$here/wire.sh"
+# shellcheck source=ci/guest/host_nic.sh
+. "$here/host_nic.sh"
 
 read_spec() {
-    nics=1 netem='' loss_looped='' netem_nic=()
+    nics=1 netem='' loss_looped='' netem_nic=() hosts=0 host=0
     # shellcheck disable=SC1090
     . "$1"
 }
@@ -58,7 +61,10 @@ load_modules() {
 }
 
 set_up() {
-    if ((nics == 1)); then
+    if ((hosts > 0)); then
+        host_nic_up "$hosts" "$host"
+        host_nic_netem "$host" "${netem_nic[host]:-$netem}"
+    elif ((nics == 1)); then
         wire_down
         lone_nic_up
         lone_nic_loss "$loss_looped"

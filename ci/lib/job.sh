@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # A command handed to the guest's agent, and what comes back. Needs say.sh and vm.sh.
 #
-# STATE/vm/jobs/N/command  a bash script: environment, folder, command
+# VM/jobs/N/command  a bash script: environment, folder, command
 #                /nics     the NICs it wants (see nics.sh in ci/guest)
 #                /ready    the agent may begin          (host → guest)
 #                /out /err what the command writes      (guest → host)
@@ -61,8 +61,8 @@ job_run() {
 
 job_new() {
     local n=1
-    until mkdir "$STATE/vm/jobs/$n" 2>/dev/null; do n=$((n + 1)); done
-    echo "$STATE/vm/jobs/$n"
+    until mkdir "$VM/jobs/$n" 2>/dev/null; do n=$((n + 1)); done
+    echo "$VM/jobs/$n"
 }
 
 # Copies what has been written since the last time. The shell's descriptors keep the place.

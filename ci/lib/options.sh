@@ -3,6 +3,7 @@
 # The options of ci/softroce. Needs say.sh.
 
 NICS=1
+HOSTS=
 NETEM=
 LOSS_LOOPED=
 ADAPTER=
@@ -15,6 +16,7 @@ parse_options() {
     while (($#)); do
         case $1 in
         --nics) NICS=$(number 1 32 "$@") ;;
+        --hosts) HOSTS=$(number 2 8 "$@") ;;
         --adapter) ADAPTER=${2?--adapter needs a profile} ;;
         --timeout) TIMEOUT=$(number 1 1000000 "$@") ;;
         --netem) NETEM=${2?--netem needs netem options} ;;
@@ -53,6 +55,10 @@ parse_netem_nic() {
 
 check_options() {
     local nic
+    if [[ -n $HOSTS ]]; then
+        check_hosts
+        return
+    fi
     if ((NICS == 1)) && [[ -n $NETEM || ${#NETEM_NIC[@]} -gt 0 ]]; then
         die "netem does not touch what loops back on one NIC; use --nics 2 or more, or --loss-looped"
     fi
@@ -66,6 +72,14 @@ check_options() {
     fi
 }
 
+check_hosts() {
+    local host
+    if ((NICS > 1)) || [[ -n $LOSS_LOOPED ]]; then die "hosts have one NIC each, and --netem; not --nics or --loss-looped"; fi
+    for host in "${!NETEM_NIC[@]}"; do
+        ((host >= 1 && host <= HOSTS)) || die "--netem-nic $host: there are hosts 1 to $HOSTS"
+    done
+}
+
 is_percentage() {
     [[ $1 =~ ^[0-9]+(\.[0-9]+)?$ ]] && awk -v p="$1" 'BEGIN { exit !(p > 0 && p <= 100) }'
 }
@@ -73,6 +87,13 @@ is_percentage() {
 # The specification that ci/guest/nics.sh reads.
 nic_spec() {
     local nic
+    if [[ -n $HOSTS ]]; then
+        printf 'hosts=%q\nhost=%q\nnetem=%q\n' "$HOSTS" "$NODE" "$NETEM"
+        for nic in "${!NETEM_NIC[@]}"; do
+            printf 'netem_nic[%d]=%q\n' "$nic" "${NETEM_NIC[$nic]}"
+        done
+        return
+    fi
     printf 'nics=%q\nnetem=%q\nloss_looped=%q\n' "$NICS" "$NETEM" "$LOSS_LOOPED"
     for nic in "${!NETEM_NIC[@]}"; do
         printf 'netem_nic[%d]=%q\n' "$nic" "${NETEM_NIC[$nic]}"

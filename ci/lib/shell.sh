@@ -9,7 +9,7 @@ vm_shell() {
     size=$(stty size)
     step "a shell in the guest; leave it with exit"
     # In its folder, because a socket's path must be short. Raw: Ctrl-C is for the guest's shell.
-    (cd "$STATE/vm" && exec socat -,raw,echo=0 UNIX-CONNECT:shell.sock) <&0 9>&- &
+    (cd "$VM" && exec socat -,raw,echo=0 UNIX-CONNECT:shell.sock) <&0 9>&- &
     bridge=$!
     job_run "$1" 86400 "$REPO/ci/guest/shell.sh" "$size" "${TERM:-vt100}" || true
     kill "$bridge" 2>/dev/null || true

@@ -2,11 +2,13 @@
 # A virtual machine (virtme-ng) that sees the host's file system and runs ci/guest/agent.sh.
 # Needs say.sh, install.sh and kernel.sh, and the variables REPO and STATE (REPO's target/softroce).
 #
-# STATE/vm/pid      the process group of the running machine
-# STATE/vm/up       written by the guest's agent once it waits for jobs
-# STATE/vm/kernel   its kernel: the folder of kernel.sh, and the version
-# STATE/vm/jobs/    see job.sh
-# STATE/console.log the console of the machine that ran last
+# One machine is used at a time, that of `vm_use`; its folder is VM:
+#
+# VM/pid      the process group of the running machine
+# VM/up       written by the guest's agent once it waits for jobs
+# VM/kernel   its kernel: the folder of kernel.sh, and the version
+# VM/jobs/    see job.sh
+# CONSOLE     the console of the machine that ran last
 
 VM_PACKAGES=(qemu-system-x86 kmod iproute2 busybox-static python3-venv
     ibverbs-providers ibverbs-utils rdmacm-utils)
@@ -15,6 +17,14 @@ KVM_LIMIT=30
 BOOT_LIMIT=240
 # A machine that nobody stops ends by itself.
 LIFETIME=6h
+
+# Turns to the machine that is alone, or to the host of a cluster with that number.
+# Usage: vm_use [NUMBER]
+vm_use() {
+    NODE=${1:-}
+    VM=$STATE/vm$NODE
+    CONSOLE=$STATE/console$NODE.log
+}
 
 vm_prepare() {
     need_packages "${VM_PACKAGES[@]}"
@@ -31,20 +41,20 @@ need_virtme() {
         "$STATE/venv/bin/pip" install --quiet --disable-pip-version-check "virtme-ng==$VIRTME_VERSION"
 }
 
-vm_pid() { cat "$STATE/vm/pid" 2>/dev/null; }
+vm_pid() { cat "$VM/pid" 2>/dev/null; }
 
 # The number alone may belong to another process by now, so look at what it runs too.
 vm_running() {
     local pid
-    pid=$(vm_pid) && [[ -n $pid ]] && grep -qsF "$STATE/vm" "/proc/$pid/cmdline"
+    pid=$(vm_pid) && [[ -n $pid ]] && grep -qsF "$VM" "/proc/$pid/cmdline"
 }
 
 # The kernel's version of the machine that runs.
-vm_kernel() { sed -n 2p "$STATE/vm/kernel"; }
+vm_kernel() { sed -n 2p "$VM/kernel"; }
 
 # A machine that runs already must have the kernel that is wanted now.
 vm_check_kernel() {
-    [[ $(sed -n 1p "$STATE/vm/kernel") == "$(kernel_folder)" ]] ||
+    [[ $(sed -n 1p "$VM/kernel") == "$(kernel_folder)" ]] ||
         die "the virtual machine that runs has the kernel $(vm_kernel), but ${VERBCAST_KERNEL:-$KERNEL_SERIES} is wanted;" \
             "end it first, with: ci/softroce stop"
 }
@@ -73,13 +83,15 @@ vm_start() {
 
 # Usage: vm_boot ACCEL LIMIT. Returns once the guest's agent is there, or fails.
 vm_boot() {
-    local began=$SECONDS
-    rm -rf "$STATE/vm"
-    mkdir -p "$STATE/vm/jobs"
-    printf '%s\n' "$(kernel_folder)" "$(kernel_version)" >"$STATE/vm/kernel"
     vm_launch "$1"
-    until [[ -e $STATE/vm/up ]]; do
-        if ! vm_running || ((SECONDS - began > $2)); then
+    vm_wait "$2"
+}
+
+# Usage: vm_wait LIMIT
+vm_wait() {
+    local began=$SECONDS
+    until [[ -e $VM/up ]]; do
+        if ! vm_running || ((SECONDS - began > $1)); then
             return 1
         fi
         sleep 0.2
@@ -87,7 +99,11 @@ vm_boot() {
     VM_BOOT_SECONDS=$((SECONDS - began))
 }
 
+# Usage: vm_launch ACCEL
 vm_launch() {
+    rm -rf "$VM"
+    mkdir -p "$VM/jobs"
+    printf '%s\n' "$(kernel_folder)" "$(kernel_version)" >"$VM/kernel"
     local target=${CARGO_TARGET_DIR:-$REPO/target} tag
     mkdir -p "$target"
     target=$(realpath "$target")
@@ -101,22 +117,29 @@ vm_launch() {
         options+=(--qemu-opts="-virtfs local,mount_tag=${tag%%=*},path=${tag#*=},security_model=none,readonly=on,multidevs=remap")
     done
     # For ci/softroce shell. The path is relative to the folder in which the machine is started.
+    options+=(--qemu-opts="-monitor unix:monitor.sock,server=on,wait=off")
     options+=(--qemu-opts="-chardev socket,id=shell,path=shell.sock,server=on,wait=off"
         --qemu-opts="-device virtio-serial-pci,id=shellbus -device virtconsole,bus=shellbus.0,chardev=shell")
+    [[ -z $NODE ]] || options+=(--name "$(host_name "$NODE")" --qemu-opts="$(wire_device "$NODE")")
     # Its own session: Ctrl-C at a terminal reaches this script, which then ends the machine in order.
-    PATH=$STATE/venv/bin:$PATH:/usr/sbin:/sbin env -C "$STATE/vm" setsid timeout -k 5 "$LIFETIME" \
-        vng "${options[@]}" -- "$(printf '%q ' bash "$REPO/ci/guest/agent.sh" "$STATE/vm" "$target")" \
-        >"$STATE/console.log" 2>&1 </dev/null 5>&- 9>&- &
-    echo $! >"$STATE/vm/pid"
+    PATH=$STATE/venv/bin:$PATH:/usr/sbin:/sbin env -C "$VM" setsid timeout -k 5 "$LIFETIME" \
+        vng "${options[@]}" -- "$(printf '%q ' bash "$REPO/ci/guest/agent.sh" "$VM" "$target")" \
+        >"$CONSOLE" 2>&1 </dev/null 5>&- 9>&- &
+    echo $! >"$VM/pid"
     # vm_running looks at the command line, which the new process has only after a moment.
     until vm_running || [[ ! -d /proc/$! ]]; do sleep 0.05; done
 }
 
-# A quarter of the host's memory, between 2 and 6 GiB.
+# A quarter of the host's memory, between 2 and 6 GiB; of a cluster each host has its part of twice that, of 1 GiB at least.
 vm_memory() {
     local gib
     gib=$(awk '/^MemTotal/ { print int($2 / 1048576 / 4) }' /proc/meminfo)
-    echo "$((gib < 2 ? 2 : gib > 6 ? 6 : gib))G"
+    gib=$((gib < 2 ? 2 : gib > 6 ? 6 : gib))
+    if [[ -n $NODE ]]; then
+        gib=$((2 * gib / HOSTS))
+        ((gib > 0)) || gib=1
+    fi
+    echo "${gib}G"
 }
 
 vm_stop() {
@@ -130,13 +153,13 @@ vm_stop() {
             sleep 0.1
         done
     fi
-    rm -rf "$STATE/vm"
+    rm -rf "$VM"
 }
 
 # Usage: vm_died MESSAGE. The machine's end is an error of its own, not the command's.
 vm_died() {
-    printf -- '-- the end of %s:\n' "$STATE/console.log" >&2
-    tail -n 15 "$STATE/console.log" 2>/dev/null | tr -d '\r' >&2 || true
+    printf -- '-- the end of %s:\n' "$CONSOLE" >&2
+    tail -n 15 "$CONSOLE" 2>/dev/null | tr -d '\r' >&2 || true
     vm_stop
-    DIE_STATUS=125 die "$1; its console is in $STATE/console.log"
+    DIE_STATUS=125 die "$1; its console is in $CONSOLE"
 }

@@ -1,6 +1,7 @@
 //! The command as its users run it. What needs a device is in `softroce`.
 
 mod book;
+mod cluster;
 mod conformance;
 mod doctor;
 mod fabric;

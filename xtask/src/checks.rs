@@ -1,6 +1,6 @@
 //! `cargo xtask test`: all checks, in sections.
 
-use crate::machine::{Kept, Machine};
+use crate::machine::{Cluster, Kept, Machine};
 use crate::nextest::{self, Known, cargo};
 use crate::section::{Results, Run, Section};
 use std::error::Error;
@@ -32,11 +32,14 @@ pub struct Parts {
     /// Tests on a lossy wire of eight devices of SoftRoCE
     #[arg(long)]
     wire: bool,
+    /// Tests on two hosts, each a machine of its own with SoftRoCE
+    #[arg(long)]
+    cluster: bool,
 }
 
 impl Parts {
     fn are_all(&self) -> bool {
-        !(self.style || self.host || self.mpi || self.device || self.wire)
+        !(self.style || self.host || self.mpi || self.device || self.wire || self.cluster)
     }
 }
 
@@ -87,6 +90,10 @@ pub fn run(parts: &Parts) -> Result<ExitCode, Box<dyn Error>> {
     }
     if all || parts.device || parts.wire {
         test_devices(&mut run, scale, all || parts.device, all || parts.wire)?;
+    }
+    // A machine that others use makes no others.
+    if (all && Machine::asked_for() == Machine::Virtual) || parts.cluster {
+        test_cluster(&mut run, scale)?;
     }
     run.finish()
 }
@@ -191,4 +198,13 @@ fn test_devices(
         }
     }
     Ok(())
+}
+
+fn test_cluster(run: &mut Run, scale: Scale) -> Result<(), Box<dyn Error>> {
+    let Some(_cluster) = Cluster::start(run)? else { return Ok(()) };
+    let mut tests = nextest::here("cluster", scale.is_all);
+    tests.env("VERBCAST_CLUSTER", "1");
+    let section = Section::new("cluster", scale.section_limit());
+    let section = section.with_results(Results::Nextest("cluster")).promised();
+    run.section(&section, &mut tests).map(drop)
 }

@@ -77,3 +77,30 @@ impl Drop for Kept {
         }
     }
 }
+
+/// Two hosts that stay until this is dropped.
+pub struct Cluster(());
+
+impl Cluster {
+    /// # Errors
+    /// If the run shall end.
+    pub fn start(run: &mut Run) -> Result<Option<Cluster>, Box<dyn Error>> {
+        let cluster = Cluster(());
+        let section = Section::new("cluster-start", START_LIMIT);
+        let has_started = run.section(&section, &mut Cluster::softroce("start"))?;
+        Ok(has_started.then_some(cluster))
+    }
+
+    fn softroce(verb: &str) -> Command {
+        let mut command = Machine::Virtual.softroce(verb);
+        command.args(["--hosts", "2"]);
+        command
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        // Hosts that cannot be stopped end by themselves.
+        let _ = Cluster::softroce("stop").status();
+    }
+}

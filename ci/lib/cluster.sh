@@ -1,0 +1,103 @@
+# shellcheck shell=bash
+# Several virtual machines, each with a kernel, a clock and a host name of its own, on one emulated Ethernet (QEMU's
+# multicast sockets on this machine's loopback, which need no privileges). Needs vm.sh and job.sh, and the variable HOSTS.
+#
+# STATE/vmK, STATE/consoleK.log   host K, as in vm.sh
+# STATE/wire                      the port of the Ethernet, so that clusters of several clones do not meet
+
+host_name() { echo "node$1"; }
+
+# Prints QEMU's options for a host's adapter.
+wire_device() {
+    printf -- '-netdev socket,id=wire,mcast=230.86.66.1:%d,localaddr=127.0.0.1' "$(wire_port)"
+    printf -- ' -device virtio-net-pci,netdev=wire,mac=52:54:00:56:42:%02x' "$1"
+}
+
+wire_port() {
+    [[ -s $STATE/wire ]] || echo "$((20000 + RANDOM % 20000))" >"$STATE/wire"
+    cat "$STATE/wire"
+}
+
+# Turns to each host in turn. Usage: on_hosts COMMAND ARGUMENT…
+on_hosts() {
+    local number
+    for ((number = 1; number <= HOSTS; number++)); do
+        vm_use "$number"
+        "$@" || return
+    done
+}
+
+# Boots the hosts that do not run, all at once. KVM is not tried: many kernels that run it cannot run several.
+cluster_start() {
+    local accel=${VERBCAST_SOFTROCE_ACCEL:-$(cat "$STATE/accel" 2>/dev/null || echo tcg)}
+    step "booting the hosts that do not run yet, of $HOSTS ($accel)"
+    on_hosts cluster_launch "$accel"
+    on_hosts cluster_wait
+    step "up: $HOSTS hosts, kernel $(vm_kernel)"
+}
+
+cluster_launch() {
+    if vm_running; then vm_check_kernel; else vm_launch "$1"; fi
+}
+
+cluster_wait() {
+    vm_wait "$((BOOT_LIMIT + 60 * HOSTS))" || vm_died "$(host_name "$NODE") did not come up"
+}
+
+# Ends every host, of any earlier number of them too.
+cluster_stop() {
+    local folder
+    for folder in "$STATE"/vm[0-9]*; do
+        [[ -d $folder ]] || continue
+        vm_use "${folder##*/vm}"
+        vm_stop
+    done
+}
+
+# Usage: cluster_each LIMIT COMMAND…. Runs a command on all hosts at once; each line of output begins with the host's name.
+# Returns the first status that is not 0, by number.
+cluster_each() {
+    local limit=$1 number status=0 pids=()
+    shift
+    for ((number = 1; number <= HOSTS; number++)); do
+        host_run "$number" "$limit" "$@" &
+        pids+=($!)
+    done
+    for number in "${!pids[@]}"; do
+        wait "${pids[number]}" || { ((status)) || status=$?; }
+    done
+    return "$status"
+}
+
+# Usage: host_run NUMBER LIMIT COMMAND…
+host_run() {
+    local name
+    name=$(host_name "$1")
+    vm_use "$1"
+    shift
+    trap - EXIT
+    # Of its own process, so that the sed of both streams ends with it.
+    (job_run "$(nic_spec)" "$@") > >(sed -u "s/^/$name: /") 2> >(sed -u "s/^/$name: /" >&2)
+}
+
+# Usage: host_do NUMBER VERB. Does something to a host that runs.
+host_do() {
+    vm_use "$1"
+    vm_running || die "$(host_name "$1") does not run; begin with: ci/softroce --hosts N start"
+    case $2 in
+    stop) vm_stop ;;
+    pause) kill -STOP -- "-$(vm_pid)" ;;
+    resume) kill -CONT -- "-$(vm_pid)" ;;
+    cut) host_link off ;;
+    heal) host_link on ;;
+    *) die "there is no '$2' for a host: stop, pause, resume, cut, heal" ;;
+    esac
+}
+
+# Takes the cable out of a host's adapter, or puts it in.
+host_link() {
+    need_packages socat
+    # In its folder, because a socket's path must be short.
+    echo "set_link wire $1" | (cd "$VM" && socat -t 2 - UNIX-CONNECT:monitor.sock) >/dev/null ||
+        die "$(host_name "$NODE") does not answer on its monitor"
+}
