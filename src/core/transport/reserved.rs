@@ -70,8 +70,10 @@ impl<C: Eq + Hash> Reserved<C> {
         self.count_eager();
     }
 
+    /// One alone holds up nobody else: its ranks wait for this one to begin as it is.
     fn count_eager(&mut self) {
-        let eager = self.by_communicator.values().map(|share| share.eager);
+        let is_shared = self.by_communicator.len() > 1;
+        let eager = self.by_communicator.values().filter(|_| is_shared).map(|share| share.eager);
         self.eager = eager.fold(0, u64::saturating_add);
     }
 }
@@ -127,11 +129,13 @@ mod tests {
     #[test]
     fn what_may_come_of_operations_that_are_not_begun_finds_room_too() {
         let mut reserved = Reserved::new(6);
-        reserved.open(FIRST, 4);
+        reserved.open(FIRST, 3);
+        assert!(!reserved.reserve(FIRST, 7, NEXT) && reserved.reserve(FIRST, 6, NEXT), "alone");
+        reserved.open(SECOND, 1);
         assert!(!reserved.reserve(FIRST, 3, NEXT) && reserved.reserve(FIRST, 2, NEXT));
         reserved.open(SECOND, u64::MAX);
         assert!(!reserved.reserve(FIRST, 1, NEXT) && reserved.reserve(FIRST, 0, NEXT));
         reserved.release(SECOND);
-        assert!(reserved.reserve(FIRST, 2, NEXT));
+        assert!(reserved.reserve(FIRST, 6, NEXT));
     }
 }
