@@ -110,7 +110,7 @@ fn lines(output: &Output) -> String {
 }
 
 /// How a rank ended, in words.
-fn end_of<'a>(said: &'a str, rank: u32) -> &'a str {
+fn end_of(said: &str, rank: u32) -> &str {
     let begin = format!("rank {rank} ended with ");
     let end = said.lines().find_map(|line| line.split_once(&begin));
     end.unwrap_or_else(|| panic!("rank {rank} has not ended:\n{said}")).1
