@@ -194,8 +194,8 @@ fn the_latest_report_arrives_at_the_right_cell() {
         let all_told = sent.len() as u64 * Counter::KINDS as u64 * LAST;
         while told < all_told || seen.values().flatten().any(|n| *n < LAST) {
             for (to, sent) in &mut sent {
-                // Both numbers take turns, since they share the room.
-                let turn = usize::from(sent[1] < sent[0]);
+                // All numbers take turns, since they share the room.
+                let turn = (0..Counter::KINDS).min_by_key(|kind| sent[*kind]).unwrap();
                 if sent[turn] < LAST && member.transport.report_room(*to) > 0 {
                     sent[turn] += 1;
                     owed += 1;
