@@ -57,27 +57,33 @@ cluster_stop() {
 # Usage: cluster_each LIMIT COMMAND…. Runs a command on all hosts at once; each line of output begins with the host's name.
 # Returns the first status that is not 0, by number.
 cluster_each() {
-    local limit=$1 number status=0 pids=()
+    local limit=$1 number status=0
     shift
+    EACH=()
     for ((number = 1; number <= HOSTS; number++)); do
         host_run "$number" "$limit" "$@" &
-        pids+=($!)
+        EACH+=($!)
     done
-    for number in "${!pids[@]}"; do
-        wait "${pids[number]}" || { ((status)) || status=$?; }
+    for number in "${!EACH[@]}"; do
+        wait "${EACH[number]}" || { ((status)) || status=$?; }
     done
+    EACH=()
     return "$status"
 }
 
-# Usage: host_run NUMBER LIMIT COMMAND…
+# Ends the commands of cluster_each, if they are waited for.
+each_cancel() {
+    [[ -z ${EACH[*]-} ]] || kill "${EACH[@]}" 2>/dev/null || true
+}
+
+# To run as a process of its own, which ends its job when it ends. Usage: host_run NUMBER LIMIT COMMAND…
 host_run() {
     local name
     name=$(host_name "$1")
     vm_use "$1"
     shift
-    trap - EXIT
-    # Of its own process, so that the sed of both streams ends with it.
-    (job_run "$(nic_spec)" "$@") > >(sed -u "s/^/$name: /") 2> >(sed -u "s/^/$name: /" >&2)
+    trap job_cancel EXIT
+    job_run "$(nic_spec)" "$@" > >(sed -u "s/^/$name: /") 2> >(sed -u "s/^/$name: /" >&2)
 }
 
 # Usage: host_do NUMBER VERB. Does something to a host that runs.

@@ -1,9 +1,9 @@
 //! How much a rank forwards to a successor that may not have begun a broadcast.
 //!
-//! A rank that is elsewhere takes as many messages as it has receives. Of these it keeps some for broadcasts that it has
-//! left; what is forwarded for broadcasts that it has not begun must not take them. So a rank forwards only a
-//! few messages more than its successor has begun to wait for, which the successor tells by a counter that costs no CPU
-//! but a look (as the credits of Liu 2004, section 5.4).
+//! While a rank is elsewhere, its queue takes only as many messages as it has receives. Some of these are kept for
+//! broadcasts that it has left, and what is forwarded for broadcasts that it has not begun must not take them. So a rank
+//! forwards only a few messages more than its successor has begun to wait for. The successor tells how many these are by
+//! a counter in its predecessor's memory (as the credits of Liu 2004, section 5.4).
 
 /// The counts between a rank and its neighbours on the ring; messages from the first operation on.
 #[derive(Clone, Debug)]

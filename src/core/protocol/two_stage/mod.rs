@@ -17,9 +17,9 @@
 //! more than that queue [absorbs](Config::absorbed): its predecessor never depends on a rank that
 //! went on to something else, such as a barrier. Short messages are not held up by this.
 //!
-//! It also tells its predecessor first that it has begun, where that counts:
-//! a rank that is elsewhere may not have begun what its predecessor forwards already. Of that it is sent only
-//! [a little](Config::eager), so that what it is still to get of earlier operations finds receives.
+//! Before it leaves, it has also told its predecessor how much it has begun to wait for. A rank forwards only
+//! [a little](Config::eager) more than that: what comes while its successor is elsewhere must not take the receives
+//! that earlier operations still need.
 //!
 //! # Pacing
 //! The root's multicast stays at most [`Config::run_ahead`] fragments ahead of what its successor's
