@@ -54,8 +54,13 @@ mpi_build_programs() {
         to=$REPO/target/mpi-tests/$name
         mkdir -p "$to"
         cp "$REPO/tests/mpi/python.py" "$to"
-        for program in "$REPO"/tests/mpi/*.c; do
-            "mpicc.$name" -O1 -Wall -Wextra -Werror -pthread -o "$to/$(basename "$program" .c)" "$program" || return
+        while read -r program; do
+            "mpicc.$name" -O1 -Wall -Wextra -Werror -pthread -I "$REPO/tests/mpi" -o "$to/$(basename "$program" .c)" \
+                "$program" || return
+        done < <(compgen -G "$REPO/tests/mpi/*.c"; compgen -G "$REPO/tests/mpi/$name/*.c")
+        for program in tool abi; do
+            "mpicc.$name" -O1 -Wall -Wextra -Werror -shared -fPIC -o "$to/lib$program.so" \
+                "$REPO/tests/mpi/libraries/$program.c" || return
         done
         cc -O1 -Wall -Wextra -Werror -shared -fPIC -Wl,-soname,libcuda.so.1 -o "$to/libcuda.so.1" \
             "$REPO/tests/mpi/gpu/libcuda.c" || return
@@ -86,7 +91,7 @@ mpi_test_units() {
 mpi_run_plain() {
     local name run
     for name in "${MPI_NAMES[@]}"; do
-        for run in 'types 8' 'types 2' 'communicators 4' 'ahead 4' 'threads 4' 'nonblocking 4' 'fortran 4' 'fortran08 4'; do
+        for run in 'types 8' 'types 2' 'communicators 4' 'ahead 4' 'threads 4' 'nonblocking 4' 'attributes 4' 'fortran 4' 'fortran08 4'; do
             # shellcheck disable=SC2086 # a program and its ranks
             mpi_run_one "$name" $run || return
         done

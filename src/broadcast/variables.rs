@@ -218,7 +218,7 @@ impl Config {
             default: field.default,
         });
         let special = [
-            (FAULT, "shares from 0 to 1, as loss=0.05,dup=0.01,reorder=0.05,seed=7"),
+            (FAULT, "shares from 0 to 1, as loss=0.05,dup=0.01,reorder=0.05,corrupt=0.01,seed=7"),
             (CHOICE, "the path of a table"),
         ];
         let special =

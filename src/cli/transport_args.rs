@@ -16,8 +16,8 @@ pub struct TransportArgs {
     /// [default: the best usable one]
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     pub device: Vec<String>,
-    /// Lose, duplicate or reorder arriving packets on purpose, to see the repair at work, for
-    /// example loss=0.05,dup=0.01,reorder=0.05,seed=7 (shares from 0 to 1) [default: no faults]
+    /// Lose, duplicate, reorder or damage arriving packets on purpose, to see the repair at work, for
+    /// example loss=0.05,dup=0.01,reorder=0.05,corrupt=0.01,seed=7 (shares from 0 to 1) [default: no faults]
     #[arg(long, value_name = "SPEC")]
     pub fault: Option<Faults>,
     /// Give up when a rank cannot be reached for this many seconds

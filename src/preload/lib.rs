@@ -1,6 +1,6 @@
 //! `MPI_Bcast` itself, for a library that is preloaded under an MPI program that nobody recompiles.
 //!
-//! The symbols of C and Fortran are in `exports` and `fortran`; whatever verbcast does not do itself they
+//! The symbols of C and Fortran are in `exports`, `requests`, `start` and `fortran`; whatever verbcast does not do itself they
 //! pass on to MPI's own. A communicator's first broadcast makes its `State`, which hangs on it as
 //! an attribute: `set_up` decides, by votes, which way all its broadcasts take. `Process` holds what
 //! there is once in a process; when a communicator is freed, or MPI is finalised, its broadcaster is
@@ -8,7 +8,8 @@
 //!
 //! A non-blocking broadcast is `in_flight`, in the `queue` of its communicator, which is then `busy`; its request is
 //! a `promise`, and the `hook` has MPI bring it forward while the program waits. A `persistent` one is a non-blocking
-//! one each time that it is started; `requests` are what the program starts, completes and frees it by.
+//! one each time that it is started; `requests` and `fortran_requests` are what the program starts, completes
+//! and frees it by.
 //!
 //! Only `PMPI_` functions are called in here, so that nothing comes back in. No function unwinds into the
 //! program: a panic in an `extern "C"` function ends the process with its message, which MPI's launcher
@@ -21,8 +22,10 @@ mod call;
 mod codes;
 mod exports;
 mod fortran;
+mod fortran_requests;
 mod hook;
 mod in_flight;
+mod launched;
 mod library;
 mod own_type;
 mod persistent;
@@ -31,11 +34,11 @@ mod promise;
 mod queue;
 mod reason;
 mod requests;
-mod requests08;
 mod retire;
 mod set_up;
 mod settings;
 mod slot;
+mod start;
 mod state;
 mod tally;
 mod threads;

@@ -1,5 +1,6 @@
 //! Which MPI the program runs with, and the next library's functions.
 
+use super::launched;
 use super::reason::Reason;
 use super::tally;
 use mpi::ffi::{self, MPI_Comm};
@@ -32,8 +33,9 @@ pub fn word<T: Copy>(handle: T) -> Word {
     word
 }
 
+/// Libraries that share a binary interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Family {
+pub enum Family {
     /// Handles are addresses.
     OpenMpi,
     /// Handles are numbers: MPICH, and those with its binary interface.
@@ -41,7 +43,7 @@ enum Family {
 }
 
 /// The family of the bindings.
-const BUILT_WITH: Family =
+pub const BUILT_WITH: Family =
     if size_of::<MPI_Comm>() == size_of::<c_int>() { Family::Mpich } else { Family::OpenMpi };
 
 impl Family {
@@ -68,13 +70,29 @@ pub fn is_ours() -> bool {
     static IS_OURS: OnceLock<bool> = OnceLock::new();
     *IS_OURS.get_or_init(|| {
         let version = version();
-        let is_ours = Family::of(&version) == Some(BUILT_WITH);
-        if !is_ours {
+        let is_standard = has_standard_interface();
+        let is_ours = Family::of(&version) == Some(BUILT_WITH) && !is_standard;
+        if !is_ours && launched::is_first() {
             let other = version.lines().next().unwrap_or_default();
-            let what = format!("{BUILT_WITH:?}, and the program runs with {other:?}");
+            let interface = if is_standard { " with the standard's binary interface" } else { "" };
+            let what = format!("{BUILT_WITH:?}, and the program runs with {other:?}{interface}");
             tally::warn(Reason::OtherLibrary, &what);
         }
         is_ours
+    })
+}
+
+/// Whether handles are those of the standard's binary interface (MPI 5.0, section 20.2), which a library of any name may
+/// have beside its own.
+fn has_standard_interface() -> bool {
+    type Function = unsafe extern "C" fn(*mut c_int, *mut c_int) -> c_int;
+    static NEXT: Next = Next::new(c"MPI_Abi_get_version");
+    let (mut major, mut minor) = (-1, -1);
+    // SAFETY: the function has this type, and may be called at any time.
+    unsafe { NEXT.get::<Function>() }.is_some_and(|ask| {
+        // SAFETY: as above.
+        let code = unsafe { ask(&mut major, &mut minor) };
+        code == ffi::MPI_SUCCESS as c_int && major > 0
     })
 }
 

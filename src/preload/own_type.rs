@@ -3,11 +3,11 @@
 use mpi::ffi::{self, MPI_Datatype};
 use multicast::mpi::MpiError;
 
-/// A copy of a program's type, freed by a thread that may call MPI.
+/// A type like a program's, freed by a thread that may call MPI.
 pub struct OwnType(MPI_Datatype);
 
 impl OwnType {
-    /// Copies it.
+    /// Makes one element of it a type: a copy by `MPI_Type_dup` would call what the program has attached to its own.
     ///
     /// # Errors
     /// If MPI fails.
@@ -18,8 +18,12 @@ impl OwnType {
         // SAFETY: promised by the caller.
         unsafe {
             let mut own = ffi::RSMPI_DATATYPE_NULL;
-            MpiError::check("MPI_Type_dup", ffi::PMPI_Type_dup(datatype, &mut own))?;
-            Ok(OwnType(own))
+            let code = ffi::PMPI_Type_contiguous(1, datatype, &mut own);
+            MpiError::check("MPI_Type_contiguous", code)?;
+            // Freed also where it cannot be committed.
+            let mut own = OwnType(own);
+            MpiError::check("MPI_Type_commit", ffi::PMPI_Type_commit(&mut own.0))?;
+            Ok(own)
         }
     }
 

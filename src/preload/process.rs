@@ -5,8 +5,9 @@ use super::codes::Codes;
 use super::library::Word;
 use super::reason::Reason;
 use super::set_up::set_up;
+use super::settings::Settings;
 use super::state::{State, pass, pass_non_blocking};
-use super::{persistent, retire, tally};
+use super::{launched, persistent, retire, tally};
 use mpi::ffi::{self, MPI_Comm, MPI_Request};
 use multicast::mpi::{Link, MpiError};
 use std::ffi::{c_int, c_void};
@@ -208,6 +209,9 @@ impl Process {
             let code = ffi::PMPI_Comm_create_keyval(Some(copy), Some(end), &mut ending, state);
             MpiError::check("MPI_Comm_create_keyval", code)?;
             let link = Link::new(ffi::RSMPI_COMM_SELF)?;
+            if launched::is_first() {
+                Settings::get().complaints.iter().for_each(|what| tally::say(what));
+            }
             let codes = Codes::new()?;
             let code = ffi::PMPI_Comm_set_attr(ffi::RSMPI_COMM_SELF, ending, state);
             MpiError::check("MPI_Comm_set_attr", code)?;

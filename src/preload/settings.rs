@@ -52,6 +52,8 @@ pub struct Settings {
     pub config: Result<Config, ConfigError>,
     /// Which variable is wrong.
     pub mistake: Option<String>,
+    /// Which variables are wrong that only say what is to be told, and so change nothing.
+    pub complaints: Vec<String>,
 }
 
 impl Settings {
@@ -65,7 +67,7 @@ impl Settings {
             settings.config = Config::from_env();
             // A program's output stays as it is unless something else is asked for.
             if let Err(error) = multicast::trace::to_stderr("off") {
-                settings.mistake.get_or_insert(error.to_string());
+                settings.complaints.push(error.to_string());
             }
             settings
         })
@@ -79,10 +81,12 @@ impl Settings {
             report: Report::None,
             config: Ok(Config::default()),
             mistake: None,
+            complaints: Vec::new(),
         };
         let mut take = |variable: &Variable, set: fn(&mut Settings, &str) -> Option<()>| {
             set(&mut settings, variable.default);
-            let Some(text) = lookup(variable.name) else { return };
+            // As if it were not set: scripts clear variables so.
+            let Some(text) = lookup(variable.name).filter(|text| !text.is_empty()) else { return };
             if set(&mut settings, &text).is_none() {
                 settings.mistaken(variable, &text);
             }
@@ -113,7 +117,11 @@ impl Settings {
 
     fn mistaken(&mut self, variable: &Variable, text: &str) {
         let Variable { name, takes, .. } = variable;
-        self.mistake.get_or_insert(format!("{name}={text}: expected {takes}"));
+        let what = format!("{name}={text}: expected {takes}");
+        match *name == STATS.name {
+            true => self.complaints.push(what),
+            false => _ = self.mistake.get_or_insert(what),
+        }
     }
 }
 
@@ -143,8 +151,19 @@ mod tests {
         assert_eq!(read("VERBCAST_ONE_NODE", "use").one_node, OneNode::Use);
         assert_eq!(read("VERBCAST_COMMUNICATORS", "3").communicators, 3);
         for variable in VARIABLES {
-            let mistake = read(variable.name, "perhaps").mistake.unwrap();
+            let Settings { mistake, mut complaints, .. } = read(variable.name, "perhaps");
+            let mistake = mistake.or_else(|| complaints.pop()).unwrap();
             assert!(mistake.starts_with(&format!("{}=perhaps: ", variable.name)), "{mistake}");
+        }
+    }
+
+    #[test]
+    fn what_is_only_told_changes_nothing_and_what_is_empty_is_not_set() {
+        let settings = read("VERBCAST_STATS", "perhaps");
+        assert_eq!((settings.mistake, settings.complaints.len()), (None, 1));
+        for variable in VARIABLES {
+            let settings = read(variable.name, "");
+            assert_eq!((settings.mistake, settings.complaints.len()), (None, 0));
         }
     }
 }

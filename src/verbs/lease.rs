@@ -98,7 +98,8 @@ impl Lease {
         }
         if let Err(error) = self.mr.revoke() {
             // The owner would share its memory with a device that nobody rules any more.
-            tracing::error!("memory cannot be had back: {error}");
+            // The process ends here, whether anybody listens to what is traced or not.
+            eprintln!("verbcast: memory of the program cannot be taken from the device: {error}");
             std::process::abort();
         }
     }

@@ -56,6 +56,20 @@ fn losses_are_repaired() {
     assert!(all.iter().map(|statistics| statistics.duplicates).sum::<u64>() > 0);
 }
 
+/// Whatever bit is another: with a CRC of payloads any, without one any of the header.
+#[test]
+fn damaged_datagrams_are_noticed_and_repaired() {
+    let Some(devices) = needs::devices() else { return };
+    for payload_crc in [true, false] {
+        let mut config = config(&devices);
+        config.device.payload_crc = payload_crc;
+        config.faults = Some("corrupt=0.2,dup=0.05,seed=7".parse().unwrap());
+        let all = exchange(4, &config, &lens(FRAGMENT));
+        assert!(all.iter().map(|statistics| statistics.damaged).sum::<u64>() > 0);
+        assert!(all.iter().map(|statistics| statistics.repaired).sum::<u64>() > 0);
+    }
+}
+
 #[test]
 fn every_root_synchronisation_and_waiting_policy_works() {
     let Some(devices) = needs::devices() else { return };

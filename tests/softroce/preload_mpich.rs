@@ -83,3 +83,33 @@ fn a_missing_device() {
 fn a_library_for_another_mpi() {
     preload::scenarios::another_library(Mpi::Mpich, Mpi::Open);
 }
+
+#[test]
+fn attributes() {
+    preload::scenarios::unmodified(Mpi::Mpich, &["attributes"]);
+}
+
+#[test]
+fn the_standards_interface() {
+    preload::scenarios::the_standards_interface(Mpi::Mpich);
+}
+
+#[test]
+fn mistakes_in_reports() {
+    preload::scenarios::mistakes_in_reports(Mpi::Mpich);
+}
+
+#[test]
+fn dynamic_processes() {
+    preload::scenarios::dynamic_processes(Mpi::Mpich);
+}
+
+#[test]
+fn a_tool() {
+    preload::scenarios::a_tool(Mpi::Mpich);
+}
+
+#[test]
+fn sessions() {
+    preload::scenarios::sessions(Mpi::Mpich);
+}

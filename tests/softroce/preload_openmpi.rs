@@ -83,3 +83,38 @@ fn a_missing_device() {
 fn a_library_for_another_mpi() {
     preload::scenarios::another_library(Mpi::Open, Mpi::Mpich);
 }
+
+#[test]
+fn attributes() {
+    preload::scenarios::unmodified(Mpi::Open, &["attributes"]);
+}
+
+#[test]
+fn the_standards_interface() {
+    preload::scenarios::the_standards_interface(Mpi::Open);
+}
+
+#[test]
+fn mistakes_in_reports() {
+    preload::scenarios::mistakes_in_reports(Mpi::Open);
+}
+
+#[test]
+fn dynamic_processes() {
+    preload::scenarios::dynamic_processes(Mpi::Open);
+}
+
+#[test]
+fn a_tool() {
+    preload::scenarios::a_tool(Mpi::Open);
+}
+
+#[test]
+fn requests_of_c() {
+    preload::scenarios::requests_of_c(Mpi::Open);
+}
+
+#[test]
+fn another_library_before_a_late_one() {
+    preload::scenarios::another_library_before_a_late_one(Mpi::Open, Mpi::Mpich);
+}

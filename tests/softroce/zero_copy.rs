@@ -112,7 +112,8 @@ fn faults_are_repaired() {
     let Some(devices) = needs::devices() else { return };
     for algorithm in ["two-stage", "window"] {
         let mut config = config(&devices, algorithm);
-        config.faults = Some("loss=0.1,dup=0.05,reorder=0.05,seed=11".parse().unwrap());
+        config.faults =
+            Some("loss=0.1,dup=0.05,reorder=0.05,corrupt=0.05,seed=11".parse().unwrap());
         let all = exchange(3, |_| config.clone(), &[LONG, THRESHOLD, LONG, 1_000_000]);
         assert!(total(&all, |one| one.repaired) > 0);
         assert!(total(&all, |one| one.received_in_place) > 0 || is_lossy(&devices));

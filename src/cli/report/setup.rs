@@ -90,7 +90,7 @@ mod tests {
         let device =
             Device { host: "h".to_owned(), device: device.to_owned(), port: 1, gid_index: 1 };
         let system = System { devices: vec![device.clone(), device], ..System::default() };
-        let faults = loss.map(|loss| Faults { loss, duplicate: 0.0, reorder: 0.0, seed: 1 });
+        let faults = loss.map(|loss| Faults { loss, seed: 1, ..Faults::default() });
         let configuration = Configuration { faults, ..Configuration::default() };
         let mut point = Point { algorithm: "raw".to_owned(), ranks: 2, ..Point::new(Test::Osu) };
         point.histogram.record(micros * 1000);

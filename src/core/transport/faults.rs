@@ -12,6 +12,9 @@ pub struct Faults {
     pub duplicate: f64,
     /// Probability that up to four later ones overtake it, from 0 to 1.
     pub reorder: f64,
+    /// Probability that one of its bits is another when it comes, from 0 to 1: of those that a CRC covers which is
+    /// [checked](crate::wire::Checks), as every receiver notices.
+    pub corrupt: f64,
     /// Seed of all ranks' faults.
     pub seed: u64,
 }
@@ -19,7 +22,9 @@ pub struct Faults {
 impl Faults {
     /// Whether anything can go wrong.
     pub fn are_possible(&self) -> bool {
-        [self.loss, self.duplicate, self.reorder].iter().any(|probability| *probability > 0.0)
+        [self.loss, self.duplicate, self.reorder, self.corrupt]
+            .iter()
+            .any(|probability| *probability > 0.0)
     }
 }
 
@@ -53,12 +58,12 @@ pub enum FaultError {
     },
 }
 
-const EXPECTED: &str = "expected for example loss=0.05,dup=0.01,reorder=0.05,seed=7";
+const EXPECTED: &str = "expected for example loss=0.05,dup=0.01,reorder=0.05,corrupt=0.01,seed=7";
 
 impl FromStr for Faults {
     type Err = FaultError;
 
-    /// Reads `loss=P,dup=P,reorder=P,seed=N`; what is left out is zero.
+    /// Reads `loss=P,dup=P,reorder=P,corrupt=P,seed=N`; what is left out is zero.
     fn from_str(text: &str) -> Result<Self, FaultError> {
         let mut faults = Faults::default();
         for part in text.split(',').map(str::trim) {
@@ -73,6 +78,7 @@ impl FromStr for Faults {
                 "loss" => faults.loss = probability()?,
                 "dup" => faults.duplicate = probability()?,
                 "reorder" => faults.reorder = probability()?,
+                "corrupt" => faults.corrupt = probability()?,
                 "seed" => {
                     let not_a_number = |_| FaultError::NotANumber { part: of_part() };
                     faults.seed = value.parse().map_err(not_a_number)?;
@@ -90,8 +96,9 @@ mod tests {
 
     #[test]
     fn a_specification_is_read() {
-        let faults: Faults = "loss=0.05,dup=0.01, reorder=1,seed=7".parse().unwrap();
-        assert_eq!(faults, Faults { loss: 0.05, duplicate: 0.01, reorder: 1.0, seed: 7 });
+        let faults: Faults = "loss=0.05,dup=0.01, reorder=1,corrupt=0.5,seed=7".parse().unwrap();
+        let expected = Faults { loss: 0.05, duplicate: 0.01, reorder: 1.0, corrupt: 0.5, seed: 7 };
+        assert_eq!(faults, expected);
     }
 
     #[test]

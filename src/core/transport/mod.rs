@@ -159,6 +159,10 @@ pub trait Transport: Room + Liveness {
     /// If that is not a whole packet of the communicator with this key.
     fn packet(&self, buffer: &Buffer, key: Key) -> Result<Packet<'_>, Malformed>;
 
+    /// Changes a bit of a received packet, any of those that `drawn` may choose from, which are checked when the packet is
+    /// looked at: for tests. By default it does nothing.
+    fn damage(&mut self, _buffer: &Buffer, _drawn: u32) {}
+
     /// Whether a datagram that has come before its operation may stay in its buffer, as others will do for what comes
     /// meanwhile. By default it may.
     fn may_stay(&self, _buffer: &Buffer) -> bool {

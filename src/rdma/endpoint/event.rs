@@ -74,6 +74,22 @@ impl Body {
         header.check(self.bytes(pools), Checks::Whole)
     }
 
+    /// Changes a bit of the packet's first `len` bytes, or of all it has, whichever `drawn` chooses.
+    pub fn damage(&mut self, pools: &mut Pools, len: usize, drawn: u32) {
+        let (bytes, range) = match self {
+            Body::Datagram(slot, len) => (pools.datagrams.bytes_mut(slot), GRH_LEN..*len),
+            Body::Message(slot, len) => (pools.messages.bytes_mut(slot), 0..*len),
+            Body::Read(slot, len) => (pools.reads.bytes_mut(slot), 0..*len),
+            Body::Copy(bytes) => (&mut bytes[..], 0..len),
+        };
+        let end = range.end.min(range.start + len).min(bytes.len());
+        let Some(bytes) = bytes.get_mut(range.start..end).filter(|bytes| !bytes.is_empty()) else {
+            return;
+        };
+        let bit = drawn as usize % (8 * bytes.len());
+        bytes[bit / 8] ^= 1 << (bit % 8);
+    }
+
     /// Puts a payload that was received elsewhere behind the header.
     pub fn move_in(&mut self, pools: &mut Pools, payload: &[u8]) {
         let start = match self {

@@ -50,7 +50,7 @@ use verbcast_core::time::Instant;
 use verbcast_core::transport::{
     Arrival, Buffer, Liveness, Origin, Park, Payload, Purpose, Transfer, Transport, TransportError,
 };
-use verbcast_core::wire::{HEADER_LEN, Key, Malformed, Packet};
+use verbcast_core::wire::{Checks, HEADER_LEN, Key, Malformed, Packet};
 use verbcast_verbs::{CompletionQueue, Descriptors, ProtectionDomain};
 
 /// Looks for completions in one poll that tells nothing in the end, so that a flood of strangers'
@@ -371,6 +371,19 @@ impl Transport for RdmaTransport {
         };
         let head = packet.body.bytes(&self.pools).first_chunk().ok_or(Malformed::Foreign)?;
         header.check_parts(head, self.payload(buffer), checks)
+    }
+
+    fn damage(&mut self, buffer: &Buffer, drawn: u32) {
+        let RdmaTransport { rx_table, pools, settings, .. } = self;
+        let Some(packet) = rx_table.get_mut(buffer) else { return };
+        let checks = settings.checks();
+        // A payload in the message is not behind its header.
+        let len = match checks == Checks::Whole && packet.in_place.is_none() {
+            true => packet.header.map_or(HEADER_LEN, |header| HEADER_LEN + header.payload_len()),
+            false => HEADER_LEN,
+        };
+        packet.body.damage(pools, len, drawn);
+        packet.checks = Some(checks);
     }
 
     fn may_stay(&self, buffer: &Buffer) -> bool {

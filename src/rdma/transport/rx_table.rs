@@ -39,6 +39,10 @@ impl RxTable {
         self.packets.get(buffer.index as usize)?.as_ref()
     }
 
+    pub fn get_mut(&mut self, buffer: &Buffer) -> Option<&mut RxPacket> {
+        self.packets.get_mut(buffer.index as usize)?.as_mut()
+    }
+
     /// Gives a packet up.
     pub fn take(&mut self, buffer: Buffer) -> Option<RxPacket> {
         let packet = self.packets.get_mut(buffer.index as usize)?.take()?;

@@ -3,6 +3,7 @@
 use super::{Ranks, Said, alike};
 use crate::mpirun::Mpi;
 use crate::needs;
+use std::path::{Path, PathBuf};
 
 const COUNT: (&str, &str) = ("VERBCAST_STATS", "1");
 
@@ -266,14 +267,116 @@ pub fn a_missing_device(mpi: Mpi) {
     assert!(said.lines("rank ").iter().all(|line| !line.contains(": multicast: ")));
 }
 
-/// A library for another MPI stays out of the way, and says so.
+/// A library for another MPI stays out of the way, and says so once.
 pub fn another_library(mpi: Mpi, other: Mpi) {
-    if !mpi.is_built() || !other.is_built() {
-        return;
+    if mpi.is_built() && other.is_built() {
+        passed_on(mpi, &other.library());
     }
-    let said = mpi.run(&other.library(), "types", &alike(2, &[]));
+}
+
+/// A program whose handles are those of the standard's binary interface, by any library, is left alone.
+pub fn the_standards_interface(mpi: Mpi) {
+    if mpi.is_built() {
+        let with = mpi.program("libabi.so");
+        passed_on(mpi, &both(&mpi.library(), &with));
+    }
+}
+
+fn passed_on(mpi: Mpi, library: &Path) {
+    let said = mpi.run(library, "types", &alike(2, &[]));
     assert!(said.is_success);
     assert_eq!(said.out, mpi.expected("types", 2));
     let lines = said.lines("broadcasts go by MPI's own: built for another MPI");
-    assert_eq!(lines.len(), 2, "one for each process");
+    assert_eq!(lines.len(), 1, "by rank 0: {lines:?}");
+}
+
+/// Two libraries to preload, one after the other.
+fn both(first: &Path, second: &Path) -> PathBuf {
+    format!("{}:{}", first.display(), second.display()).into()
+}
+
+/// A program that opens its MPI library late, after another's that is preloaded, is told so before anything is mixed up.
+pub fn another_library_before_a_late_one(mpi: Mpi, other: Mpi) {
+    if !mpi.is_built() || !other.is_built() {
+        return;
+    }
+    let said = mpi.run(&other.library(), "python.py", &alike(2, &[]));
+    assert!(!said.is_success);
+    let lines = said.lines("what is preloaded was built for ");
+    assert_eq!(lines.len(), 1, "by rank 0: {}", said.err);
+    assert!(lines[0].contains("preload libverbcast.so as built for that library"), "{lines:?}");
+}
+
+/// Mistakes in what only says what is to be told are named, and change nothing; what is empty is not set.
+pub fn mistakes_in_reports(mpi: Mpi) {
+    if !is_ready(mpi) {
+        return;
+    }
+    let wrong = [("VERBCAST_STATS", "perhaps"), ("VERBCAST_PRELOAD", "")];
+    let said = mpi.run(&mpi.library(), "attributes", &alike(4, &wrong));
+    assert!(said.is_success);
+    assert_eq!(said.lines("VERBCAST_STATS=perhaps: expected").len(), 1, "{}", said.err);
+    assert!(said.lines("broadcasts go").is_empty(), "{}", said.err);
+}
+
+/// Persistent broadcasts that C has prepared, started and completed by Fortran.
+pub fn requests_of_c(mpi: Mpi) {
+    if !is_ready(mpi) {
+        return;
+    }
+    let said = mpi.run(&mpi.library(), "requests_of_c", &alike(4, &[COUNT]));
+    assert!(said.is_success, "{}", said.out);
+    assert!(said.out.contains("every message was right"), "{}", said.out);
+    let broadcasts = 4 * 3 * 8;
+    assert_eq!((said.sum("multicast"), said.lines("broadcasts go").len()), (broadcasts, 0));
+}
+
+/// A program of sessions that never calls `MPI_Init`: by MPI's own, and each counted.
+pub fn sessions(mpi: Mpi) {
+    if !is_ready(mpi) {
+        return;
+    }
+    let said = mpi.run(&mpi.library(), "sessions", &alike(4, &[COUNT]));
+    assert!(said.is_success);
+    assert!(said.out.contains("4 messages were right"), "{}", said.out);
+}
+
+/// Processes that are spawned or meet by a port.
+pub fn dynamic_processes(mpi: Mpi) {
+    if !is_ready(mpi) {
+        return;
+    }
+    let said = mpi.run(&mpi.library(), "dynamic", &alike(2, &[COUNT]));
+    assert!(said.is_success);
+    assert!(said.out.contains("every message was right"), "{}", said.out);
+    // Two in all, and of both merged communicators, of four and of two.
+    for rank in 0..2 {
+        let line = format!("rank {rank}: multicast: {} broadcasts, ", 2 + 4 + 2);
+        assert!(!said.lines(&line).is_empty(), "{line}: {}", said.err);
+        let line = format!("rank {rank}: MPI, inter-communicator: 2 broadcasts, ");
+        assert!(!said.lines(&line).is_empty(), "{line}: {}", said.err);
+    }
+}
+
+/// A tool that intercepts MPI's functions, too: the program's results stay, and who is first has the broadcasts.
+pub fn a_tool(mpi: Mpi) {
+    if !is_ready(mpi) {
+        return;
+    }
+    let (own, tool) = (mpi.library(), mpi.program("libtool.so"));
+    let expected = mpi.expected("attributes", 4);
+    for (libraries, is_first) in [(both(&own, &tool), true), (both(&tool, &own), false)] {
+        let said = mpi.run(&libraries, "attributes", &alike(4, &[COUNT]));
+        assert!(said.is_success);
+        assert_eq!(said.out, expected);
+        let counted = if is_first { 0 } else { 3 };
+        for rank in 0..4 {
+            let line = format!("tool: rank {rank}: 1 start, {counted} broadcasts");
+            assert!(said.err.lines().any(|said| said == line), "{line}: {}", said.err);
+        }
+        // Three blocking, three non-blocking and three persistent ones; of which a tool leaves the persistent ones, and the
+        // non-blocking ones after them.
+        let multicast = if is_first { 9 } else { 3 };
+        assert_eq!(said.sum("multicast"), 4 * multicast, "{}", said.err);
+    }
 }

@@ -1,4 +1,4 @@
-//! Faults on purpose: a transport that loses, duplicates and reorders what another receives.
+//! Faults on purpose: a transport that loses, duplicates, reorders and damages what another receives.
 //!
 //! Only datagrams of the group suffer; a reliable connection stays one. Each rank draws its own
 //! faults from the seed, so that losses are independent, as they are on a fabric.
@@ -78,13 +78,17 @@ impl<T: Transport> Faulty<T> {
         let Some(generator) = &mut self.generator else { return Ok(Some(buffer)) };
         // As much is drawn for each datagram whatever can happen, and whatever happens to it, so that
         // turning one fault on leaves the others alone.
-        let [loss, duplicate, reorder, overtakers] = array::from_fn(|_| generator.next_u32());
+        let [loss, duplicate, reorder, overtakers, corrupt, bit] =
+            array::from_fn(|_| generator.next_u32());
         for detour in &mut self.detours {
             detour.overtakers_left = detour.overtakers_left.saturating_sub(1);
         }
         if happens(self.faults.loss, loss) {
             self.inner.recycle(buffer)?;
             return Ok(None);
+        }
+        if happens(self.faults.corrupt, corrupt) {
+            self.inner.damage(&buffer, bit);
         }
         if happens(self.faults.duplicate, duplicate) {
             *self.twins.entry(buffer.index).or_default() += 1;
@@ -243,6 +247,10 @@ impl<T: Transport> Transport for Faulty<T> {
 
     fn packet(&self, buffer: &Buffer, key: Key) -> Result<Packet<'_>, Malformed> {
         self.inner.packet(buffer, key)
+    }
+
+    fn damage(&mut self, buffer: &Buffer, drawn: u32) {
+        self.inner.damage(buffer, drawn);
     }
 
     fn may_stay(&self, buffer: &Buffer) -> bool {

@@ -92,6 +92,14 @@ fn a_buffer_is_used_again_after_its_twins() {
 }
 
 #[test]
+fn about_as_much_is_damaged_as_is_asked_for_and_comes_all_the_same() {
+    let mut transport = faulty("corrupt=0.1,seed=5", 10_000);
+    assert_eq!(received(&mut transport, at(0)), Vec::from_iter(0..10_000));
+    let damaged = transport.inner().asked.borrow().len();
+    assert!((800..1_200).contains(&damaged), "{damaged} of 10000");
+}
+
+#[test]
 fn some_are_overtaken_and_by_four_at_most() {
     let mut transport = faulty("reorder=0.3,seed=1", 1000);
     let indices = received_at_last(&mut transport);
@@ -139,13 +147,14 @@ fn only_datagrams_of_the_group_suffer() {
             Arrival::Broken { peer, reason },
         ]
     };
-    for spec in ["loss=1", "dup=1", "reorder=1"] {
+    for spec in ["loss=1", "dup=1", "reorder=1", "corrupt=1"] {
         let mut transport = faulty(spec, 0);
         transport.inner_mut().arrivals.extend(others());
         for other in others() {
             assert_eq!(transport.poll(at(0)).unwrap(), Some(other), "{spec}");
         }
         assert_eq!(transport.poll(Instant::ZERO + MAX_DETOUR).unwrap(), None, "{spec}");
+        assert!(transport.inner().asked.borrow().is_empty(), "{spec}");
     }
 }
 

@@ -126,6 +126,10 @@ impl Transport for Notes {
         Err(Malformed::Damaged)
     }
 
+    fn damage(&mut self, buffer: &Buffer, _: u32) {
+        self.note("damage", buffer);
+    }
+
     fn recycle(&mut self, buffer: Buffer) -> Done {
         self.recycled.push(buffer.index);
         Ok(())
@@ -195,6 +199,7 @@ pub fn ask_everything(transport: &mut impl Transport) -> String {
         transport.probe(rank),
     ];
     transport.disconnect(Instant::ZERO, rank);
+    transport.damage(&buffer, 9);
     let owned = [transport.lend(op, vec![3], Purpose::Receive), transport.take_back(op)];
     let placed = transport.place(op, 4..5, Origin::Bytes(&bytes));
     let rooms = [
