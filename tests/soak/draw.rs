@@ -1,0 +1,170 @@
+//! What a round does, drawn from the seed and its number.
+
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{Rng, SeedableRng};
+use std::time::Duration;
+use verbcast::{Config, Waiting};
+
+/// What happens to a process.
+#[derive(Clone, Copy, Debug)]
+pub enum Trouble {
+    /// It is stopped after so long, for so long.
+    Stop { rank: u32, after: Duration, length: Duration },
+    /// It is killed after so long.
+    Kill { rank: u32, after: Duration },
+}
+
+/// A broadcast.
+#[derive(Clone, Copy, Debug)]
+pub struct Step {
+    pub communicator: usize,
+    /// By its rank in the communicator.
+    pub root: u32,
+    pub len: usize,
+    /// What one of the ranks does before it, and for how long.
+    pub away: Option<(u32, Duration)>,
+}
+
+#[derive(Debug)]
+pub struct Round {
+    pub seed: u64,
+    pub number: u64,
+    pub size: u32,
+    /// The members of each, in the order of their ranks there.
+    pub communicators: Vec<Vec<u32>>,
+    pub steps: Vec<Step>,
+    options: Vec<(&'static str, String)>,
+    faults: Option<String>,
+    waiting: Waiting,
+    payload_crc: bool,
+    pub trouble: Option<Trouble>,
+}
+
+struct Draw(ChaCha8Rng);
+
+impl Draw {
+    fn below(&mut self, most: u32) -> u32 {
+        self.0.next_u32() % most
+    }
+
+    fn one_in(&mut self, n: u32) -> bool {
+        self.below(n) == 0
+    }
+
+    fn pick<T: Copy>(&mut self, from: &[T]) -> T {
+        from[self.below(from.len() as u32) as usize]
+    }
+
+    fn millis(&mut self, most: u32) -> Duration {
+        Duration::from_millis(self.below(most).into())
+    }
+}
+
+const ALGORITHMS: [&str; 11] = [
+    "auto",
+    "auto",
+    "auto",
+    "window",
+    "basic",
+    "co-root",
+    "aggregate",
+    "two-stage",
+    "two-stage-on-demand",
+    "binomial",
+    "scatter-allgather",
+];
+const LENS: [usize; 9] = [0, 1, 4047, 4048, 4049, 8192, 65_536, 200_000, 1 << 20];
+
+impl Round {
+    pub fn draw(seed: u64, number: u64) -> Round {
+        let mut generator = ChaCha8Rng::seed_from_u64(seed);
+        generator.set_stream(number);
+        let mut draw = Draw(generator);
+        let size = 2 + draw.below(5);
+        let trouble = draw.one_in(4).then(|| draw_trouble(&mut draw, size));
+        let count = if trouble.is_some() { 1 } else { 1 + draw.below(4) };
+        let communicators: Vec<_> =
+            (0..count).map(|at| draw_members(&mut draw, size, at)).collect();
+        let steps = (0..5 + draw.below(30)).map(|_| draw_step(&mut draw, &communicators)).collect();
+        let mut options = vec![("algorithm", draw.pick(&ALGORITHMS).to_owned())];
+        options.push((
+            "acknowledge",
+            draw.pick(&["needed", "needed", "each", "every:4", "skewed:3"]).to_owned(),
+        ));
+        options.push(("repair", draw.pick(&["pull", "pull", "push"]).to_owned()));
+        options.push(("credits", draw.pick(&["on", "off"]).to_owned()));
+        let faults = draw.one_in(2).then(|| {
+            let [loss, dup, reorder, corrupt] =
+                [(); 4].map(|()| draw.pick(&["0", "0.01", "0.1", "0.3"]));
+            format!(
+                "loss={loss},dup={dup},reorder={reorder},corrupt={corrupt},seed={}",
+                draw.below(1000)
+            )
+        });
+        let waiting =
+            draw.pick(&[Waiting::Adaptive, Waiting::Adaptive, Waiting::Block, Waiting::Yield]);
+        let payload_crc = draw.one_in(2);
+        Round {
+            seed,
+            number,
+            size,
+            communicators,
+            steps,
+            options,
+            faults,
+            waiting,
+            payload_crc,
+            trouble,
+        }
+    }
+
+    /// The settings of a rank.
+    pub fn config(&self, device: &str) -> Config {
+        let mut config = Config::default();
+        config.device.devices = vec![device.to_owned()];
+        config.device.timeout = Duration::from_secs(15);
+        config.device.waiting = self.waiting;
+        config.device.payload_crc = self.payload_crc;
+        for (name, value) in &self.options {
+            config.protocol.set(name, value).expect("an option that is drawn can be set");
+        }
+        config.faults =
+            self.faults.as_ref().map(|text| text.parse().expect("drawn faults can be read"));
+        config
+    }
+
+    /// Of all messages, each counted once.
+    pub fn bytes(&self) -> u64 {
+        self.steps.iter().map(|step| step.len as u64).sum()
+    }
+}
+
+fn draw_trouble(draw: &mut Draw, size: u32) -> Trouble {
+    let (rank, after) = (draw.below(size), draw.millis(2500));
+    match draw.one_in(2) {
+        true => {
+            Trouble::Stop { rank, after, length: Duration::from_millis(50) + draw.millis(4000) }
+        }
+        false => Trouble::Kill { rank, after },
+    }
+}
+
+/// All ranks in the first communicator; at least two in the others, in any order.
+fn draw_members(draw: &mut Draw, size: u32, at: u32) -> Vec<u32> {
+    let mut members: Vec<_> = (0..size).collect();
+    if at > 0 {
+        for at in (1..members.len()).rev() {
+            members.swap(at, draw.below(at as u32 + 1) as usize);
+        }
+        members.truncate(2 + draw.below(size - 1) as usize);
+    }
+    members
+}
+
+fn draw_step(draw: &mut Draw, communicators: &[Vec<u32>]) -> Step {
+    let communicator = draw.below(communicators.len() as u32) as usize;
+    let members = communicators[communicator].len() as u32;
+    let len = if draw.one_in(2) { draw.pick(&LENS) } else { draw.below(40_000) as usize };
+    let away = draw.one_in(4).then(|| (draw.below(members), draw.millis(60)));
+    Step { communicator, root: draw.below(members), len, away }
+}
