@@ -43,13 +43,12 @@ impl Flat {
     /// Looks, and says what has grown that never should: what is pinned for devices, descriptors and threads.
     pub fn look(&mut self) -> Outcome {
         let now = Held::now()?;
-        if let Some(warm) = self.seen.get(WARM) {
-            if now.locked > warm.locked
+        if let Some(warm) = self.seen.get(WARM)
+            && (now.locked > warm.locked
                 || now.descriptors > warm.descriptors
-                || now.threads > warm.threads
-            {
-                return Err(format!("there is more than before: {now:?}, and {warm:?}").into());
-            }
+                || now.threads > warm.threads)
+        {
+            return Err(format!("there is more than before: {now:?}, and {warm:?}").into());
         }
         self.seen.push(now);
         Ok(())

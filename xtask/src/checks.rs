@@ -103,7 +103,7 @@ fn check_style(run: &mut Run, scale: Scale) -> Result<(), Box<dyn Error>> {
     let mut check = |name: &str, command: &mut Command| {
         run.section(&Section::new(name, limit), command).map(drop)
     };
-    let scripts = "shellcheck -x -P . ci/softroce ci/test ci/demo ci/compare ci/ledger ci/mpi ci/mutations .ci/run ci/lib/*.sh \
+    let scripts = "shellcheck -x -P . ci/softroce ci/test ci/demo ci/compare ci/ledger ci/mpi ci/mutations ci/search ci/soak .ci/run ci/lib/*.sh \
                    ci/guest/*.sh";
     check("shellcheck", Command::new("sh").args(["-c", scripts]))?;
     check("mutations", Command::new("ci/mutations").arg("--check"))?;
