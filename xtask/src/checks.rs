@@ -126,7 +126,10 @@ fn test_host(run: &mut Run, scale: Scale) -> Result<(), Box<dyn Error>> {
     let mut examples = cargo();
     examples.args(["test", "--doc", "--workspace", "--exclude", "verbcast-preload"]);
     let section = Section::new("doctests", limit).with_results(Results::Libtest);
-    run.section(&section, &mut examples).map(drop)
+    run.section(&section, &mut examples)?;
+    let mut fuzz = Command::new("ci/search");
+    fuzz.arg("fuzz");
+    run.section(&Section::new("fuzz", limit), &mut fuzz).map(drop)
 }
 
 /// The commit's name, or 0 where there is none.
