@@ -50,3 +50,40 @@ fn try_gather(
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::order::PortSpeed;
+    use super::super::testing::{Job, Wire};
+    use super::*;
+    use std::time::Duration;
+
+    const GROUPS: [GroupAddress; 2] = [GroupAddress::Mgid([1; 16]), GroupAddress::Mgid([2; 16])];
+
+    /// In which group each rank is, where rank 1 hears strangers in the first.
+    fn gathered(groups: &[GroupAddress]) -> Vec<(Result<bool, String>, Option<GroupAddress>)> {
+        let common = PortSpeed { mtu: 4096, rate: 100_000 };
+        let order = JoinOrder { first: Rank(0), common };
+        let settings = Settings { timeout: Duration::from_secs(20), ..Settings::default() };
+        let wire = Wire { carries: 4096, ..Wire::default() };
+        Job { size: 3 }.run(&wire, |bootstrap, member| {
+            member.taken = (bootstrap.rank() == Rank(1)).then_some(GROUPS[0]);
+            let outcome = gather(bootstrap, member, (groups, order), &settings);
+            (outcome.map_err(|error| error.to_string()), member.group)
+        })
+    }
+
+    #[test]
+    fn a_group_that_others_use_is_left_for_another_one_by_all() {
+        for outcome in gathered(&GROUPS) {
+            assert_eq!(outcome, (Ok(true), Some(GROUPS[1])));
+        }
+    }
+
+    #[test]
+    fn the_last_group_is_shared_with_others() {
+        for outcome in gathered(&GROUPS[..1]) {
+            assert_eq!(outcome, (Ok(true), Some(GROUPS[0])));
+        }
+    }
+}

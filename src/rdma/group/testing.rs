@@ -6,6 +6,7 @@ use super::order::PortSpeed;
 use crate::bootstrap::{Bootstrap, BootstrapError};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
+use std::cell::Cell;
 use std::collections::VecDeque;
 use std::sync::{Barrier, Mutex};
 use std::time::Duration;
@@ -102,6 +103,11 @@ pub struct Fake<'a> {
     packet_len: usize,
     /// Its joins fail for good.
     pub is_refused: bool,
+    /// The group that it is in.
+    pub group: Option<GroupAddress>,
+    /// A group in which it hears strangers all the time.
+    pub taken: Option<GroupAddress>,
+    strangers: Cell<u64>,
 }
 
 impl<'a> Fake<'a> {
@@ -112,24 +118,37 @@ impl<'a> Fake<'a> {
 
     fn new(own: Rank, shared: &'a Shared) -> Self {
         let random = ChaCha8Rng::seed_from_u64(own.0.into());
-        Fake { own, shared, random, heard: Heard::new(0, 0), packet_len: 4096, is_refused: false }
+        Fake {
+            own,
+            shared,
+            random,
+            heard: Heard::new(0, 0),
+            packet_len: 4096,
+            is_refused: false,
+            group: None,
+            taken: None,
+            strangers: Cell::new(0),
+        }
     }
 }
 
 impl Member for Fake<'_> {
     fn join(
         &mut self,
-        _group: (GroupAddress, PortSpeed),
+        (group, _): (GroupAddress, PortSpeed),
         _patience: Duration,
     ) -> Result<(), JoinError> {
         if self.is_refused {
             return Err(JoinError::Never("refused".to_owned()));
         }
         self.shared.joined.lock().unwrap().push(self.own);
+        self.group = Some(group);
         Ok(())
     }
 
-    fn leave(&mut self) {}
+    fn leave(&mut self) {
+        self.group = None;
+    }
 
     fn go_without(&mut self) -> Result<(), String> {
         Ok(())
@@ -176,6 +195,8 @@ impl Member for Fake<'_> {
     }
 
     fn foreign(&self) -> u64 {
-        0
+        let is_taken = self.group.is_some() && self.group == self.taken;
+        self.strangers.set(self.strangers.get() + u64::from(is_taken));
+        self.strangers.get()
     }
 }
