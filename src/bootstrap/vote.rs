@@ -9,20 +9,31 @@ use verbcast_core::wire::{Ballot, WireError};
 #[non_exhaustive]
 pub enum VoteError {
     /// These ranks could not take the step, and this is what each of them says.
-    #[error("{}", first_of(.0))]
+    #[error("{}", in_words(.0))]
     Refused(Vec<(Rank, String)>),
     /// The vote itself failed.
     #[error(transparent)]
     Bootstrap(#[from] BootstrapError),
 }
 
-/// What the first rank says, and how many others there are.
-fn first_of(refusals: &[(Rank, String)]) -> String {
-    let Some(((rank, what), others)) = refusals.split_first() else { return String::new() };
-    match others.len() {
-        0 => format!("{rank}: {what}"),
-        1 => format!("{rank}: {what} (and 1 more rank failed)"),
-        others => format!("{rank}: {what} (and {others} more ranks failed)"),
+/// Different reasons that an error tells at most.
+const MAX_TOLD: usize = 3;
+
+/// What the first ranks say that say something else, as what one rank met may be the reason of the others; and how many
+/// others there are.
+fn in_words(refusals: &[(Rank, String)]) -> String {
+    let mut told: Vec<&(Rank, String)> = Vec::new();
+    for refusal in refusals {
+        if told.len() < MAX_TOLD && !told.iter().any(|(_, what)| *what == refusal.1) {
+            told.push(refusal);
+        }
+    }
+    let texts: Vec<_> = told.iter().map(|(rank, what)| format!("{rank}: {what}")).collect();
+    let text = texts.join("; ");
+    match refusals.len() - told.len() {
+        0 => text,
+        1 => format!("{text} (and 1 more rank failed)"),
+        others => format!("{text} (and {others} more ranks failed)"),
     }
 }
 
@@ -94,10 +105,27 @@ mod tests {
 
     #[test]
     fn one_refusal_is_everybodys() {
-        let mut others =
-            Others(vec![Ballot::emit(Ok(b"yes")), Ballot::emit(Err("no device")), vec![]]);
+        let mut others = Others(vec![Ballot::emit(Ok(b"yes")), Ballot::emit(Err("no device"))]);
         let error = vote(&mut others, Ok(b"mine")).unwrap_err();
-        assert_eq!(error.to_string(), "rank 2: no device (and 1 more rank failed)");
+        assert_eq!(error.to_string(), "rank 2: no device");
+    }
+
+    /// One rank's reason may be that of the others, which only wait for it.
+    #[test]
+    fn different_reasons_are_told_and_the_same_ones_counted() {
+        let refusals = |all: &[&str]| {
+            let ranks = (0..).map(Rank).zip(all.iter().map(|what| (*what).to_owned()));
+            VoteError::Refused(ranks.collect()).to_string()
+        };
+        assert_eq!(refusals(&["silence", "silence"]), "rank 0: silence (and 1 more rank failed)");
+        assert_eq!(
+            refusals(&["silence", "silence", "silence", "no memory"]),
+            "rank 0: silence; rank 3: no memory (and 2 more ranks failed)"
+        );
+        assert_eq!(
+            refusals(&["a", "b", "c", "d", "e"]),
+            "rank 0: a; rank 1: b; rank 2: c (and 2 more ranks failed)"
+        );
     }
 
     #[test]

@@ -165,6 +165,10 @@ impl Membership {
                 let errno = if status == 0 { libc::EIO } else { status.abs() };
                 return Err(failed(errno).with_hint(what.to_string_lossy()));
             }
+            let error = Error::last("rdma_get_cm_event", group);
+            if ![libc::EAGAIN, libc::EINTR].contains(&error.errno()) {
+                return Err(error);
+            }
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 return Err(failed(libc::ETIMEDOUT));

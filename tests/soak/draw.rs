@@ -86,13 +86,7 @@ impl Round {
         let communicators: Vec<_> =
             (0..count).map(|at| draw_members(&mut draw, size, at)).collect();
         let steps = (0..5 + draw.below(30)).map(|_| draw_step(&mut draw, &communicators)).collect();
-        let mut options = vec![("algorithm", draw.pick(&ALGORITHMS).to_owned())];
-        options.push((
-            "acknowledge",
-            draw.pick(&["needed", "needed", "each", "every:4", "skewed:3"]).to_owned(),
-        ));
-        options.push(("repair", draw.pick(&["pull", "pull", "push"]).to_owned()));
-        options.push(("credits", draw.pick(&["on", "off"]).to_owned()));
+        let options = draw_options(&mut draw, communicators.len() > 1);
         let faults = draw.one_in(2).then(|| {
             let [loss, dup, reorder, corrupt] =
                 [(); 4].map(|()| draw.pick(&["0", "0.01", "0.1", "0.3"]));
@@ -133,6 +127,12 @@ impl Round {
         config
     }
 
+    /// Says what went wrong, and how to repeat it.
+    pub fn complain(&self, what: &str) {
+        eprintln!("round {} failed: {what}\n{self:?}", self.number);
+        eprintln!("repeat it: ci/soak --seed {} --first {} --rounds 1", self.seed, self.number);
+    }
+
     /// Of all messages, each counted once.
     pub fn bytes(&self) -> u64 {
         self.steps.iter().map(|step| step.len as u64).sum()
@@ -147,6 +147,27 @@ fn draw_trouble(draw: &mut Draw, size: u32) -> Trouble {
         }
         false => Trouble::Kill { rank, after },
     }
+}
+
+/// With several communicators, ranks wait for one another in others than where something is missing: what needs a rank
+/// that has left is not for such programs (the book's page on protocols).
+fn draw_options(draw: &mut Draw, are_several: bool) -> Vec<(&'static str, String)> {
+    let mut algorithm = draw.pick(&ALGORITHMS);
+    let acknowledge = draw.pick(&["needed", "needed", "each", "every:4", "skewed:3"]);
+    let (mut repair, mut credits) =
+        (draw.pick(&["pull", "pull", "push"]), draw.pick(&["on", "off"]));
+    if are_several {
+        (repair, credits) = ("pull", "on");
+        algorithm = if algorithm == "basic" { "window" } else { algorithm };
+    }
+    [
+        ("algorithm", algorithm),
+        ("acknowledge", acknowledge),
+        ("repair", repair),
+        ("credits", credits),
+    ]
+    .map(|(name, value)| (name, value.to_owned()))
+    .to_vec()
 }
 
 /// All ranks in the first communicator; at least two in the others, in any order.

@@ -20,11 +20,15 @@ mod ranks;
 #[path = "../refusals/real.rs"]
 mod real;
 mod threads;
+mod watch;
 
 use draw::Round;
 use std::error::Error;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
+
+/// A round that takes longer is told.
+const LONG: Duration = Duration::from_secs(20);
 
 type Outcome = Result<(), Box<dyn Error>>;
 
@@ -72,13 +76,18 @@ fn soak(wanted: &Wanted, devices: &[String]) -> Outcome {
     let mut number = wanted.first;
     while number - wanted.first < wanted.rounds && begun.elapsed() < wanted.length {
         let round = Round::draw(wanted.seed, number);
+        let watch = watch::Watch::over(&round);
+        let began = Instant::now();
         let outcome = match round.trouble {
             None => threads::run(&round, devices).and_then(|()| flat.look()),
             Some(trouble) => processes::run(&round, trouble),
         };
+        drop(watch);
+        if began.elapsed() > LONG {
+            println!("round {number} took {:.0?}: {round:?}", began.elapsed());
+        }
         if let Err(error) = outcome {
-            eprintln!("round {number} failed: {error}\n{round:?}");
-            eprintln!("repeat it: ci/soak --seed {} --first {number} --rounds 1", wanted.seed);
+            round.complain(&error.to_string());
             return Err("a round failed".into());
         }
         totals[0] += 1;

@@ -100,11 +100,6 @@ fn mistakes_in_reports() {
 }
 
 #[test]
-fn dynamic_processes() {
-    preload::scenarios::dynamic_processes(Mpi::Mpich);
-}
-
-#[test]
 fn a_tool() {
     preload::scenarios::a_tool(Mpi::Mpich);
 }

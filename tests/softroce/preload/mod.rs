@@ -62,7 +62,19 @@ impl Mpi {
 
     /// Runs a program on ranks of several kinds, with `library` preloaded.
     pub fn run(self, library: &Path, program: &str, kinds: &[Ranks<'_>]) -> Said {
+        self.run_with(&[], library, program, kinds)
+    }
+
+    /// The same with further options of the launcher.
+    pub fn run_with(
+        self,
+        options: &[&str],
+        library: &Path,
+        program: &str,
+        kinds: &[Ranks<'_>],
+    ) -> Said {
         let mut command = self.launcher();
+        command.args(options);
         let preloaded = self.preloaded(library);
         for (at, Ranks { number, environment }) in kinds.iter().enumerate() {
             if at > 0 {

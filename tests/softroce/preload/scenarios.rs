@@ -346,7 +346,9 @@ pub fn dynamic_processes(mpi: Mpi) {
     if !is_ready(mpi) {
         return;
     }
-    let said = mpi.run(&mpi.library(), "dynamic", &alike(2, &[COUNT]));
+    // Jobs share no memory; this adds to the ways that ranks reach one another.
+    let between = ["--mca", "btl", "tcp"];
+    let said = mpi.run_with(&between, &mpi.library(), "dynamic", &alike(2, &[COUNT]));
     assert!(said.is_success);
     assert!(said.out.contains("every message was right"), "{}", said.out);
     // Two in all, and of both merged communicators, of four and of two.
