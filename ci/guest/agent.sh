@@ -66,10 +66,11 @@ cancelled_or() {
     if [[ -e $1/cancel ]]; then echo 124; else echo "$2"; fi
 }
 
+# By session: launchers of MPI and timeout make process groups of their own.
 end_session() {
-    kill -TERM -- "-$1" 2>/dev/null
+    pkill -TERM --session "$1"
     sleep 2
-    kill -KILL -- "-$1" 2>/dev/null
+    pkill -KILL --session "$1"
 }
 
 prepare_guest
