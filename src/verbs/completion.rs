@@ -127,8 +127,9 @@ impl CompletionQueue {
                 batch.as_mut_ptr().cast(),
             )
         };
+        // Any negative number says that it failed, and no more.
         let count = usize::try_from(count)
-            .map_err(|_| Error::new("ibv_poll_cq", &*self.inner.context.name, -count))?;
+            .map_err(|_| Error::new("ibv_poll_cq", &*self.inner.context.name, libc::EIO))?;
         for wc in &batch[..count] {
             // SAFETY: the device has written so many.
             let wc = unsafe { wc.assume_init_ref() };
