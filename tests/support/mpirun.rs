@@ -30,9 +30,6 @@ const OPEN_MPI: &[&str] = &[
     "pml",
     "ob1",
     "--mca",
-    "btl",
-    "self,vader",
-    "--mca",
     "btl_vader_single_copy_mechanism",
     "none",
     "--mca",
@@ -82,6 +79,8 @@ impl Mpi {
         match self {
             Mpi::Open => {
                 command.arg("mpirun.openmpi").args(OPEN_MPI);
+                // A variable, so that a test can have another way.
+                command.env("OMPI_MCA_btl", "self,vader");
                 command.env("OMPI_ALLOW_RUN_AS_ROOT", "1");
                 command.env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
             }

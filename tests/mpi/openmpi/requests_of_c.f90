@@ -1,4 +1,4 @@
-! Persistent broadcasts that C has prepared, started and completed by Fortran's calls.
+! Persistent broadcasts that C has prepared, started by C and by Fortran, and completed by Fortran's calls.
 program requests_of_c
     use mpi
     use iso_c_binding
@@ -7,7 +7,7 @@ program requests_of_c
     integer :: rank, size, which, round, error, number, requests(many), indices(many)
     integer :: statuses(MPI_STATUS_SIZE, many), status(MPI_STATUS_SIZE)
     integer, target, asynchronous :: numbers(length, many)
-    type(c_ptr) :: made
+    type(c_ptr) :: made(many)
     logical :: is_done
 
     interface
@@ -33,6 +33,11 @@ program requests_of_c
             integer(c_int), value :: handle
             type(c_ptr) :: c_info
         end function
+        function c_start(request) bind(c, name='MPI_Start')
+            use iso_c_binding
+            type(c_ptr) :: request
+            integer(c_int) :: c_start
+        end function
         function f_request(request) bind(c, name='MPI_Request_c2f')
             use iso_c_binding
             type(c_ptr), value :: request
@@ -45,15 +50,19 @@ program requests_of_c
     call MPI_Comm_size(MPI_COMM_WORLD, size, error)
     do which = 1, many
         error = c_prepare(c_loc(numbers(1, which)), length, c_type(MPI_INTEGER), modulo(which, size), &
-            c_comm(MPI_COMM_WORLD), c_info(MPI_INFO_NULL), made)
-        requests(which) = f_request(made)
+            c_comm(MPI_COMM_WORLD), c_info(MPI_INFO_NULL), made(which))
+        requests(which) = f_request(made(which))
     end do
     do round = 1, 8
         do which = 1, many
             numbers(:, which) = message(rank, which, round)
         end do
-        if (modulo(round, 2) == 0) then
+        if (modulo(round, 4) == 0) then
             call MPI_Startall(many, requests, error)
+        else if (modulo(round, 4) == 1) then
+            do which = 1, many
+                error = c_start(made(which))
+            end do
         else
             do which = 1, many
                 call MPI_Start(requests(which), error)

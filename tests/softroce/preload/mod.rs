@@ -65,16 +65,16 @@ impl Mpi {
         self.run_with(&[], library, program, kinds)
     }
 
-    /// The same with further options of the launcher.
+    /// The same with further variables of the launcher.
     pub fn run_with(
         self,
-        options: &[&str],
+        variables: &[(&str, &str)],
         library: &Path,
         program: &str,
         kinds: &[Ranks<'_>],
     ) -> Said {
         let mut command = self.launcher();
-        command.args(options);
+        command.envs(variables.iter().copied());
         let preloaded = self.preloaded(library);
         for (at, Ranks { number, environment }) in kinds.iter().enumerate() {
             if at > 0 {

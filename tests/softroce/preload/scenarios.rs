@@ -346,8 +346,8 @@ pub fn dynamic_processes(mpi: Mpi) {
     if !is_ready(mpi) {
         return;
     }
-    // Jobs share no memory; this adds to the ways that ranks reach one another.
-    let between = ["--mca", "btl", "tcp"];
+    // Jobs share no memory.
+    let between = [("OMPI_MCA_btl", "self,vader,tcp")];
     let said = mpi.run_with(&between, &mpi.library(), "dynamic", &alike(2, &[COUNT]));
     assert!(said.is_success);
     assert!(said.out.contains("every message was right"), "{}", said.out);
