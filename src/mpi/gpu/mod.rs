@@ -148,8 +148,9 @@ mod tests {
     #[test]
     fn memory_of_runtimes_that_are_loaded_later_is_found_and_copied() {
         let here = [1_u8; 100];
-        assert!(runtime_of(here.as_ptr().cast()).is_none());
-        assert!(!may_have_runtime(), "nothing has been loaded since");
+        // Other tests of this process load libraries too, perhaps between the two.
+        let is_settled = |_| runtime_of(here.as_ptr().cast()).is_none() && !may_have_runtime();
+        assert!((0..1000).any(is_settled), "nothing has been loaded since");
         for stand_in in STAND_INS {
             let device = stand_in.allocate(here.len());
             assert!(may_have_runtime());
