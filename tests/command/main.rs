@@ -22,3 +22,4 @@ mod softroce;
 mod subnet_joins;
 mod support;
 mod tune;
+mod versions;

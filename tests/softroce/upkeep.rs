@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use std::{fs, thread};
 use verbcast::bootstrap::Bootstrap;
 use verbcast::broadcast::{Broadcaster, Config};
-use verbcast::rdma::{self, RdmaTransport, Settings, Waiting};
+use verbcast::rdma::{self, Multicast, RdmaTransport, Settings, Waiting};
 use verbcast_core::driver::Statistics;
 use verbcast_core::protocol::Room;
 use verbcast_core::rank::{Fragment, OpId, Rank};
@@ -287,11 +287,13 @@ fn comes_through(adapter: &str, test: &str, counter: fn(&Statistics) -> u64) {
 
 #[test]
 fn a_ud_qp_is_restarted_where_the_adapter_fails_it_and_forgets_its_groups() {
-    comes_through(
-        "rxe,events=qp_fatal@100d,reset_detaches=yes",
-        "upkeep::a_ud_qp_is_restarted_where_the_adapter_fails_it_and_forgets_its_groups",
-        |one| one.restarts,
-    );
+    for profile in ["rxe", "mlx5-roce", "hfi1"] {
+        comes_through(
+            &format!("{profile},events=qp_fatal@100d,reset_detaches=yes"),
+            "upkeep::a_ud_qp_is_restarted_where_the_adapter_fails_it_and_forgets_its_groups",
+            |one| one.restarts,
+        );
+    }
 }
 
 #[test]
@@ -328,12 +330,40 @@ fn a_ud_qp_that_is_another_one_is_found_by_ranks_that_are_not_connected() {
 }
 
 #[test]
+fn without_multicast_a_ud_qp_that_is_another_one_is_found_too() {
+    let test = "upkeep::without_multicast_a_ud_qp_that_is_another_one_is_found_too";
+    again::under("irdma,max_srq=-,events=qp_fatal@5", test, || {
+        const RANKS: u32 = 5;
+        let mut config = config(needs::devices().unwrap());
+        config.device.multicast = Multicast::Off;
+        config.device.timeout = Duration::from_secs(20);
+        // A chain connects neighbours, the tree others too.
+        let table = "ranks any bytes <= 20000 chain\nranks any bytes any binomial";
+        config.protocol.table = table.parse().unwrap();
+        ranks::run(RANKS, |bootstrap| {
+            let mut broadcaster = Broadcaster::new(bootstrap, &config).unwrap();
+            broadcast_until(&mut broadcaster, bootstrap, 1, |one| one.restarts);
+            for root in (0..RANKS).map(Rank) {
+                let sent = ranks::message(root.index(), 30_000);
+                let is_root = broadcaster.rank() == root;
+                let mut buffer = if is_root { sent.clone() } else { vec![0; sent.len()] };
+                broadcaster.broadcast_into(root, &mut buffer).unwrap();
+                assert!(buffer == sent, "root {root}");
+            }
+            broadcaster.close().unwrap();
+        });
+    });
+}
+
+#[test]
 fn a_membership_that_ends_is_made_anew() {
-    comes_through(
-        "mlx5-ib,events=ousted@100d",
-        "upkeep::a_membership_that_ends_is_made_anew",
-        |one| one.rejoins,
-    );
+    for profile in ["mlx5-ib", "hfi1"] {
+        comes_through(
+            &format!("{profile},events=ousted@100d"),
+            "upkeep::a_membership_that_ends_is_made_anew",
+            |one| one.rejoins,
+        );
+    }
 }
 
 #[test]
@@ -346,12 +376,14 @@ fn a_change_of_the_subnet_manager_is_come_through() {
 }
 
 #[test]
-fn an_infiniband_port_that_flaps_is_come_through() {
-    comes_through(
-        "mlx5-ib,events=port_err@100d/port_active@150d",
-        "upkeep::an_infiniband_port_that_flaps_is_come_through",
-        |one| one.port_errors.min(one.rejoins),
-    );
+fn an_adapters_port_that_flaps_is_come_through() {
+    for profile in ["mlx5-ib", "mlx5-roce", "hfi1", "irdma,max_srq=-"] {
+        comes_through(
+            &format!("{profile},events=port_err@100d/port_active@150d"),
+            "upkeep::an_adapters_port_that_flaps_is_come_through",
+            |one| one.port_errors.min(one.rejoins),
+        );
+    }
 }
 
 #[test]

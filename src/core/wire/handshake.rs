@@ -1,5 +1,6 @@
 //! The messages with which two processes connect their reliable QPs.
 
+use super::datagram_qp::DatagramQp;
 use super::error::WireError;
 use super::fields::{Reader, Writer};
 use super::format::Format;
@@ -40,14 +41,14 @@ pub struct Ends {
 /// A message of the handshake: the payload of a packet whose key is the incarnation of the process that it is meant
 /// for.
 ///
-/// On the wire: step (8 bits), incarnation (64), number of the UD QP (32), QP number and sequence number (32 each) of
+/// On the wire: step (8 bits), incarnation (64), the [UD QP](DatagramQp), QP number and sequence number (32 each) of
 /// both ends, and the MTU (32).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Message {
     /// The [incarnation](super::ProcessAddress::incarnation) of the process that it is from.
     pub from: u64,
-    /// Its UD QP, 24 bits, which may be another one than it introduced itself with: the answer goes there.
-    pub datagrams: u32,
+    /// Its UD QP, which may be another one than it introduced itself with: the answer goes there.
+    pub datagrams: DatagramQp,
     /// What it says.
     pub step: Step,
     /// The sender's ends.
@@ -57,12 +58,13 @@ pub struct Message {
 impl Message {
     /// Its tag and version.
     pub const FORMAT: Format =
-        Format { name: "a message of a handshake", tag: *b"vbC", version: 3 };
+        Format { name: "a message of a handshake", tag: *b"vbC", version: 4 };
 
     /// Its bytes.
     pub fn emit(&self) -> Vec<u8> {
         let mut to = Self::FORMAT.write();
-        to.u8(self.step as u8).u64(self.from).u32(self.datagrams);
+        to.u8(self.step as u8).u64(self.from);
+        self.datagrams.write(&mut to);
         self.ends.messages.write(&mut to);
         self.ends.probes.write(&mut to);
         to.count(self.ends.mtu);
@@ -81,10 +83,7 @@ impl Message {
             3 => Step::Confirm,
             _ => return Err(from.invalid("step")),
         };
-        let (sender, datagrams) = (from.u64()?, from.u32()?);
-        if datagrams > MAX_24_BITS {
-            return Err(from.invalid("QP number"));
-        }
+        let (sender, datagrams) = (from.u64()?, DatagramQp::read(&mut from)?);
         let (messages, probes) = (End::read(&mut from)?, End::read(&mut from)?);
         let ends = Ends { messages, probes, mtu: from.u32()? as usize };
         if !PACKET_LENS.contains(&ends.mtu) {

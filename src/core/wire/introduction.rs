@@ -94,7 +94,7 @@ pub struct Introduction {
 
 impl Introduction {
     /// Its tag and version.
-    pub const FORMAT: Format = Format { name: "a rank's introduction", tag: *b"vbI", version: 3 };
+    pub const FORMAT: Format = Format { name: "a rank's introduction", tag: *b"vbI", version: 4 };
 
     /// Its bytes. Of the groups on offer, the first [16](MAX_OFFERED_GROUPS) are told.
     pub fn emit(&self) -> Vec<u8> {

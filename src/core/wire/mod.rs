@@ -6,6 +6,7 @@
 
 mod ballot;
 mod challenge;
+mod datagram_qp;
 mod error;
 mod fields;
 mod format;
@@ -27,6 +28,7 @@ mod proof;
 #[cfg(test)]
 mod properties;
 mod refusal;
+mod relocation;
 mod response;
 mod terms;
 mod text;
@@ -34,6 +36,7 @@ mod whereabouts;
 
 pub use ballot::Ballot;
 pub use challenge::Challenge;
+pub use datagram_qp::DatagramQp;
 pub use error::WireError;
 pub use fields::{Reader, Writer};
 pub use format::Format;
@@ -56,6 +59,7 @@ pub use process_address::ProcessAddress;
 pub use process_message::ProcessMessage;
 pub use proof::ProofBallot;
 pub use refusal::Refusal;
+pub use relocation::Relocation;
 pub use response::{PROOF_LEN, Response};
 pub use terms::Terms;
 pub use whereabouts::{Fabric, MAX_FABRICS, Network, Whereabouts};

@@ -1,5 +1,6 @@
 //! Where a process is: a part of its [introduction](super::Introduction).
 
+use super::datagram_qp::DatagramQp;
 use super::error::WireError;
 use super::fields::{Reader, Writer};
 use std::ops::RangeInclusive;
@@ -12,14 +13,14 @@ pub(super) const MAX_24_BITS: u32 = 0xff_ffff;
 
 /// Where a process is, and what its adapter can do.
 ///
-/// On the wire: incarnation (64 bits), QP number (32), GID (128), LID (16), packet length (32), reads (8).
+/// On the wire: incarnation (64 bits), [UD QP](DatagramQp), GID (128), LID (16), packet length (32), reads (8).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProcessAddress {
     /// A random number that tells its endpoint from all others, also from one of another time whose QP
     /// had the same number.
     pub incarnation: u64,
-    /// The number of its UD QP.
-    pub qpn: u32,
+    /// Its UD QP.
+    pub datagrams: DatagramQp,
     /// The GID of its port.
     pub gid: [u8; 16],
     /// The LID of its port; 0 on RoCE.
@@ -32,22 +33,21 @@ pub struct ProcessAddress {
 
 impl ProcessAddress {
     pub(super) fn write(&self, to: &mut Writer) {
-        let ProcessAddress { incarnation, qpn, gid, lid, packet_len, reads } = self;
-        to.u64(*incarnation).u32(*qpn).bytes(gid).u16(*lid).count(*packet_len).u8(*reads);
+        let ProcessAddress { incarnation, datagrams, gid, lid, packet_len, reads } = self;
+        to.u64(*incarnation);
+        datagrams.write(to);
+        to.bytes(gid).u16(*lid).count(*packet_len).u8(*reads);
     }
 
     pub(super) fn read(from: &mut Reader<'_>) -> Result<Self, WireError> {
         let address = ProcessAddress {
             incarnation: from.u64()?,
-            qpn: from.u32()?,
+            datagrams: DatagramQp::read(from)?,
             gid: from.array()?,
             lid: from.u16()?,
             packet_len: from.u32()? as usize,
             reads: from.u8()?,
         };
-        if address.qpn > MAX_24_BITS {
-            return Err(from.invalid("QP number"));
-        }
         if !PACKET_LENS.contains(&address.packet_len) {
             return Err(from.invalid("packet length"));
         }

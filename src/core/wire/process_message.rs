@@ -3,6 +3,7 @@
 use super::error::WireError;
 use super::handshake;
 use super::inquiry::Inquiry;
+use super::relocation::Relocation;
 
 /// A message from process to process. The tag tells which one it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,16 +12,21 @@ pub enum ProcessMessage {
     Handshake(handshake::Message),
     /// A question about a communicator, or an answer.
     Inquiry(Inquiry),
+    /// That its UD QP is another one now, or that such news was heard.
+    Relocation(Relocation),
 }
 
 impl ProcessMessage {
     /// Reads one.
     ///
     /// # Errors
-    /// If the bytes are neither, or of another version.
+    /// If the bytes are none of them, or of another version.
     pub fn parse(bytes: &[u8]) -> Result<ProcessMessage, WireError> {
         if Inquiry::FORMAT.is_of(bytes) {
             return Inquiry::parse(bytes).map(ProcessMessage::Inquiry);
+        }
+        if Relocation::FORMAT.is_of(bytes) {
+            return Relocation::parse(bytes).map(ProcessMessage::Relocation);
         }
         handshake::Message::parse(bytes).map(ProcessMessage::Handshake)
     }
@@ -30,6 +36,7 @@ impl ProcessMessage {
         match self {
             ProcessMessage::Handshake(message) => message.from,
             ProcessMessage::Inquiry(inquiry) => inquiry.from,
+            ProcessMessage::Relocation(relocation) => relocation.from,
         }
     }
 }

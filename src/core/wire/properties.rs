@@ -86,12 +86,16 @@ fn number_of_24_bits() -> impl Strategy<Value = u32> {
     0..=0xff_ffff_u32
 }
 
+fn datagram_qp() -> impl Strategy<Value = DatagramQp> {
+    (number_of_24_bits(), any::<u32>()).prop_map(|(qpn, generation)| DatagramQp { qpn, generation })
+}
+
 fn process_address() -> impl Strategy<Value = ProcessAddress> {
     let rest = (any::<[u8; 16]>(), any::<u16>(), 256..=4096_usize, any::<u8>());
-    (any::<u64>(), number_of_24_bits(), rest).prop_map(
-        |(incarnation, qpn, (gid, lid, packet_len, reads))| ProcessAddress {
+    (any::<u64>(), datagram_qp(), rest).prop_map(
+        |(incarnation, datagrams, (gid, lid, packet_len, reads))| ProcessAddress {
             incarnation,
-            qpn,
+            datagrams,
             gid,
             lid,
             packet_len,
@@ -133,7 +137,7 @@ fn handshake_message() -> impl Strategy<Value = handshake::Message> {
         mtu,
     });
     let step = prop::sample::select(vec![Step::Open, Step::Accept, Step::Confirm]);
-    (any::<u64>(), number_of_24_bits(), step, ends).prop_map(|(from, datagrams, step, ends)| {
+    (any::<u64>(), datagram_qp(), step, ends).prop_map(|(from, datagrams, step, ends)| {
         handshake::Message { from, datagrams, step, ends }
     })
 }
@@ -207,6 +211,7 @@ fn tags_differ() {
         PreloadBallot::FORMAT,
         ProofBallot::FORMAT,
         Refusal::FORMAT,
+        Relocation::FORMAT,
         Response::FORMAT,
         Terms::FORMAT,
         Whereabouts::FORMAT,
@@ -290,6 +295,14 @@ proptest! {
         let bytes = message.emit();
         is_sound(handshake::Message::FORMAT, &message, &bytes, handshake::Message::parse)?;
         prop_assert_eq!(ProcessMessage::parse(&bytes), Ok(ProcessMessage::Handshake(message)));
+    }
+
+    #[test]
+    fn relocations(from: u64, datagrams in datagram_qp(), is_answer: bool) {
+        let relocation = Relocation { from, datagrams, is_answer };
+        let bytes = relocation.emit();
+        is_sound(Relocation::FORMAT, &relocation, &bytes, Relocation::parse)?;
+        prop_assert_eq!(ProcessMessage::parse(&bytes), Ok(ProcessMessage::Relocation(relocation)));
     }
 
     #[test]
@@ -426,6 +439,7 @@ proptest! {
         third in noise(Inquiry::FORMAT),
         fourth in noise(ProofBallot::FORMAT),
         fifth in noise(Whereabouts::FORMAT),
+        sixth in noise(Relocation::FORMAT),
     ) {
         // What is read of it can be written, and is the same then.
         if let Ok(one) = Introduction::parse(&first) {
@@ -436,6 +450,9 @@ proptest! {
         }
         if let Ok(message) = ProcessMessage::parse(&third) {
             prop_assert!(matches!(message, ProcessMessage::Inquiry(inquiry) if inquiry.emit() == third));
+        }
+        if let Ok(message) = ProcessMessage::parse(&sixth) {
+            prop_assert!(matches!(message, ProcessMessage::Relocation(news) if news.emit() == sixth));
         }
         if let Ok(ballot) = ProofBallot::parse(&fourth) {
             prop_assert_eq!(ballot.emit(), fourth);

@@ -72,7 +72,7 @@ impl Endpoint {
     ) -> Result<(), TransportError> {
         let payload = message.emit();
         let header = self.handshake_header(process, &payload);
-        let qpn = self.connections.address(process).qpn;
+        let qpn = self.connections.address(process).datagrams.qpn;
         let to = (process, qpn, self.connections.path(process));
         // Without a slot it is as if the datagram were lost: it will be repeated.
         self.datagrams.unicast(to, &header, &payload).map_err(failed).map(drop)

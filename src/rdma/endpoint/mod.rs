@@ -22,6 +22,7 @@ mod lifetimes;
 mod parting;
 mod port_state;
 mod receive;
+mod relocation;
 mod upkeep;
 mod usage;
 
@@ -41,6 +42,7 @@ use crate::rdma::settings::Settings;
 use crate::rdma::ud::UdPort;
 use demultiplexer::Demultiplexer;
 use lifetimes::Lifetimes;
+use relocation::Announcement;
 use std::time::Duration;
 use upkeep::Upkeep;
 use verbcast_core::rank::{Fragment, OpId};
@@ -83,6 +85,7 @@ pub struct Endpoint {
     is_poisoned: bool,
     lifetimes: Lifetimes,
     upkeep: Upkeep,
+    announcement: Announcement,
 }
 
 impl Endpoint {
@@ -105,6 +108,7 @@ impl Endpoint {
             is_poisoned: false,
             lifetimes: Lifetimes::default(),
             upkeep: Upkeep::default(),
+            announcement: Announcement::default(),
         }
     }
 
@@ -165,6 +169,7 @@ impl Endpoint {
             self.retire(now, process)?;
         }
         self.drive_handshakes(now)?;
+        self.announce(now)?;
         let any = self.pull(by, now);
         self.device.works().map(|()| any)
     }
@@ -190,7 +195,7 @@ impl Endpoint {
     pub fn longest_sleep(&self, now: Instant, at_most: Duration) -> Duration {
         let at_most = at_most.min(self.upkeep.due() - now);
         let others = if self.channels.open_count() > 1 { SLEEP_AMONG_OTHERS } else { at_most };
-        match self.connections.are_opening() {
+        match self.connections.are_opening() || self.announcement.is_under_way() {
             true => at_most.min(others).min(MAX_PAUSE / 16),
             false => at_most.min(others),
         }

@@ -31,13 +31,12 @@ use verbcast_core::protocol::Via;
 use verbcast_core::rank::{Fragment, OpId, Rank};
 use verbcast_core::time::Instant;
 use verbcast_core::transport::TransportError;
-use verbcast_core::wire::handshake::Message;
 use verbcast_core::wire::{Checks, HEADER_LEN, Header, Key, Kind, ProcessMessage, RawHeader};
 use verbcast_verbs::{Outcome, Slot};
 
 impl Endpoint {
-    /// The receive of a slot has ended; it may have been for the place of a fragment. Handshakes are the endpoint's
-    /// own; the rest is handed on.
+    /// The receive of a slot has ended; it may have been for the place of a fragment. Handshakes and relocations
+    /// are the endpoint's own; the rest is handed on.
     pub(super) fn receive_datagram(
         &mut self,
         by: ChannelId,
@@ -77,9 +76,17 @@ impl Endpoint {
             (Some(header), None) if self.is_own(&header) => {
                 let packet = header.check(self.datagrams.bytes(&slot, len), Checks::Whole).ok();
                 let packet = packet.filter(|packet| packet.header().kind == Kind::Connect);
-                let message = packet.and_then(|packet| Message::parse(packet.payload()).ok());
+                let message =
+                    packet.and_then(|packet| ProcessMessage::parse(packet.payload()).ok());
                 self.recycle_datagram(slot)?;
-                message.map_or(Ok(()), |message| self.handle_handshake(now, &message))
+                match message {
+                    Some(ProcessMessage::Handshake(message)) => {
+                        self.handle_handshake(now, &message)
+                    }
+                    Some(ProcessMessage::Relocation(news)) => self.handle_relocation(&news),
+                    // Those come over connections only.
+                    Some(ProcessMessage::Inquiry(_)) | None => Ok(()),
+                }
             }
             // A handshake of others, which went to the group.
             (Some(header), None) if header.unchecked().kind == Kind::Connect => {
@@ -202,6 +209,11 @@ impl Endpoint {
 
     /// A message of a process came, which concerns no communicator or one that is closed.
     fn receive_process_message(&mut self, message: &ProcessMessage) -> Result<(), TransportError> {
+        // It may be another process that tells of it.
+        if let ProcessMessage::Relocation(news) = message {
+            self.learn_relocation(news);
+            return Ok(());
+        }
         let process = self.connections.of_incarnation(message.from());
         let Some(process) = process else { return Ok(()) };
         self.connections.heard(process).map_err(failed)?;

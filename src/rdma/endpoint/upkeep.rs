@@ -13,6 +13,7 @@ use crate::rdma::group::{Pace, Partition, Renewed};
 use std::time::Duration;
 use verbcast_core::time::Instant;
 use verbcast_core::transport::TransportError;
+use verbcast_core::wire::DatagramQp;
 use verbcast_verbs::{AsyncEvent, AsyncKind, PortChange};
 
 /// Between two looks for news where nobody sleeps on it.
@@ -260,12 +261,16 @@ impl Endpoint {
         self.datagrams.fail(now, what).map_err(failed)
     }
 
-    /// The UD QP, which was flushed, works again. If it is another one now, communicators to come learn its number, and
-    /// processes that are not connected from handshakes.
-    pub fn restart_datagrams(&mut self) -> Result<(), TransportError> {
+    /// The UD QP, which was flushed, works again. If it is another one now, other processes are told.
+    pub fn restart_datagrams(&mut self, now: Instant) -> Result<(), TransportError> {
         self.datagrams.restart().map_err(failed)?;
-        self.site.address.qpn = self.datagrams.qpn();
-        self.connections.set_datagrams(self.datagrams.qpn());
+        let DatagramQp { qpn, generation } = self.site.address.datagrams;
+        if self.datagrams.qpn() != qpn {
+            self.relocate(
+                now,
+                DatagramQp { qpn: self.datagrams.qpn(), generation: generation + 1 },
+            );
+        }
         Ok(())
     }
 
@@ -284,7 +289,7 @@ impl Endpoint {
             return Err(self.device.fatal(error));
         }
         if self.datagrams.is_restart_due(now) {
-            return self.restart_datagrams();
+            return self.restart_datagrams(now);
         }
         let is_stuck =
             |since: Instant| now - since > FLUSH_PATIENCE && !self.datagrams.is_flushed();

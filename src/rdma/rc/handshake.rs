@@ -16,8 +16,10 @@
 //! both accept.
 //!
 //! The other side's UD QP may be another one by now, where its adapter does not restart one that failed. So every message
-//! tells the own one, and what has been repeated [often](GROUP_AFTER) without an answer also goes to all groups.
+//! tells the own one. The other side also tells everybody when it happens (`../endpoint/relocation.rs`); should that have been
+//! lost, what nobody answers goes to all groups too, [seldom](GroupTurns).
 
+use super::group_turns::GroupTurns;
 use std::time::Duration;
 use verbcast_core::time::Instant;
 use verbcast_core::wire::handshake::{Ends, Message, Step};
@@ -25,8 +27,6 @@ use verbcast_core::wire::handshake::{Ends, Message, Step};
 /// First pause before a message is repeated; it doubles up to [`MAX_PAUSE`].
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 pub const MAX_PAUSE: Duration = Duration::from_millis(320);
-/// Messages without an answer after which further ones also go to the groups: some six tenths of a second.
-const GROUP_AFTER: u32 = 5;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
@@ -54,15 +54,14 @@ pub struct Handshake {
     theirs: Option<Ends>,
     repeat_at: Instant,
     pause: Duration,
-    /// Messages of this step so far.
-    sent: u32,
+    group_turns: GroupTurns,
 }
 
 impl Handshake {
-    /// A handshake whose first `Open` is due at once.
-    pub fn new(now: Instant) -> Self {
+    /// A handshake whose first `Open` is due at once, when the turns to send to the groups too come.
+    pub fn new(now: Instant, group_turns: GroupTurns) -> Self {
         let (state, pause) = (State::Opening, FIRST_PAUSE);
-        Handshake { state, theirs: None, repeat_at: now, pause, sent: 0 }
+        Handshake { state, theirs: None, repeat_at: now, pause, group_turns }
     }
 
     pub fn is_connected(&self) -> bool {
@@ -81,8 +80,8 @@ impl Handshake {
         }
         self.repeat_at = now + self.pause;
         self.pause = (2 * self.pause).min(MAX_PAUSE);
-        self.sent += 1;
-        Some((step, self.sent > GROUP_AFTER))
+        // An answer tells where the other side is.
+        Some((step, self.state == State::Opening && self.group_turns.is_due(now)))
     }
 
     /// The other side was heard on the connection itself, which is as good as a `Confirm`.
@@ -103,7 +102,6 @@ impl Handshake {
             self.state = State::Accepting;
             self.pause = FIRST_PAUSE;
             self.repeat_at = now + FIRST_PAUSE;
-            self.sent = 0;
         }
         match message.step {
             Step::Open => reaction.answer = Some(Step::Accept),
@@ -122,6 +120,7 @@ mod tests {
     use super::*;
     use rand_chacha::ChaCha8Rng;
     use rand_chacha::rand_core::{Rng, SeedableRng};
+    use verbcast_core::wire::DatagramQp;
     use verbcast_core::wire::handshake::End;
 
     const fn ends(qpn: u32) -> Ends {
@@ -132,14 +131,18 @@ mod tests {
     const ENDS: [Ends; 2] = [ends(17), ends(34)];
 
     const fn say(step: Step, ends: Ends) -> Message {
-        Message { from: 0, datagrams: 3, step, ends }
+        Message { from: 0, datagrams: DatagramQp { qpn: 3, generation: 0 }, step, ends }
+    }
+
+    fn begin(now: Instant) -> Handshake {
+        Handshake::new(now, GroupTurns::new(now, 2, 0))
     }
 
     /// Two sides over a lossy, doubling, reordering wire; returns after how long both may send.
     fn meet(seed: u64, loss: u32, both_open: bool) -> Duration {
         let mut draw = ChaCha8Rng::seed_from_u64(seed);
         let mut now = Instant::ZERO;
-        let mut sides = [Some(Handshake::new(now)), both_open.then(|| Handshake::new(now))];
+        let mut sides = [Some(begin(now)), both_open.then(|| begin(now))];
         let mut connected = [false; 2];
         let mut wire: Vec<(usize, Message)> = Vec::new();
         for _ in 0..100_000 {
@@ -155,7 +158,7 @@ mod tests {
                     wire.push((to, message));
                 }
                 if draw.next_u32() % 100 >= loss {
-                    let side = sides[to].get_or_insert_with(|| Handshake::new(now));
+                    let side = sides[to].get_or_insert_with(|| begin(now));
                     let Reaction { connect, answer } = side.handle(now, &message);
                     if let Some(other) = connect {
                         assert_eq!(other, ENDS[1 - to]);
@@ -181,18 +184,23 @@ mod tests {
 
     #[test]
     fn what_nobody_answers_goes_to_the_groups_until_there_is_an_answer() {
-        let mut side = Handshake::new(Instant::ZERO);
+        let mut side = begin(Instant::ZERO);
         let mut now = Instant::ZERO;
-        let mut repeat = |side: &mut Handshake| loop {
-            if let Some((_, is_for_all)) = side.poll(now) {
-                return is_for_all;
+        let mut repeat = |side: &mut Handshake| {
+            loop {
+                if let Some((_, is_for_all)) = side.poll(now) {
+                    return is_for_all;
+                }
+                now = now + Duration::from_millis(1);
             }
-            now = now + Duration::from_millis(1);
         };
-        let sent: Vec<_> = (0..8).map(|_| repeat(&mut side)).collect();
-        assert_eq!(sent, [false, false, false, false, false, true, true, true]);
+        let sent: Vec<_> = (0..100).map(|_| repeat(&mut side)).collect();
+        assert!(!sent[..5].contains(&true), "an answer comes sooner as a rule");
+        assert!(sent[5..20].contains(&true), "{sent:?}");
+        assert!(sent[50..].contains(&true), "{sent:?}");
         side.handle(Instant::ZERO, &say(Step::Open, ENDS[1]));
-        assert!(!repeat(&mut side), "it is known where the other side is");
+        let is_silent = (0..100).all(|_| !repeat(&mut side));
+        assert!(is_silent, "it is known where the other side is");
     }
 
     #[test]

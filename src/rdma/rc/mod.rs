@@ -2,6 +2,7 @@
 
 mod connection;
 mod fetches;
+mod group_turns;
 mod handshake;
 mod pool;
 mod send_slots;

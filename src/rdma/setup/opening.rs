@@ -12,7 +12,7 @@ use crate::rdma::settings::Settings;
 use crate::rdma::ud::UdPort;
 use rand_chacha::rand_core::Rng;
 use verbcast_core::rank::Rank;
-use verbcast_core::wire::{Adapter, Fabric, ProcessAddress};
+use verbcast_core::wire::{Adapter, DatagramQp, Fabric, ProcessAddress};
 use verbcast_verbs::{
     CompletionQueue, Context, GidKind, PortPartition, ProtectionDomain, Service, ipoib_interfaces,
 };
@@ -94,7 +94,7 @@ fn open_candidate(
     let reads = READS.min(report.limits.reads) as u8;
     let address = ProcessAddress {
         incarnation: generator(rank).next_u64(),
-        qpn: datagrams.qpn(),
+        datagrams: DatagramQp { qpn: datagrams.qpn(), generation: 0 },
         gid: joiner.gid,
         lid: port.lid,
         packet_len: port.mtu,

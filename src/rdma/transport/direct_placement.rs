@@ -180,7 +180,7 @@ impl RdmaTransport {
                 return Ok(());
             }
             if endpoint.datagrams.is_flushed() {
-                return endpoint.restart_datagrams();
+                return endpoint.restart_datagrams(self.now);
             }
             let any = endpoint.pull(self.channel, self.now);
             drop(endpoint);

@@ -149,9 +149,11 @@ fn a_group_that_delivers_late_is_waited_for() {
 
 #[test]
 fn a_path_that_carries_less_than_its_ports_is_found() {
-    let Some(adapter) = Adapter::new("mlx5-roce,path_mtu=1024") else { return };
-    let said = adapter.copies(1_000_003, 4);
-    assert!(said.contains("trying an MTU of 1024"), "{said}");
+    for name in ["mlx5-roce,path_mtu=1024", "irdma,max_srq=-,path_mtu=1024"] {
+        let Some(adapter) = Adapter::new(name) else { return };
+        let said = adapter.copies(1_000_003, 4);
+        assert!(said.contains("trying an MTU of 1024"), "{said}");
+    }
 }
 
 #[test]
@@ -200,12 +202,18 @@ fn queues_are_no_deeper_than_the_adapters() {
 
 #[test]
 fn more_ranks_than_a_group_takes_still_get_the_file() {
-    copies_under("mlx5-ib,max_mcast_qp_attach=2");
+    for profile in ["mlx5-ib", "mlx5-roce", "hfi1", "irdma,max_srq=-"] {
+        let name = format!("{profile},max_mcast_qp_attach=2");
+        let Some(adapter) = Adapter::new(&name) else { return };
+        let said = adapter.copies(1_000_003, 4);
+        assert_eq!(said.matches("max_mcast_qp_attach").count(), 1, "it is said once: {said}");
+    }
 }
 
 #[test]
 fn without_ipoib_the_subnet_administrator_is_asked() {
     copies_under("mlx5-ib,ipoib=none,sa=answers");
+    copies_under("hfi1,ipoib=none,sa=answers");
 }
 
 #[test]
@@ -214,6 +222,17 @@ fn without_ipoib_and_the_right_to_ask_both_ways_are_named() {
     let output = adapter.copy(1000, 2);
     let stderr = text(&output.stderr);
     assert!(!output.status.success() && stderr.contains("modprobe ib_ipoib"), "{stderr}");
+}
+
+#[test]
+fn a_device_whose_addresses_are_in_another_network_namespace_is_not_used() {
+    let Some(devices) = devices() else { return };
+    let device = devices.split(',').next().unwrap();
+    let mut command = Command::new("unshare");
+    command.args(["--net", env!("CARGO_BIN_EXE_verbcast"), "info", "--device", device]);
+    let info = text(&run(&mut command).stdout);
+    assert!(info.contains("but of another network namespace"), "{info}");
+    assert!(!info.contains("usable          yes"), "{info}");
 }
 
 #[test]

@@ -13,7 +13,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use verbcast_core::protocol::Token;
 use verbcast_core::rank::Rank;
-use verbcast_core::wire::{HEADER_LEN, ProcessAddress};
+use verbcast_core::wire::{DatagramQp, HEADER_LEN, ProcessAddress};
 use verbcast_verbs::{
     CompletionQueue, Lease, Patience, Pool, PortPartition, ProtectionDomain, Remote, Result,
     Service, SharedReceiveQueue, Slot, Span,
@@ -120,7 +120,9 @@ impl ConnectionPool {
     pub fn meet(&mut self, address: ProcessAddress) -> Option<ProcessId> {
         if let Some(known) = self.of_incarnation(address.incarnation) {
             // Its UD QP may be another one by now.
-            self.processes[known.0 as usize].address = address;
+            let mut datagrams = self.address(known).datagrams;
+            datagrams.learn(address.datagrams);
+            self.processes[known.0 as usize].address = ProcessAddress { datagrams, ..address };
             return Some(known);
         }
         let id = u32::try_from(self.processes.len()).ok().filter(|id| *id < MAX_PROCESSES)?;
@@ -136,6 +138,17 @@ impl ConnectionPool {
 
     pub fn address(&self, process: ProcessId) -> ProcessAddress {
         self.processes[process.0 as usize].address
+    }
+
+    /// A process has told its UD QP; whether it is another one than was known.
+    pub fn learn(&mut self, process: ProcessId, datagrams: DatagramQp) -> bool {
+        self.processes[process.0 as usize].address.datagrams.learn(datagrams)
+    }
+
+    /// The processes with which there is a connection that both sides know of, and the others.
+    pub fn by_connection(&self) -> (Vec<ProcessId>, Vec<ProcessId>) {
+        let all = (0..self.processes.len() as u32).map(ProcessId);
+        all.partition(|process| self.is_connected(*process) && !self.is_broken(*process))
     }
 
     fn get(&self, process: ProcessId) -> Option<&Connection> {

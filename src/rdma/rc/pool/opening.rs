@@ -3,11 +3,12 @@
 use super::{ConnectionPool, Local, Process};
 use crate::rdma::ids::ProcessId;
 use crate::rdma::rc::connection::Connection;
+use crate::rdma::rc::group_turns::GroupTurns;
 use crate::rdma::rc::handshake::{Handshake, Reaction};
 use crate::rdma::settings::REPORTS_AT_ONCE;
 use verbcast_core::time::Instant;
-use verbcast_core::wire::ProcessAddress;
 use verbcast_core::wire::handshake::{End, Ends, Message, Step};
+use verbcast_core::wire::{DatagramQp, ProcessAddress};
 use verbcast_verbs::{PathTo, QueuePair, Result, Service};
 
 impl ConnectionPool {
@@ -29,8 +30,9 @@ impl ConnectionPool {
         let (probes, probes_end) = make(1)?;
         let mtu = self.mtu(process);
         let own = Ends { messages: messages_end, probes: probes_end, mtu };
+        let turns = GroupTurns::new(now, self.processes.len(), random());
         let most = (self.requests, self.ring_sends, REPORTS_AT_ONCE);
-        let connection = Connection::new((messages, probes), own, Handshake::new(now), most);
+        let connection = Connection::new((messages, probes), own, Handshake::new(now, turns), most);
         self.processes[process.0 as usize].connection = Some(connection);
         self.count += 1;
         self.opening.push(process);
@@ -69,8 +71,8 @@ impl ConnectionPool {
     }
 
     /// The UD QP of this process, if it is another one now.
-    pub fn set_datagrams(&mut self, qpn: u32) {
-        self.local.address.qpn = qpn;
+    pub fn set_datagrams(&mut self, datagrams: DatagramQp) {
+        self.local.address.datagrams = datagrams;
     }
 
     /// Takes a handshake message; the answer to send, if there is one.
@@ -87,7 +89,7 @@ impl ConnectionPool {
         let (patience, path) = (self.patience, self.path(process));
         let own = self.local.address;
         let Process { address, connection, .. } = &mut self.processes[process.0 as usize];
-        address.qpn = message.datagrams;
+        address.datagrams.learn(message.datagrams);
         let Some(connection) = connection else { return Ok(None) };
         let was_connected = connection.handshake.is_connected();
         let Reaction { connect, answer } = connection.handshake.handle(now, message);
@@ -153,12 +155,16 @@ impl ConnectionPool {
 
 /// What a process says of its ends.
 fn tell(own: &ProcessAddress, step: Step, ends: Ends) -> Message {
-    Message { from: own.incarnation, datagrams: own.qpn, step, ends }
+    Message { from: own.incarnation, datagrams: own.datagrams, step, ends }
 }
 
 /// A packet sequence number that packets of a former connection are unlikely to have.
 fn random_psn() -> u32 {
-    getrandom::u32().unwrap_or(std::process::id()) & 0xff_ffff
+    random() as u32 & 0xff_ffff
+}
+
+fn random() -> u64 {
+    getrandom::u64().unwrap_or(std::process::id().into())
 }
 
 fn qp_end(End { qpn, psn }: End) -> verbcast_verbs::End {
