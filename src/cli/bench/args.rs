@@ -130,7 +130,7 @@ pub struct CommonArgs {
     #[arg(long, value_name = "MIN:MAX[:FACTOR]")]
     pub sizes: Option<Sizes>,
     /// Broadcasts before those that count, of each algorithm at each size
-    /// [default: 200; beyond 8 KiB 10]
+    /// [default: 200; beyond 8 KiB 10; no more than iterations]
     #[arg(long, value_name = "N")]
     pub warmup: Option<u64>,
     /// Broadcasts that count [default: 1000; beyond 8 KiB 100]

@@ -82,9 +82,10 @@ impl Plan {
         self.iterations.unwrap_or(ITERATIONS[usize::from(size > LARGE)])
     }
 
-    /// Broadcasts before.
+    /// Broadcasts before: no more than those that are measured, unless somebody wants so.
     pub fn warm_up(&self, size: u64) -> u64 {
-        self.warm_up.unwrap_or(WARM_UP[usize::from(size > LARGE)])
+        let default = WARM_UP[usize::from(size > LARGE)].min(self.iterations(size));
+        self.warm_up.unwrap_or(default)
     }
 
     /// The slices of a run.
@@ -135,5 +136,12 @@ mod tests {
         let plan = plan(None);
         assert_eq!((plan.iterations(8192), plan.warm_up(8192)), (1000, 200));
         assert_eq!((plan.iterations(8193), plan.warm_up(8193)), (100, 10));
+    }
+
+    #[test]
+    fn a_short_run_has_a_short_warm_up_unless_a_longer_one_is_asked_for() {
+        let short = plan(Some(15));
+        assert_eq!([8, 16384].map(|size| short.warm_up(size)), [15, 10]);
+        assert_eq!(Plan { warm_up: Some(200), ..short }.warm_up(8), 200);
     }
 }

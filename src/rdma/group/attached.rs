@@ -39,10 +39,10 @@ impl Group {
     /// Attaches `qp` to a group that the port has joined.
     pub fn new(joined: Joined, domain: &ProtectionDomain, qp: &QueuePair) -> Result<Self, String> {
         let Joined { address, common, held, path } = joined;
-        let named = |error: Error| format!("group {address}: {error}");
-        let attachment = Attachment::new(qp, path.mgid(), path.mlid()).map_err(named)?;
+        let text = |error: Error| error.to_string();
+        let attachment = Attachment::new(qp, path.mgid(), path.mlid()).map_err(text)?;
         Ok(Group {
-            handle: path.handle(domain).map_err(named)?,
+            handle: path.handle(domain).map_err(text)?,
             address,
             common,
             path,
