@@ -2,9 +2,13 @@
 
 use crate::Outcome;
 use std::fs;
+use std::thread;
+use std::time::{Duration, Instant};
 
 /// Rounds after which everything that is made once is there.
 const WARM: usize = 8;
+/// How long what is gone may take to be gone.
+const MOMENT: Duration = Duration::from_secs(5);
 /// Pages that an allocator may keep more at one time than at another.
 const SLACK: u64 = 16 << 20;
 
@@ -23,6 +27,12 @@ struct Held {
 }
 
 impl Held {
+    fn is_more_than(&self, other: &Held) -> bool {
+        self.locked > other.locked
+            || self.descriptors > other.descriptors
+            || self.threads > other.threads
+    }
+
     fn now() -> Result<Held, Box<dyn std::error::Error>> {
         let status = fs::read_to_string("/proc/self/status")?;
         let number = |name: &str| -> Result<u64, Box<dyn std::error::Error>> {
@@ -42,13 +52,17 @@ impl Held {
 impl Flat {
     /// Looks, and says what has grown that never should: what is pinned for devices, descriptors and threads.
     pub fn look(&mut self) -> Outcome {
-        let now = Held::now()?;
-        if let Some(warm) = self.seen.get(WARM)
-            && (now.locked > warm.locked
-                || now.descriptors > warm.descriptors
-                || now.threads > warm.threads)
-        {
-            return Err(format!("there is more than before: {now:?}, and {warm:?}").into());
+        let begun = Instant::now();
+        let mut now = Held::now()?;
+        if let Some(warm) = self.seen.get(WARM) {
+            // A thread that was waited for may be there a moment longer.
+            while now.is_more_than(warm) && begun.elapsed() < MOMENT {
+                thread::sleep(Duration::from_millis(10));
+                now = Held::now()?;
+            }
+            if now.is_more_than(warm) {
+                return Err(format!("there is more than before: {now:?}, and {warm:?}").into());
+            }
         }
         self.seen.push(now);
         Ok(())
