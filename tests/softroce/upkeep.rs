@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use std::{fs, thread};
 use verbcast::bootstrap::Bootstrap;
 use verbcast::broadcast::{Broadcaster, Config};
-use verbcast::rdma::{self, Multicast, RdmaTransport, Settings, Waiting};
+use verbcast::rdma::{self, RdmaTransport, Settings, Waiting};
 use verbcast_core::driver::Statistics;
 use verbcast_core::protocol::Room;
 use verbcast_core::rank::{Fragment, OpId, Rank};
@@ -313,32 +313,6 @@ fn a_ud_qp_that_is_another_one_is_found_by_ranks_that_are_not_connected() {
         let mut config = config(needs::devices().unwrap());
         // Two-stage connects neighbours on the ring, the tree others too.
         let table = "ranks any bytes <= 20000 two-stage\nranks any bytes any binomial";
-        config.protocol.table = table.parse().unwrap();
-        ranks::run(RANKS, |bootstrap| {
-            let mut broadcaster = Broadcaster::new(bootstrap, &config).unwrap();
-            broadcast_until(&mut broadcaster, bootstrap, 1, |one| one.restarts);
-            for root in (0..RANKS).map(Rank) {
-                let sent = ranks::message(root.index(), 30_000);
-                let is_root = broadcaster.rank() == root;
-                let mut buffer = if is_root { sent.clone() } else { vec![0; sent.len()] };
-                broadcaster.broadcast_into(root, &mut buffer).unwrap();
-                assert!(buffer == sent, "root {root}");
-            }
-            broadcaster.close().unwrap();
-        });
-    });
-}
-
-#[test]
-fn without_multicast_a_ud_qp_that_is_another_one_is_found_too() {
-    let test = "upkeep::without_multicast_a_ud_qp_that_is_another_one_is_found_too";
-    again::under("irdma,max_srq=-,events=qp_fatal@5", test, || {
-        const RANKS: u32 = 5;
-        let mut config = config(needs::devices().unwrap());
-        config.device.multicast = Multicast::Off;
-        config.device.timeout = Duration::from_secs(20);
-        // A chain connects neighbours, the tree others too.
-        let table = "ranks any bytes <= 20000 chain\nranks any bytes any binomial";
         config.protocol.table = table.parse().unwrap();
         ranks::run(RANKS, |bootstrap| {
             let mut broadcaster = Broadcaster::new(bootstrap, &config).unwrap();

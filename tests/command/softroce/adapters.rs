@@ -213,6 +213,7 @@ fn more_ranks_than_a_group_takes_still_get_the_file() {
 #[test]
 fn without_ipoib_the_subnet_administrator_is_asked() {
     copies_under("mlx5-ib,ipoib=none,sa=answers");
+    copies_under("hfi1,ipoib=none,sa=answers");
 }
 
 #[test]
