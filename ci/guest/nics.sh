@@ -9,6 +9,7 @@
 #   netem_nic=([3]='…')  for single NICs, instead of the above
 #   loss_looped=10       percentage of looped-back multicast packets that a lone NIC loses
 #   hosts=3 host=2       the NIC of this host of a cluster instead; netem is then for what comes to it
+#   shared=FOLDER        what the hosts of the cluster know one another by: see ci/lib/cluster.sh
 set -euo pipefail
 
 here=$(dirname "$(realpath "${BASH_SOURCE[0]}")")
@@ -20,9 +21,13 @@ MTU=4500
 . "$here/wire.sh"
 # shellcheck source=ci/guest/host_nic.sh
 . "$here/host_nic.sh"
+# shellcheck source=ci/guest/slurm.sh
+. "$here/slurm.sh"
+# shellcheck source=ci/guest/ssh.sh
+. "$here/ssh.sh"
 
 read_spec() {
-    nics=1 netem='' loss_looped='' netem_nic=() hosts=0 host=0
+    nics=1 netem='' loss_looped='' netem_nic=() hosts=0 host=0 shared=''
     # shellcheck disable=SC1090
     . "$1"
 }
@@ -64,6 +69,8 @@ set_up() {
     if ((hosts > 0)); then
         host_nic_up "$hosts" "$host"
         host_nic_netem "$host" "${netem_nic[host]:-$netem}"
+        ssh_up "$shared/ssh_key"
+        slurm_up "$hosts" "$host" "$shared/munge_key"
     elif ((nics == 1)); then
         wire_down
         lone_nic_up

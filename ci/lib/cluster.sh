@@ -4,8 +4,23 @@
 #
 # STATE/vmK, STATE/consoleK.log   host K, as in vm.sh
 # STATE/wire                      the port of the Ethernet, so that clusters of several clones do not meet
+# STATE/cluster/munge_key         what Slurm's daemons know one another by
+# STATE/cluster/ssh_key{,.pub}    what lets root of one host in on another
+
+# dropbear-bin is an ssh server that does not run on the machine on which it is installed.
+CLUSTER_PACKAGES=(slurm-client slurmctld slurmd munge openssh-client dropbear-bin socat)
 
 host_name() { echo "node$1"; }
+
+cluster_prepare() {
+    vm_prepare
+    local keys=$STATE/cluster
+    need_packages "${CLUSTER_PACKAGES[@]}"
+    mkdir -p "$keys"
+    chmod 700 "$keys"
+    [[ -s $keys/munge_key ]] || (umask 077 && head -c 1024 /dev/urandom >"$keys/munge_key")
+    [[ -s $keys/ssh_key ]] || ssh-keygen -q -t ed25519 -N '' -f "$keys/ssh_key"
+}
 
 # Prints QEMU's options for a host's adapter.
 wire_device() {
@@ -102,7 +117,6 @@ host_do() {
 
 # Takes the cable out of a host's adapter, or puts it in.
 host_link() {
-    need_packages socat
     # In its folder, because a socket's path must be short.
     echo "set_link wire $1" | (cd "$VM" && socat -t 2 - UNIX-CONNECT:monitor.sock) >/dev/null ||
         die "$(host_name "$NODE") does not answer on its monitor"

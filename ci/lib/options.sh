@@ -88,7 +88,7 @@ is_percentage() {
 nic_spec() {
     local nic
     if [[ -n $HOSTS ]]; then
-        printf 'hosts=%q\nhost=%q\nnetem=%q\n' "$HOSTS" "$NODE" "$NETEM"
+        printf 'hosts=%q\nhost=%q\nshared=%q\nnetem=%q\n' "$HOSTS" "$NODE" "$STATE/cluster" "$NETEM"
         for nic in "${!NETEM_NIC[@]}"; do
             printf 'netem_nic[%d]=%q\n' "$nic" "${NETEM_NIC[$nic]}"
         done
