@@ -107,8 +107,8 @@ fn calls_are_found_in_their_lines() {
 
 #[test]
 fn commands_that_need_more_are_commands() {
-    let languages: [&[&str]; 4] =
-        [&["sh"], &["sh", "device"], &["sh", "check"], &["console", "check"]];
+    let languages: [&[&str]; 5] =
+        [&["sh"], &["sh", "device"], &["sh", "check"], &["sh", "sbatch"], &["console", "check"]];
     let mut count = 0;
     for block in languages.iter().flat_map(|language| pages::blocks(language)) {
         let folder = Folder::new();
@@ -135,7 +135,8 @@ fn commands_that_need_more_are_commands() {
 /// Every block of commands is one that some test looks at.
 #[test]
 fn blocks_are_in_languages_that_are_tested() {
-    let tested = ["sh", "sh,device", "sh,check", "console", "console,check", "rust,no_run"];
+    let tested =
+        ["sh", "sh,device", "sh,check", "sh,sbatch", "console", "console,check", "rust,no_run"];
     for page in pages::pages() {
         for block in page.parts().0 {
             let language = block.language.join(",");

@@ -1,0 +1,63 @@
+//! Programs of Open MPI and MPICH on two hosts, started by `srun` and over ssh, with the library preloaded.
+
+use super::{Folder, lines};
+use crate::mpirun::Mpi;
+use std::fs;
+
+/// How the ranks are started; `$1` is the library to preload, and `$2` the program.
+const BY_SRUN: [(Mpi, &str); 2] = [
+    (Mpi::Open, "srun --mpi=pmix -N 2 -n 8 --export=ALL,LD_PRELOAD=$1 $2"),
+    (Mpi::Mpich, "srun --mpi=pmi2 -N 2 -n 8 --export=ALL,LD_PRELOAD=$1 $2"),
+];
+const OVER_SSH: [(Mpi, &str); 2] = [
+    (
+        Mpi::Open,
+        "mpirun.openmpi --allow-run-as-root -H node1:4,node2:4 -n 8 --mca plm rsh --mca ras ^slurm
+         -x LD_PRELOAD=$1 -x VERBCAST_STATS $2",
+    ),
+    (Mpi::Mpich, "mpiexec.mpich -launcher ssh -hosts node1:4,node2:4 -n 8 -genv LD_PRELOAD $1 $2"),
+];
+/// MPI's own messages go by TCP between the hosts. What waits yields.
+const MPI: &str = "export VERBCAST_STATS=1 UCX_TLS=tcp,self OMPI_MCA_pml=ob1 OMPI_MCA_btl=tcp,self
+     export OMPI_MCA_btl_tcp_if_include=10.7.0.0/24 OMPI_MCA_oob_tcp_if_include=10.7.0.0/24
+     export OMPI_MCA_mpi_yield_when_idle=1";
+
+/// Runs the program that broadcasts all datatypes: it says what it says without the library, and all its broadcasts go
+/// by multicast.
+fn try_all(name: &str, launchers: [(Mpi, &str); 2]) {
+    let Some(folder) = Folder::with_file(name, 0) else { return };
+    for (mpi, launcher) in launchers {
+        let built = Mpi::target().join(mpi.name()).join("release/libverbcast.so");
+        let programs = Mpi::target().join("mpi-tests").join(mpi.name());
+        let launcher = launcher.replace('\n', " ");
+        let script = format!("{MPI}\n{launcher} >said 2>told; status=$?; cat told; exit $status");
+        let output = folder.run(&script, &[built.as_ref(), programs.join("types").as_ref()]);
+        assert!(output.status.success(), "{}: {}", mpi.name(), lines(&output));
+        let expected = fs::read_to_string(programs.join("types.8.expected")).unwrap();
+        assert_eq!(
+            fs::read_to_string(folder.path.join("said")).unwrap(),
+            expected,
+            "{}",
+            mpi.name()
+        );
+        let told = fs::read_to_string(folder.path.join("told")).unwrap();
+        let number = |begin: &str| -> u64 {
+            let begin = format!("verbcast: all ranks: {begin}");
+            let line = told.lines().find_map(|line| line.strip_prefix(&begin));
+            line.and_then(|rest| rest.split(' ').next()?.parse().ok()).unwrap_or(0)
+        };
+        let broadcasts = number("");
+        assert!(broadcasts > 2000, "{}: {told}", mpi.name());
+        assert_eq!(number("multicast: "), broadcasts, "{}: {told}", mpi.name());
+    }
+}
+
+#[test]
+fn programs_that_srun_starts_broadcast_by_multicast() {
+    try_all("mpi-srun", BY_SRUN);
+}
+
+#[test]
+fn programs_that_are_started_over_ssh_broadcast_by_multicast() {
+    try_all("mpi-ssh", OVER_SSH);
+}
