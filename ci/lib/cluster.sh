@@ -47,7 +47,7 @@ cluster_start() {
     local accel=${VERBCAST_SOFTROCE_ACCEL:-$(cat "$STATE/accel" 2>/dev/null || echo tcg)}
     step "booting the hosts that do not run yet, of $HOSTS ($accel)"
     on_hosts cluster_launch "$accel"
-    on_hosts cluster_wait
+    on_hosts cluster_wait "$accel"
     step "up: $HOSTS hosts, kernel $(vm_kernel)"
 }
 
@@ -56,7 +56,13 @@ cluster_launch() {
 }
 
 cluster_wait() {
-    vm_wait "$((BOOT_LIMIT + 60 * HOSTS))" || vm_died "$(host_name "$NODE") did not come up"
+    local limit=$((BOOT_LIMIT + 60 * HOSTS))
+    vm_wait "$limit" || vm_died "$(host_name "$NODE") did not come up"
+    vm_clock_is_right && return
+    vm_stop
+    vm_launch "$1"
+    vm_wait "$limit" || vm_died "$(host_name "$NODE") did not come up again"
+    vm_clock_is_right || vm_died "$(host_name "$NODE") has no right clock"
 }
 
 # Ends every host, of any earlier number of them too.
