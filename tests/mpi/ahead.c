@@ -14,7 +14,7 @@ int main(int argc, char **argv) {
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
     for (int late = 0; late < size; late++) {
         MPI_Bcast(buffer, 1, MPI_BYTE, 0, comm);
-        if (rank == late) sleep(1);
+        if (rank == late) usleep(300000);
         for (int time = 0; time < TIMES; time++) {
             fill(buffer, LEN, rank, time);
             MPI_Bcast(buffer, time % 3 ? 1 : LEN, MPI_BYTE, 0, comm);
@@ -23,7 +23,7 @@ int main(int argc, char **argv) {
     }
     // Those that are done free it while another has not come.
     MPI_Barrier(MPI_COMM_WORLD);
-    if (rank == size - 1) sleep(5);
+    if (rank == size - 1) sleep(2);
     fill(buffer, LEN, rank, TIMES);
     MPI_Bcast(buffer, LEN, MPI_BYTE, 0, comm);
     add(buffer, LEN);

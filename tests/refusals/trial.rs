@@ -17,18 +17,31 @@ const TIMEOUT: Duration = Duration::from_secs(4);
 /// others are refused, too.
 const ENDS: [&str; 5] = ["ibv_destroy_", "ibv_de", "ibv_close_", "rdma_destroy_", "rdma_leave_"];
 
-/// Refuses a call the first time, the second, and then at distances that grow, as long as it is made so often; and then
-/// from the first and from the last of these times on.
-pub fn of(call: &'static str, devices: &[String]) {
+/// How often a call is tried.
+#[derive(Clone, Copy)]
+pub enum Trials {
+    /// The first time, and then at distances that grow quickly; and from the last of these times on.
+    Few,
+    /// The first time, the second, and then at distances that grow; and from the first and the last of these times on.
+    Many,
+}
+
+/// Refuses a call that often, as long as it is made.
+pub fn of(call: &'static str, trials: Trials, devices: &[String]) {
+    let (second, growth) = match trials {
+        Trials::Few => (12, 36),
+        Trials::Many => (2, 6),
+    };
     let (mut at, mut last) = (1, 0);
     while refused(Order { call, at, lasts: false }, devices) {
         last = at;
-        at = if at == 1 { 2 } else { at * 6 };
+        at = if at == 1 { second } else { at * growth };
     }
     assert!(last > 0, "{call} is never made");
-    for at in [1, last] {
-        refused(Order { call, at, lasts: true }, devices);
+    if let Trials::Many = trials {
+        refused(Order { call, at: 1, lasts: true }, devices);
     }
+    refused(Order { call, at: last, lasts: true }, devices);
 }
 
 /// Whether it was made so often; then everything that must hold was checked.

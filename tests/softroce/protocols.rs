@@ -5,7 +5,7 @@ use crate::variants::{LONG, LOSSY, MORE, SIZES, SOME, try_all, try_options, try_
 #[test]
 fn every_option_works() {
     try_options(SIZES, &[LOSSY]);
-    try_short(SOME, MORE, &[None, LOSSY]);
+    try_short(SOME, MORE, &[LOSSY]);
 }
 
 #[test]

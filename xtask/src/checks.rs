@@ -1,5 +1,6 @@
 //! `cargo xtask test`: all checks, in sections.
 
+use crate::aside::Aside;
 use crate::machine::{Cluster, Kept, Machine};
 use crate::nextest::{self, Known, cargo};
 use crate::section::{Results, Run, Section};
@@ -79,17 +80,22 @@ pub fn run(parts: &Parts) -> Result<ExitCode, Box<dyn Error>> {
     std::env::set_current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))?;
     let (all, scale) = (parts.are_all(), Scale::asked_for());
     let mut run = Run::new(PathBuf::from("target/ci"))?;
+    // Tests on devices leave processors idle, which these get; without a device they come last.
+    let mut aside = Jobs::default();
     if all || parts.style {
-        check_style(&mut run, scale)?;
+        check_style(&mut run, scale, &mut aside)?;
     }
     if all || parts.host {
-        test_host(&mut run, scale)?;
+        test_host(&mut run, scale, &mut aside)?;
     }
     if all || parts.mpi {
-        build_with_mpi(&mut run, scale)?;
+        build_with_mpi(&mut run, scale, &mut aside)?;
     }
     if all || parts.device || parts.wire {
-        test_devices(&mut run, scale, all || parts.device, all || parts.wire)?;
+        test_devices(&mut run, scale, all || parts.device, all || parts.wire, &mut aside)?;
+    }
+    for (section, command) in &mut aside {
+        run.section(section, command)?;
     }
     // A machine that others use makes no others.
     if (all && Machine::asked_for() == Machine::Virtual) || parts.cluster {
@@ -98,25 +104,30 @@ pub fn run(parts: &Parts) -> Result<ExitCode, Box<dyn Error>> {
     run.finish()
 }
 
-fn check_style(run: &mut Run, scale: Scale) -> Result<(), Box<dyn Error>> {
+/// Sections that change nothing that others need, and say nothing of time.
+type Jobs = Vec<(Section<'static>, Command)>;
+
+fn check_style(run: &mut Run, scale: Scale, aside: &mut Jobs) -> Result<(), Box<dyn Error>> {
     let limit = scale.section_limit();
-    let mut check = |name: &str, command: &mut Command| {
-        run.section(&Section::new(name, limit), command).map(drop)
-    };
     let scripts = "shellcheck -x -P . ci/softroce ci/test ci/demo ci/compare ci/ledger ci/mpi ci/mutations ci/search ci/soak .ci/run ci/lib/*.sh \
                    ci/guest/*.sh";
-    check("shellcheck", Command::new("sh").args(["-c", scripts]))?;
-    check("mutations", Command::new("ci/mutations").arg("--check"))?;
-    check("fmt", cargo().args(["fmt", "--all", "--check"]))?;
+    run.section(&Section::new("shellcheck", limit), Command::new("sh").args(["-c", scripts]))?;
+    run.section(&Section::new("fmt", limit), cargo().args(["fmt", "--all", "--check"]))?;
+    let mut mutations = Command::new("ci/mutations");
+    mutations.arg("--check");
     let mut clippy = cargo();
     clippy.args(["clippy", "--workspace", "--exclude", "verbcast-preload", "--all-targets"]);
-    check("clippy", clippy.args(["--", "-D", "warnings"]))?;
+    clippy.args(["--", "-D", "warnings"]);
     let mut doc = cargo();
     doc.args(["doc", "--no-deps", "--workspace", "--exclude", "verbcast-preload"]);
-    check("doc", doc.env("RUSTDOCFLAGS", "-D warnings"))
+    doc.env("RUSTDOCFLAGS", "-D warnings");
+    for (name, command) in [("mutations", mutations), ("clippy", clippy), ("doc", doc)] {
+        aside.push((Section::new(name, limit), command));
+    }
+    Ok(())
 }
 
-fn test_host(run: &mut Run, scale: Scale) -> Result<(), Box<dyn Error>> {
+fn test_host(run: &mut Run, scale: Scale, aside: &mut Jobs) -> Result<(), Box<dyn Error>> {
     let limit = scale.section_limit();
     let mut tests = nextest::here("host", scale.is_all);
     // The swarm of simulations gets other seeds with every commit.
@@ -127,9 +138,12 @@ fn test_host(run: &mut Run, scale: Scale) -> Result<(), Box<dyn Error>> {
     examples.args(["test", "--doc", "--workspace", "--exclude", "verbcast-preload"]);
     let section = Section::new("doctests", limit).with_results(Results::Libtest);
     run.section(&section, &mut examples)?;
+    let explore = Section::new("exploration", limit).with_results(Results::Nextest("exploration"));
+    aside.push((explore, nextest::here("exploration", scale.is_all)));
     let mut fuzz = Command::new("ci/search");
     fuzz.arg("fuzz");
-    run.section(&Section::new("fuzz", limit), &mut fuzz).map(drop)
+    aside.push((Section::new("fuzz", limit), fuzz));
+    Ok(())
 }
 
 /// The commit's name, or 0 where there is none.
@@ -140,9 +154,12 @@ fn commit() -> String {
 }
 
 /// Both MPI libraries, the feature mpi, and what is preloaded under MPI programs.
-fn build_with_mpi(run: &mut Run, scale: Scale) -> Result<(), Box<dyn Error>> {
+fn build_with_mpi(run: &mut Run, scale: Scale, aside: &mut Jobs) -> Result<(), Box<dyn Error>> {
     let limit = scale.section_limit();
-    for verb in ["lint", "units", "build", "programs"] {
+    let mut lint = Command::new("ci/mpi");
+    lint.arg("lint");
+    aside.push((Section::new("mpi-lint", limit), lint));
+    for verb in ["units", "build", "programs"] {
         let results = if verb == "units" { Results::Libtest } else { Results::Status };
         let name = format!("mpi-{verb}");
         let section = Section::new(&name, limit).with_results(results);
@@ -156,6 +173,7 @@ fn test_devices(
     scale: Scale,
     with_one: bool,
     with_wire: bool,
+    aside: &mut Jobs,
 ) -> Result<(), Box<dyn Error>> {
     let known = Known::under(run.folder());
     let build = Section::new("build-tests", scale.section_limit()).with_output(&known.binaries);
@@ -187,11 +205,14 @@ fn test_devices(
             run.fail(profile, "there is no machine with SoftRoCE");
             continue;
         }
+        // Begun when the machine is up: one that boots on busy processors may mistake the time.
+        let aside = Aside::begin(run, std::mem::take(aside))?;
         let limit = scale.device_limit();
         let section = Section::new(profile, Machine::section_limit(limit));
         let section = section.with_results(Results::Nextest(profile)).promised();
         let mut command = machine.exec(options, limit);
         run.section(&section, command.args(known.there(profile, scale.is_all)?))?;
+        aside.join(run)?;
         if profile == one && scale.is_all {
             let section = Section::new("mpi-suite", scale.section_limit());
             run.section(&section, Command::new("ci/mpi").arg("suite"))?;

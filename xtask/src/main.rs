@@ -4,6 +4,7 @@
 //! `ci/softroce` is the machine with SoftRoCE.
 #![forbid(unsafe_code)]
 
+mod aside;
 mod checks;
 mod libtest;
 mod machine;

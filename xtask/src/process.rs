@@ -15,9 +15,9 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// For a program that is asked to end; `ci/softroce` stops its machine meanwhile.
 const GRACE: Duration = Duration::from_secs(20);
 
-/// Whether somebody wants this program to end.
+/// Whether somebody wants this program, or a part of what it does, to end.
 #[derive(Clone)]
-pub struct Interruption(Arc<AtomicBool>);
+pub struct Interruption(Vec<Arc<AtomicBool>>);
 
 impl Interruption {
     /// By the signals that ask for it.
@@ -30,11 +30,22 @@ impl Interruption {
         for signal in [SIGHUP, SIGINT, SIGTERM] {
             signal_hook::flag::register(signal, Arc::clone(&flag))?;
         }
-        Ok(Interruption(flag))
+        Ok(Interruption(vec![flag]))
+    }
+
+    /// This one, or that of a part, which [`Interruption::ask`] asks for.
+    pub fn or_own(mut self) -> Self {
+        self.0.push(Arc::default());
+        self
+    }
+
+    /// Asks for the last one's part.
+    pub fn ask(&self) {
+        self.0.last().expect("there is one").store(true, Ordering::Relaxed);
     }
 
     pub fn is_asked_for(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
+        self.0.iter().any(|flag| flag.load(Ordering::Relaxed))
     }
 }
 
@@ -60,18 +71,36 @@ pub fn run(
     interruption: &Interruption,
 ) -> io::Result<Ended> {
     command.stdin(Stdio::null()).stdout(output).stderr(errors).process_group(0);
-    let mut child = command.spawn()?;
+    wait(&mut command.spawn()?, limit, interruption)
+}
+
+/// The same for a program that makes a session of its own, as `setsid` does; it would do so in another process if it led a
+/// group already.
+///
+/// # Errors
+/// If it cannot be started or waited for.
+pub fn run_session(
+    command: &mut Command,
+    said: File,
+    limit: Duration,
+    interruption: &Interruption,
+) -> io::Result<Ended> {
+    command.stdin(Stdio::null()).stdout(said.try_clone()?).stderr(said);
+    wait(&mut command.spawn()?, limit, interruption)
+}
+
+fn wait(child: &mut Child, limit: Duration, interruption: &Interruption) -> io::Result<Ended> {
     let began = Instant::now();
     loop {
         if let Some(status) = child.try_wait()? {
             return Ok(Ended::ByItself(status));
         }
         if interruption.is_asked_for() {
-            end(&mut child)?;
+            end(child)?;
             return Ok(Ended::Interrupted);
         }
         if began.elapsed() > limit {
-            end(&mut child)?;
+            end(child)?;
             return Ok(Ended::Late);
         }
         sleep(PAUSE);
@@ -103,7 +132,7 @@ mod tests {
     }
 
     fn never() -> Interruption {
-        Interruption(Arc::new(AtomicBool::new(false)))
+        Interruption(vec![Arc::default()])
     }
 
     #[test]
@@ -123,8 +152,18 @@ mod tests {
     }
 
     #[test]
+    fn a_session_is_ended_with_what_it_started() {
+        let mut command = Command::new("setsid");
+        command.args(["sh", "-c", "sleep 600 & wait"]);
+        let said = File::create("/dev/null").unwrap();
+        let ended = run_session(&mut command, said, Duration::from_millis(200), &never()).unwrap();
+        assert_eq!(ended, Ended::Late);
+    }
+
+    #[test]
     fn a_program_is_ended_when_this_one_shall_end() {
-        let asked = Interruption(Arc::new(AtomicBool::new(true)));
+        let asked = never();
+        asked.ask();
         assert_eq!(ended("sleep 600", Duration::from_secs(600), &asked), Ended::Interrupted);
     }
 }

@@ -100,7 +100,7 @@ impl Run {
         command: &mut Command,
     ) -> Result<bool, Box<dyn Error>> {
         println!("\n== {}: {}", section.name, words(command));
-        let log = self.folder.join(format!("{}.log", section.name));
+        let log = self.log(section.name);
         if let Results::Nextest(profile) = section.results {
             nextest::forget_report(profile)?;
         }
@@ -111,7 +111,30 @@ impl Run {
             None => errors.try_clone()?,
         };
         let ended = process::run(command, output, errors, section.limit, &self.interruption)?;
-        let mut wrong = match &ended {
+        self.judge(section, &ended, began.elapsed())
+    }
+
+    /// Where what a section says is kept.
+    pub fn log(&self, name: &str) -> PathBuf {
+        self.folder.join(format!("{name}.log"))
+    }
+
+    pub fn interruption(&self) -> Interruption {
+        self.interruption.clone()
+    }
+
+    /// Takes the results of a section that has ended; whether all is well.
+    ///
+    /// # Errors
+    /// If somebody wants the run to end, or a file cannot be written.
+    pub fn judge(
+        &mut self,
+        section: &Section<'_>,
+        ended: &Ended,
+        time: Duration,
+    ) -> Result<bool, Box<dyn Error>> {
+        let log = self.log(section.name);
+        let mut wrong = match ended {
             Ended::ByItself(status) if status.success() => Vec::new(),
             Ended::ByItself(status) => vec![status.to_string()],
             Ended::Late => vec![format!("not done after {} s", section.limit.as_secs())],
@@ -125,11 +148,11 @@ impl Run {
                 false
             }
         };
-        println!("{} s", began.elapsed().as_secs());
+        println!("{} s", time.as_secs());
         if !wrong.is_empty() && !has_failures {
             println!("{}", last_lines(&String::from_utf8_lossy(&fs::read(&log)?)));
         }
-        self.note(section.name, began.elapsed(), &wrong);
+        self.note(section.name, time, &wrong);
         Ok(wrong.is_empty())
     }
 
@@ -242,7 +265,7 @@ fn last_lines(text: &str) -> String {
 }
 
 /// A command as one would type it.
-fn words(command: &Command) -> String {
+pub fn words(command: &Command) -> String {
     let program = Path::new(command.get_program()).file_name().unwrap_or(command.get_program());
     let words = std::iter::once(program).chain(command.get_args());
     words.map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")

@@ -18,7 +18,7 @@ pids=()
 for at in 0 1; do
     rank=$(((host - 1) * 2 + at))
     mkdir "$here/$rank"
-    VERBCAST_RANK=$rank "$1" copy "$2" "$here/{rank}/copy" --timeout 30 >"$here/said.$rank" 2>&1 &
+    VERBCAST_RANK=$rank "$1" copy "$2" "$here/{rank}/copy" --timeout 10 >"$here/said.$rank" 2>&1 &
     pids+=($!)
 done
 (

@@ -32,8 +32,8 @@ fn a_rank_that_is_killed_ends_the_step() {
     let Some(folder) = Folder::with_file("killed", 128_000_000) else { return };
     let output = folder.run(
         "srun -N 2 --ntasks-per-node=2 bash -c '
-             ((SLURM_PROCID == 3)) || exec verbcast copy data.bin \"/tmp/killed.{rank}\" --timeout 20
-             verbcast copy data.bin /tmp/killed.3 --timeout 20 &
+             ((SLURM_PROCID == 3)) || exec verbcast copy data.bin \"/tmp/killed.{rank}\" --timeout 10
+             verbcast copy data.bin /tmp/killed.3 --timeout 10 &
              until [[ -n $(find /tmp -maxdepth 1 -name \"*killed*\" -size +0) ]]; do sleep 0.2; done
              kill -KILL $!; wait'
          status=$?; srun -N 2 bash -c 'ls /tmp/killed.* 2>/dev/null'; exit $status",

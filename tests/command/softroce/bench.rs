@@ -261,14 +261,7 @@ fn a_rank_that_is_killed_is_named_by_all() {
         let mut command = verbcast();
         command.current_dir(folder.path("")).env("TMPDIR", folder.path(""));
         command.args(["bench", "latency", "--methods", "osu", "--sizes", "8:8", "--ranks", "4"]);
-        command.args([
-            "--device",
-            &devices.join(","),
-            "--algorithms",
-            algorithm,
-            "--timeout",
-            "10",
-        ]);
+        command.args(["--device", &devices.join(","), "--algorithms", algorithm, "--timeout", "4"]);
         let launcher = spawn(command.args(["--iterations", "10000000", "--json", "results.json"]));
         let ranks = at_work(&launcher);
         signal(ranks[2], "KILL");

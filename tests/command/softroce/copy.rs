@@ -128,7 +128,7 @@ fn kill_a_rank(devices: &str, algorithm: &str) {
     let folder = Folder::new();
     large_source(&folder);
     let mut command = copy(&folder, devices, "dst.{rank}", 4);
-    command.args(["--timeout", "10"]).env("VERBCAST_ALGORITHM", algorithm);
+    command.args(["--timeout", "4"]).env("VERBCAST_ALGORITHM", algorithm);
     let launcher = spawn(&mut command);
     until_data_flows(&folder, 3);
     let ranks = children(&launcher);
