@@ -25,12 +25,12 @@ use crate::rdma::{self, Agreed, Counters, Description, RdmaTransport};
 use bytemuck::Pod;
 use pending::BroadcasterId;
 use std::time::Duration;
-use verbcast_core::driver::{Driver, Parameters, Statistics};
+use verbcast_core::driver::{Driver, LentBytes, Parameters, Statistics};
 use verbcast_core::protocol::options::SuiteParameters;
 use verbcast_core::protocol::suite::Suite;
 use verbcast_core::rank::Rank;
 use verbcast_core::time::Clock;
-use verbcast_core::transport::{Faulty, Purpose};
+use verbcast_core::transport::Faulty;
 use verbcast_core::wire::HEADER_LEN;
 use verbcast_verbs::Context;
 use wait::{Ending, Idle, LINGER, Meanwhile};
@@ -225,10 +225,27 @@ impl Broadcaster {
     /// If the root is not a rank; or, at every rank, if a rank failed, left, or called with another
     /// root or length. What is in the buffer then is undefined.
     pub fn broadcast_into<T: Pod>(&mut self, root: Rank, buffer: &mut [T]) -> Result<(), Error> {
-        let bytes: &mut [u8] = bytemuck::cast_slice_mut(buffer);
+        match root == self.rank {
+            true => self.broadcast_from(buffer),
+            false => {
+                self.broadcast_bytes(root, LentBytes::Receive(bytemuck::cast_slice_mut(buffer)))
+            }
+        }
+    }
+
+    /// Broadcasts this rank's `message` to all ranks, as [`broadcast_into`](Self::broadcast_into) does, which the others
+    /// call with this rank as the root. The message is only read: other threads may read it meanwhile, and broadcast it in
+    /// other communicators. Collective.
+    ///
+    /// # Errors
+    /// As [`broadcast_into`](Self::broadcast_into).
+    pub fn broadcast_from<T: Pod>(&mut self, message: &[T]) -> Result<(), Error> {
+        self.broadcast_bytes(self.rank, LentBytes::Send(bytemuck::cast_slice(message)))
+    }
+
+    fn broadcast_bytes(&mut self, root: Rank, bytes: LentBytes<'_>) -> Result<(), Error> {
         let op = self.start_when_possible(root, bytes.len())?;
-        let purpose = Purpose::of(self.rank(), root);
-        rdma::lend(self, Self::transport, (op, purpose), bytes, |broadcaster, bytes| {
+        rdma::lend(self, Self::transport, op, bytes, |broadcaster, bytes| {
             broadcaster.run_until_complete(op, &mut Ending::default(), bytes)
         })
     }

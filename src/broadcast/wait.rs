@@ -4,7 +4,7 @@ use super::{Broadcaster, Error};
 use crate::rdma::Claims;
 use std::fmt;
 use std::time::Duration;
-use verbcast_core::driver::{Failure, Lent};
+use verbcast_core::driver::{Failure, Lent, LentBytes};
 use verbcast_core::protocol::StartError;
 use verbcast_core::rank::{OpId, Rank};
 use verbcast_core::time::Instant;
@@ -56,12 +56,12 @@ impl Broadcaster {
         &mut self,
         op: OpId,
         ending: &mut Ending,
-        mut bytes: Option<&mut [u8]>,
+        mut bytes: Option<LentBytes<'_>>,
     ) -> Result<(), Error> {
         let _span = tracing::debug_span!("broadcast", %op).entered();
         let mut idle = Idle::default();
         loop {
-            let lent = bytes.as_deref_mut().map(|bytes| Lent { op, bytes });
+            let lent = bytes.as_mut().map(|bytes| Lent { op, bytes: bytes.reborrow() });
             let now = self.clock.now();
             let worked = self.turn(now, lent)?;
             match self.time_to_end(op, ending)? {

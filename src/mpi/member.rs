@@ -86,7 +86,8 @@ impl Member {
     /// If MPI fails, or as [`Broadcaster::broadcast_into`].
     ///
     /// # Safety
-    /// The buffer is writable as the layout says, and nobody else touches it.
+    /// The buffer is as the layout says. Nobody writes to it meanwhile; where this rank is not the root it is writable, and
+    /// nobody else reads it.
     pub unsafe fn broadcast(
         &mut self,
         root: Rank,
@@ -96,8 +97,14 @@ impl Member {
         let Member { broadcaster, link } = self;
         let len = layout.message_len().ok_or(Error::TooLong)?;
         if layout.is_contiguous() && len > 0 && !layout.is_on_gpu(buffer) {
-            // SAFETY: promised by the caller, and the layout has no gaps.
-            let message = unsafe { slice::from_raw_parts_mut(buffer.cast::<u8>(), len) };
+            let buffer = buffer.cast::<u8>();
+            if broadcaster.rank() == root {
+                // SAFETY: promised by the caller, and the layout has no gaps.
+                let message = unsafe { slice::from_raw_parts(buffer, len) };
+                return Ok(broadcaster.broadcast_from(message)?);
+            }
+            // SAFETY: as above.
+            let message = unsafe { slice::from_raw_parts_mut(buffer, len) };
             return Ok(broadcaster.broadcast_into(root, message)?);
         }
         let mut message = vec![0; len];

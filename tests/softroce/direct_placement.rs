@@ -6,6 +6,7 @@ use std::ops::Range;
 use std::time::Duration;
 use verbcast::bootstrap::Bootstrap;
 use verbcast::rdma::{self, Claims, RdmaTransport, Settings};
+use verbcast_core::driver::LentBytes;
 use verbcast_core::protocol::{Room, Via};
 use verbcast_core::rank::{Fragment, OpId, Rank};
 use verbcast_core::time::Clock;
@@ -176,7 +177,11 @@ fn lend_for(
     fn transport<'b>(member: &'b mut Member<'_>) -> &'b mut RdmaTransport {
         &mut member.transport
     }
-    rdma::lend(member, transport, (OP, purpose), message, |member, refused| {
+    let message = match purpose {
+        Purpose::Send => LentBytes::Send(message),
+        Purpose::Receive => LentBytes::Receive(message),
+    };
+    rdma::lend(member, transport, OP, message, |member, refused| {
         assert!(refused.is_none());
         body(member);
     });

@@ -306,6 +306,41 @@ fn two_threads_of_each_rank_broadcast_at_once() {
 }
 
 #[test]
+fn threads_of_the_root_broadcast_the_same_message_at_once() {
+    let Some(devices) = needs::devices() else { return };
+    const SIZE: u32 = 3;
+    let order: Vec<_> = (0..SIZE).collect();
+    let meetings: Vec<_> = (0..2).map(|_| Meeting::new(&order)).collect();
+    let config = config(&devices, None);
+    ranks::run(SIZE, |world| {
+        let me = world.rank();
+        let endpoint = Endpoint::new(&config.device);
+        // In memory that nobody may write to, short and long.
+        let messages = LENS.map(|len| ranks::message(len, len));
+        std::thread::scope(|scope| {
+            for meeting in &meetings {
+                let (endpoint, config, messages) = (&endpoint, &config, &messages);
+                scope.spawn(move || {
+                    let mut bootstrap = meeting.bootstrap(me).unwrap();
+                    let made = Broadcaster::new_on(endpoint, &mut bootstrap, config);
+                    let mut broadcaster = made.unwrap();
+                    for sent in messages {
+                        if me == Rank(1) {
+                            broadcaster.broadcast_from(sent).unwrap();
+                            continue;
+                        }
+                        let mut buffer = vec![0xee; sent.len()];
+                        broadcaster.broadcast_into(Rank(1), &mut buffer).unwrap();
+                        assert!(buffer == *sent, "{me}, {} bytes", sent.len());
+                    }
+                    broadcaster.close().unwrap();
+                });
+            }
+        });
+    });
+}
+
+#[test]
 fn a_rank_that_panics_is_named_in_all_its_communicators_and_no_other() {
     let Some(devices) = needs::devices() else { return };
     let memberships: [&[u32]; 3] = [&[0, 1, 2, 3], &[3, 2, 1, 0], &[2, 0, 1]];

@@ -20,7 +20,7 @@ mod watch;
 
 pub use assembly::Parameters;
 pub use failure::Failure;
-pub use messages::Lent;
+pub use messages::{Lent, LentBytes};
 pub use statistics::Statistics;
 
 use crate::numbers::NumberSet;

@@ -9,6 +9,7 @@ use crate::rdma::group::Member;
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use verbcast_core::driver::LentBytes;
 use verbcast_core::rank::OpId;
 use verbcast_core::transport::{Purpose, TransportError};
 use verbcast_core::wire::HEADER_LEN;
@@ -36,13 +37,17 @@ pub enum Claims {
 pub fn lend<O, R>(
     owner: &mut O,
     transport: fn(&mut O) -> &mut RdmaTransport,
-    (op, purpose): (OpId, Purpose),
-    message: &mut [u8],
-    body: impl FnOnce(&mut O, Option<&mut [u8]>) -> R,
+    op: OpId,
+    mut message: LentBytes<'_>,
+    body: impl FnOnce(&mut O, Option<LentBytes<'_>>) -> R,
 ) -> R {
+    let (memory, purpose) = match &mut message {
+        LentBytes::Send(bytes) => (NonNull::from(*bytes), Purpose::Send),
+        LentBytes::Receive(bytes) => (NonNull::from(&mut **bytes), Purpose::Receive),
+    };
     // SAFETY: the message is borrowed for longer than this call, in which nobody touches it after
-    // here unless it is not lent; the guard ends the lease whichever way the call ends.
-    let lease = unsafe { transport(owner).accept(op, NonNull::from(&mut *message), purpose) };
+    // here unless it is not lent, or only to be read; the guard ends the lease whichever way the call ends.
+    let lease = unsafe { transport(owner).accept(op, memory, purpose) };
     let Some(lease) = lease else { return body(owner, Some(message)) };
     let guard = Guard { owner, transport, op, lease };
     body(&mut *guard.owner, None)
@@ -144,7 +149,8 @@ impl RdmaTransport {
     ///
     /// # Safety
     /// Until the lease has ended, which it does when the memory is [reclaimed](Self::reclaim) or this
-    /// transport is dropped, the memory stays allocated, and nobody touches it but through the lease.
+    /// transport is dropped, the memory stays allocated, and nobody touches it but through the lease; others may read what
+    /// is only sent.
     unsafe fn accept(
         &mut self,
         op: OpId,
