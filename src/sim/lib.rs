@@ -36,6 +36,7 @@ mod checkers;
 mod cluster;
 mod communicator;
 mod costs;
+mod draw;
 mod endpoint;
 mod event;
 mod faults;
@@ -57,6 +58,7 @@ mod wire;
 
 pub use cluster::Cluster;
 pub use costs::Costs;
+pub use draw::Draw;
 pub use faults::{CERTAIN, Faults};
 pub use outcome::{Call, Outcome, Violation};
 pub use plan::{Computing, Plan, Step};

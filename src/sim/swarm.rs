@@ -2,13 +2,12 @@
 
 mod programs;
 
+use super::draw::Draw;
 use super::faults::Faults;
 use super::outcome::Violation;
 use super::plan::{Computing, Plan, Step};
 use super::programs::Programs;
 use super::{processes, simulate};
-use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::{Rng, SeedableRng};
 use std::fmt;
 use verbcast_core::protocol::Depths;
 use verbcast_core::protocol::options::Options;
@@ -77,25 +76,9 @@ impl fmt::Display for Failed {
 
 impl std::error::Error for Failed {}
 
-struct Draw(ChaCha8Rng);
-
-impl Draw {
-    fn below(&mut self, most: u32) -> u32 {
-        self.0.next_u32() % most
-    }
-
-    fn one_in(&mut self, n: u32) -> bool {
-        self.below(n) == 0
-    }
-
-    fn pick<T: Copy>(&mut self, from: &[T]) -> T {
-        from[self.below(from.len() as u32) as usize]
-    }
-}
-
 /// Draws everything that may vary.
 pub fn draw(seed: u64) -> Drawn {
-    let mut draw = Draw(ChaCha8Rng::seed_from_u64(seed));
+    let mut draw = Draw::new(seed);
     let size = 1 + draw.below(12);
     let mut settings = draw_settings(&mut draw, size);
     let mut options = Options::default();
@@ -113,7 +96,7 @@ pub fn draw(seed: u64) -> Drawn {
     plan.packet_len = HEADER_LEN + FRAGMENT as usize;
     plan.first_op = OpId(draw.pick(&[0, 1 << 20, u32::MAX, u32::MAX - 5]));
     // Another generator, so that what a seed draws besides stays what it was.
-    let mut far = Draw(ChaCha8Rng::seed_from_u64(!seed));
+    let mut far = Draw::new(!seed);
     plan.passed = far.pick(&PASSED);
     plan.at_once = 1 + draw.below(4) as usize;
     plan.skew = draw.pick(&[0, 0, 10_000, 1_000_000]);

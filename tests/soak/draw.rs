@@ -1,9 +1,8 @@
 //! What a round does, drawn from the seed and its number.
 
-use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::{Rng, SeedableRng};
 use std::time::Duration;
 use verbcast::{Config, Waiting};
+use verbcast_sim::Draw;
 
 /// What happens to a process.
 #[derive(Clone, Copy, Debug)]
@@ -40,24 +39,8 @@ pub struct Round {
     pub trouble: Option<Trouble>,
 }
 
-struct Draw(ChaCha8Rng);
-
-impl Draw {
-    fn below(&mut self, most: u32) -> u32 {
-        self.0.next_u32() % most
-    }
-
-    fn one_in(&mut self, n: u32) -> bool {
-        self.below(n) == 0
-    }
-
-    fn pick<T: Copy>(&mut self, from: &[T]) -> T {
-        from[self.below(from.len() as u32) as usize]
-    }
-
-    fn millis(&mut self, most: u32) -> Duration {
-        Duration::from_millis(self.below(most).into())
-    }
+fn millis(draw: &mut Draw, limit: u32) -> Duration {
+    Duration::from_millis(draw.below(limit).into())
 }
 
 const ALGORITHMS: [&str; 11] = [
@@ -77,9 +60,7 @@ const LENS: [usize; 9] = [0, 1, 4047, 4048, 4049, 8192, 65_536, 200_000, 1 << 20
 
 impl Round {
     pub fn draw(seed: u64, number: u64) -> Round {
-        let mut generator = ChaCha8Rng::seed_from_u64(seed);
-        generator.set_stream(number);
-        let mut draw = Draw(generator);
+        let mut draw = Draw::stream(seed, number);
         let size = 2 + draw.below(5);
         let trouble = draw.one_in(4).then(|| draw_trouble(&mut draw, size));
         let count = if trouble.is_some() { 1 } else { 1 + draw.below(4) };
@@ -140,10 +121,10 @@ impl Round {
 }
 
 fn draw_trouble(draw: &mut Draw, size: u32) -> Trouble {
-    let (rank, after) = (draw.below(size), draw.millis(2500));
+    let (rank, after) = (draw.below(size), millis(draw, 2500));
     match draw.one_in(2) {
         true => {
-            Trouble::Stop { rank, after, length: Duration::from_millis(50) + draw.millis(4000) }
+            Trouble::Stop { rank, after, length: Duration::from_millis(50) + millis(draw, 4000) }
         }
         false => Trouble::Kill { rank, after },
     }
@@ -186,6 +167,6 @@ fn draw_step(draw: &mut Draw, communicators: &[Vec<u32>]) -> Step {
     let communicator = draw.below(communicators.len() as u32) as usize;
     let members = communicators[communicator].len() as u32;
     let len = if draw.one_in(2) { draw.pick(&LENS) } else { draw.below(40_000) as usize };
-    let away = draw.one_in(4).then(|| (draw.below(members), draw.millis(60)));
+    let away = draw.one_in(4).then(|| (draw.below(members), millis(draw, 60)));
     Step { communicator, root: draw.below(members), len, away }
 }
