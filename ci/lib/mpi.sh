@@ -91,7 +91,7 @@ mpi_test_units() {
 mpi_run_plain() {
     local name run
     for name in "${MPI_NAMES[@]}"; do
-        for run in 'types 8' 'types 2' 'communicators 4' 'ahead 4' 'threads 4' 'nonblocking 4' 'attributes 4' 'fortran 4' 'fortran08 4'; do
+        for run in 'types 8' 'types 2' 'communicators 4' 'ahead 4' 'threads 4' 'nonblocking 4' 'ibcast_only 4' 'attributes 4' 'fortran 4' 'fortran08 4'; do
             # shellcheck disable=SC2086 # a program and its ranks
             mpi_run_one "$name" $run || return
         done

@@ -3,6 +3,7 @@
 //! The program's own threads do so whenever they are in MPI; only they complete requests. While they are not, a thread
 //! of this library's serves the other ranks, and calls no MPI.
 
+use super::listed::{Counted, Listed};
 use super::state::State;
 use super::threads;
 use mpi::ffi::MPI_Comm;
@@ -23,12 +24,18 @@ const NAP: Duration = Duration::from_micros(50);
 static IS_ANY: AtomicBool = AtomicBool::new(false);
 /// How often the program has been here.
 static VISITS: AtomicU64 = AtomicU64::new(0);
-static BUSY: Mutex<Busy> = Mutex::new(Busy { states: Vec::new(), has_thread: false });
+static BUSY: Mutex<Busy> = Mutex::new(Busy { states: Listed::new(), has_thread: false });
 static NEWS: Condvar = Condvar::new();
 
 struct Busy {
-    states: Vec<Arc<State>>,
+    states: Listed<State>,
     has_thread: bool,
+}
+
+impl Counted for State {
+    fn in_flight(&self) -> usize {
+        State::in_flight(self)
+    }
 }
 
 fn busy() -> MutexGuard<'static, Busy> {
@@ -38,10 +45,8 @@ fn busy() -> MutexGuard<'static, Busy> {
 /// A communicator has one more, which it has counted.
 pub fn add(state: &Arc<State>) {
     let mut busy = busy();
-    if !busy.states.iter().any(|other| Arc::ptr_eq(other, state)) {
-        busy.states.push(Arc::clone(state));
-        IS_ANY.store(true, Ordering::Release);
-    }
+    busy.states.add(state);
+    IS_ANY.store(!busy.states.is_empty(), Ordering::Release);
     // It ends with the process, and holds nothing that must be freed.
     busy.has_thread = busy.has_thread || threads::start("verbcast-serve", serve);
     NEWS.notify_all();
@@ -56,12 +61,12 @@ pub unsafe fn advance() -> c_int {
         return 0;
     }
     VISITS.fetch_add(1, Ordering::Relaxed);
-    let states = busy().states.clone();
+    let states = busy().states.all();
     // SAFETY: promised by the caller.
     let completed = states.iter().map(|state| unsafe { state.advance() }).sum();
     if completed > 0 {
         let mut busy = busy();
-        busy.states.retain(|state| state.in_flight() > 0);
+        busy.states.prune();
         IS_ANY.store(!busy.states.is_empty(), Ordering::Release);
     }
     completed
@@ -104,7 +109,7 @@ fn serve() {
             while busy.states.is_empty() {
                 busy = NEWS.wait(busy).unwrap_or_else(PoisonError::into_inner);
             }
-            busy.states.clone()
+            busy.states.all()
         };
         let before = visits;
         visits = VISITS.load(Ordering::Relaxed);

@@ -27,6 +27,8 @@ mod hook;
 mod in_flight;
 mod launched;
 mod library;
+mod listed;
+mod meetings;
 mod own_type;
 mod persistent;
 mod process;

@@ -12,17 +12,22 @@ use mpi::ffi::{self, MPI_Comm, MPI_Request};
 use multicast::mpi::{Link, MpiError};
 use std::ffi::{c_int, c_void};
 use std::ptr;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
+/// Communicators that have had non-blocking broadcasts, and whose ranks have not decided yet.
+static ASKED: AtomicUsize = AtomicUsize::new(0);
 /// MPI is being finalised.
 static ENDED: AtomicBool = AtomicBool::new(false);
+const SUCCESS: c_int = ffi::MPI_SUCCESS as c_int;
 static PROCESS: OnceLock<Result<Process, MpiError>> = OnceLock::new();
 
 /// What there is once in a process.
 struct Process {
     /// The attribute of communicators that is their state.
     keyval: c_int,
+    /// That of those that are counted as having [`ASKED`].
+    asked: c_int,
     codes: Codes,
     alone: MPI_Comm,
     /// The owner of `alone`, until the end.
@@ -53,7 +58,8 @@ pub unsafe fn broadcast(call: &Call) -> c_int {
 }
 
 /// Begins what the program's call asks for, makes its request, and returns what it is to return. As long as
-/// a communicator has had no blocking broadcast, MPI does it: to decide takes all ranks, and this must wait for none.
+/// its ranks have not decided, MPI does it: to decide takes all ranks, and this must wait for none. They do at the next
+/// call in which they [meet].
 ///
 /// # Safety
 /// As for `MPI_Ibcast`, of the MPI that this library was built with.
@@ -64,7 +70,34 @@ pub unsafe fn begin(call: &Call, request: *mut MPI_Request) -> c_int {
             Found::State(state) => state.begin(call, request),
             Found::Pass(reason) => pass_non_blocking(call, request, reason),
             Found::Failed(error) => fail(call, error.code, &error.to_string()),
-            Found::Undecided(_) => pass_non_blocking(call, request, Reason::NonBlocking),
+            Found::Undecided(process) => match process.ask(call.comm) {
+                Ok(()) => pass_non_blocking(call, request, Reason::NonBlocking),
+                Err(error) => fail(call, error.code, &error.to_string()),
+            },
+        }
+    }
+}
+
+/// Whether any communicator waits for its ranks to decide.
+pub fn has_asked() -> bool {
+    ASKED.load(Ordering::Acquire) > 0
+}
+
+/// The ranks of a communicator meet, and decide if it waits for that. What fails is told by the communicator's error
+/// handler. Collective where it does.
+///
+/// # Safety
+/// It is a communicator of the MPI that this library was built with, or null.
+pub unsafe fn meet(comm: MPI_Comm) {
+    // SAFETY: promised by the caller; the call is only used to tell of errors.
+    unsafe {
+        let (buffer, datatype) = (ptr::null_mut(), ffi::RSMPI_UINT8_T);
+        let call = Call { buffer, count: 0, datatype, root: 0, comm };
+        if let Found::Undecided(process) = find(comm)
+            && process.forget_asking(comm)
+        {
+            // Each error has been told.
+            let _ = decide(&call);
         }
     }
 }
@@ -113,7 +146,10 @@ unsafe fn decide(call: &Call) -> Result<Arc<State>, Without> {
             Found::State(state) => return Ok(state),
             Found::Pass(reason) => return Err(Without::Pass(reason)),
             Found::Failed(error) => return Err(failed(error)),
-            Found::Undecided(process) => (process, set_up(call.comm)),
+            Found::Undecided(process) => {
+                process.forget_asking(call.comm);
+                (process, set_up(call.comm))
+            }
         };
         let decision = decision.map_err(|error| {
             let code = process.codes.of(&error, &format!("MPI_Bcast failed: {error}"));
@@ -200,11 +236,13 @@ impl Process {
     /// Makes it, and sees to its end with MPI's: whatever hangs on `MPI_COMM_SELF` is deleted before
     /// anything else is finalised (MPI 4.0, section 11.2.4).
     unsafe fn new() -> Result<Self, MpiError> {
-        let (mut keyval, mut ending) = (0, 0);
+        let (mut keyval, mut asked, mut ending) = (0, 0, 0);
         // SAFETY: promised by the caller; the functions have the types that MPI wants.
         unsafe {
             let state = ptr::null_mut();
             let code = ffi::PMPI_Comm_create_keyval(Some(copy), Some(forget), &mut keyval, state);
+            MpiError::check("MPI_Comm_create_keyval", code)?;
+            let code = ffi::PMPI_Comm_create_keyval(Some(copy), Some(answer), &mut asked, state);
             MpiError::check("MPI_Comm_create_keyval", code)?;
             let code = ffi::PMPI_Comm_create_keyval(Some(copy), Some(end), &mut ending, state);
             MpiError::check("MPI_Comm_create_keyval", code)?;
@@ -218,7 +256,7 @@ impl Process {
             // It is gone when its last attribute is.
             ffi::PMPI_Comm_free_keyval(&mut ending);
             let (alone, link) = (link.comm(), Mutex::new(Some(link)));
-            Ok(Process { keyval, codes, alone, link, states: Mutex::default() })
+            Ok(Process { keyval, asked, codes, alone, link, states: Mutex::default() })
         }
     }
 
@@ -242,6 +280,38 @@ impl Process {
             Arc::increment_strong_count(state);
             Ok(Some(Arc::from_raw(state)))
         }
+    }
+
+    /// A communicator's ranks are to decide when they meet.
+    unsafe fn ask(&self, comm: MPI_Comm) -> Result<(), MpiError> {
+        // SAFETY: promised by the caller.
+        unsafe {
+            if self.is_asking(comm) {
+                return Ok(());
+            }
+            ASKED.fetch_add(1, Ordering::AcqRel);
+            let code = ffi::PMPI_Comm_set_attr(comm, self.asked, ptr::null_mut());
+            let set = MpiError::check("MPI_Comm_set_attr", code);
+            if set.is_err() {
+                ASKED.fetch_sub(1, Ordering::AcqRel);
+            }
+            set
+        }
+    }
+
+    unsafe fn is_asking(&self, comm: MPI_Comm) -> bool {
+        let (mut value, mut is_set) = (ptr::null_mut::<c_void>(), 0);
+        // SAFETY: promised by the caller.
+        let code = unsafe {
+            ffi::PMPI_Comm_get_attr(comm, self.asked, ptr::from_mut(&mut value).cast(), &mut is_set)
+        };
+        code == SUCCESS && is_set != 0
+    }
+
+    /// Whether its ranks were to decide; from now on they are not.
+    unsafe fn forget_asking(&self, comm: MPI_Comm) -> bool {
+        // SAFETY: promised by the caller; the attribute is there.
+        unsafe { self.is_asking(comm) && ffi::PMPI_Comm_delete_attr(comm, self.asked) == SUCCESS }
     }
 
     unsafe fn attach(&self, comm: MPI_Comm, state: State) -> Result<Arc<State>, MpiError> {
@@ -272,7 +342,13 @@ unsafe extern "C" fn copy(
 ) -> c_int {
     // SAFETY: MPI gives the address of a number.
     unsafe { *is_copied = 0 };
-    ffi::MPI_SUCCESS as c_int
+    SUCCESS
+}
+
+/// A communicator's ranks have met, or it is freed.
+unsafe extern "C" fn answer(_: MPI_Comm, _: c_int, _: *mut c_void, _: *mut c_void) -> c_int {
+    ASKED.fetch_sub(1, Ordering::AcqRel);
+    SUCCESS
 }
 
 /// A communicator is freed, and its state with it.
@@ -284,13 +360,13 @@ unsafe extern "C" fn forget(comm: MPI_Comm, _: c_int, value: *mut c_void, _: *mu
     }
     // SAFETY: a thread of the program's has called MPI, which calls this.
     unsafe { state.leave() };
-    ffi::MPI_SUCCESS as c_int
+    SUCCESS
 }
 
 /// MPI is being finalised.
 unsafe extern "C" fn end(_: MPI_Comm, _: c_int, _: *mut c_void, _: *mut c_void) -> c_int {
     ENDED.store(true, Ordering::Release);
-    let Some(Ok(process)) = PROCESS.get() else { return ffi::MPI_SUCCESS as c_int };
+    let Some(Ok(process)) = PROCESS.get() else { return SUCCESS };
     let mut left = process.states().clone();
     // All ranks free in the same order, as it is collective.
     left.sort_unstable_by_key(|(number, _)| *number);
@@ -306,8 +382,9 @@ unsafe extern "C" fn end(_: MPI_Comm, _: c_int, _: *mut c_void, _: *mut c_void) 
             retire::wait(|| mpi.run());
         }
         tally::report();
-        let mut keyval = process.keyval;
-        ffi::PMPI_Comm_free_keyval(&mut keyval);
+        for mut keyval in [process.keyval, process.asked] {
+            ffi::PMPI_Comm_free_keyval(&mut keyval);
+        }
     }
-    ffi::MPI_SUCCESS as c_int
+    SUCCESS
 }

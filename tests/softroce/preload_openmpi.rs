@@ -40,6 +40,11 @@ fn nonblocking() {
 }
 
 #[test]
+fn nonblocking_only() {
+    preload::scenarios::nonblocking_only(Mpi::Open);
+}
+
+#[test]
 fn persistent() {
     preload::scenarios::persistent(Mpi::Open);
 }

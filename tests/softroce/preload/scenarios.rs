@@ -172,6 +172,23 @@ pub fn nonblocking(mpi: Mpi) {
     assert!(said.sum("multicast") > 1000);
 }
 
+/// Programs whose broadcasts are all non-blocking: by MPI's own until their ranks meet, and by multicast from then on.
+pub fn nonblocking_only(mpi: Mpi) {
+    if !is_ready(mpi) {
+        return;
+    }
+    let said = mpi.run(&mpi.library(), "ibcast_only", &alike(4, &[COUNT]));
+    assert!(said.is_success);
+    assert_eq!(said.out, mpi.expected("ibcast_only", 4));
+    // The first on each of two, and both on one whose ranks meet elsewhere.
+    assert_eq!(said.sum("MPI, non-blocking"), 4 * (1 + 1 + 2), "{}", said.err);
+    assert_eq!(said.sum("multicast"), 4 * (1 + 20 + 20 + 1), "{}", said.err);
+    let said = mpi.run(&mpi.library(), "ibcast_fortran", &alike(4, &[COUNT]));
+    assert!(said.is_success);
+    assert_eq!(said.out.matches("every message was right").count(), 4, "{}", said.out);
+    assert_eq!((said.sum("MPI, non-blocking"), said.sum("multicast")), (4, 4 * 9), "{}", said.err);
+}
+
 /// A rank that is away from MPI delays nobody who waits for a broadcast that it has begun, whatever is lost.
 pub fn away(mpi: Mpi) {
     if !is_ready(mpi) {
