@@ -1,6 +1,7 @@
 //! Simulations against the papers' models and claims.
 
 use verbcast_core::model::{Parameters, mean_penalty_rounds};
+use verbcast_core::protocol::choice::Algorithm;
 use verbcast_core::protocol::options::Options;
 use verbcast_core::rank::Rank;
 use verbcast_sim::{CERTAIN, Computing, Costs, Faults, Outcome, Plan, Step, simulate};
@@ -239,6 +240,30 @@ fn a_disagreement_is_named_at_all_ranks() {
         for failure in &outcome.failures {
             let (_, why) = failure.as_ref().expect("the third broadcast cannot end");
             assert!(why.contains("5000 bytes where this rank expects 1"), "{algorithm}: {why}");
+        }
+    }
+}
+
+/// Also where the two lengths take different protocols, whichever they are and whatever is lost.
+#[test]
+fn a_disagreement_across_protocols_is_named_at_all_ranks() {
+    let names = Algorithm::NAMES.map(|(name, _)| name);
+    let pairs = names.iter().flat_map(|short| names.iter().map(move |long| (short, long)));
+    for (short, long) in pairs.filter(|(short, long)| short != long) {
+        let table = format!("ranks any bytes <= 100 {short}\nranks any bytes any {long}\n");
+        let mut options = Options::default();
+        options.table = table.parse().unwrap();
+        for (len, mistaken, loss) in
+            [(5000, 50, 0), (50, 5000, 0), (5000, 50, 500_000), (50, 5000, 500_000)]
+        {
+            let what = format!("{short}, {long}: {mistaken} for {len} bytes, loss {loss}");
+            let mut plan = Plan::new(4, vec![Step { root: Rank(0), len }; 3]);
+            (plan.mistaken, plan.interval) = (Some((Rank(2), 1, mistaken)), MILLISECOND);
+            plan.faults.loss = loss;
+            let outcome =
+                simulate(&plan, &options).unwrap_or_else(|violation| panic!("{what}: {violation}"));
+            let (_, why) = outcome.failures[2].as_ref().unwrap_or_else(|| panic!("{what}"));
+            assert!(why.contains("where this rank expects"), "{what}: {why}");
         }
     }
 }
