@@ -118,3 +118,15 @@ fn a_tool() {
 fn sessions() {
     preload::scenarios::sessions(Mpi::Mpich);
 }
+
+#[test]
+fn imitated_adapters() {
+    preload::scenarios::imitated(Mpi::Mpich, &["hfi1"]);
+}
+
+#[test]
+#[ignore = "takes long where the machine is emulated"]
+fn more_imitated_adapters() {
+    let more = ["mlx5-ib,pkeys=0x8001,ipoib_pkey=0x8001", "mlx5-roce"];
+    preload::scenarios::imitated(Mpi::Mpich, &more);
+}

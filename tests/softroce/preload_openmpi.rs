@@ -123,3 +123,15 @@ fn requests_of_c() {
 fn another_library_before_a_late_one() {
     preload::scenarios::another_library_before_a_late_one(Mpi::Open, Mpi::Mpich);
 }
+
+#[test]
+fn imitated_adapters() {
+    preload::scenarios::imitated(Mpi::Open, &["mlx5-ib,pkeys=0x8001,ipoib_pkey=0x8001", "hfi1"]);
+}
+
+#[test]
+#[ignore = "takes long where the machine is emulated"]
+fn more_imitated_adapters() {
+    let more = ["mlx5-ib", "hfi1,pkeys=0x8001,ipoib_pkey=0x8001", "mlx5-roce"];
+    preload::scenarios::imitated(Mpi::Open, &more);
+}

@@ -267,6 +267,33 @@ pub fn killed(mpi: Mpi) {
     assert!(!said.is_success);
 }
 
+/// On an imitated adapter, whatever its link layer and partitions: as without, and all of it by multicast.
+pub fn imitated(mpi: Mpi, adapters: &[&str]) {
+    if !is_ready(mpi) {
+        return;
+    }
+    let imitation = Mpi::target().join("debug/libverbcast_adapters.so");
+    let is_built = imitation.is_file();
+    assert!(is_built, "{} is missing: cargo build -p verbcast-adapters", imitation.display());
+    let libraries = both(&mpi.library(), &imitation);
+    for (at, adapter) in adapters.iter().enumerate() {
+        let state = format!("verbcast-adapter-{}-{at}", std::process::id());
+        let state = std::env::temp_dir().join(state);
+        let environment = [
+            COUNT,
+            ("VERBCAST_ADAPTER", *adapter),
+            ("VERBCAST_ADAPTER_STATE", state.to_str().unwrap()),
+        ];
+        let said = mpi.run(&libraries, "attributes", &alike(4, &environment));
+        let _ = std::fs::remove_dir_all(&state);
+        assert!(said.is_success, "{adapter}: {}", said.err);
+        assert_eq!(said.out, mpi.expected("attributes", 4));
+        let broadcasts = said.sum("");
+        let multicast = said.sum("multicast");
+        assert!(broadcasts > 0 && multicast == broadcasts, "{adapter}: {}", said.err);
+    }
+}
+
 /// One rank without a device: all go by MPI, and one of them says why.
 pub fn a_missing_device(mpi: Mpi) {
     if !is_ready(mpi) {
