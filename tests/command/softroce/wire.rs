@@ -3,8 +3,14 @@
 use super::adapters::Adapter;
 use super::doctor::doctor;
 use crate::needs;
-use crate::support::{run, text};
+use crate::support::{Folder, run, text, verbcast};
+use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType, eth, recv, socket_with};
+use std::collections::BTreeMap;
+use std::fs;
 use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
 
 /// The wire of one NIC carries less than its port.
 #[test]
@@ -37,4 +43,69 @@ fn ports_of_different_mtus_are_in_one_group_whatever_the_order() {
         Adapter::on("mlx5-ib,mtu=4096/2048/4096/1024", order.join(",")).copies(300_001, 4);
         order.rotate_left(1);
     }
+}
+
+/// The traffic class that is asked for, as an IP header has it.
+const CLASS: u8 = 26 << 2;
+/// Where RoCE's packets go to.
+const ROCE_PORT: u16 = 4791;
+/// The QP of the connection manager, whose packets are the kernel's.
+const MANAGER: [u8; 3] = [0, 0, 1];
+
+/// The transport of a RoCE packet, which begins with its IPv4 header: the first three bits of the InfiniBand opcode. None for
+/// any other packet.
+fn transport(packet: &[u8]) -> Option<u8> {
+    let ip_len = usize::from(packet.first()? & 0xf) * 4;
+    let (udp, infiniband) = (packet.get(ip_len..)?, packet.get(ip_len + 8..)?);
+    let is_roce = packet[0] >> 4 == 4
+        && packet.get(9) == Some(&17)
+        && udp.get(2..4)? == ROCE_PORT.to_be_bytes()
+        && infiniband.get(5..8)? != MANAGER;
+    is_roce.then(|| infiniband[0] >> 5)
+}
+
+/// How many RoCE packets crossed all network interfaces until it is over, by their transport and traffic class.
+fn classes(is_over: &AtomicBool) -> BTreeMap<(u8, u8), u32> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    // Each packet from its IP header on.
+    let socket = socket_with(AddressFamily::PACKET, SocketType::DGRAM, flags, Some(eth::ALL));
+    let (socket, mut seen, mut packet) = (socket.unwrap(), BTreeMap::new(), [0; 64]);
+    loop {
+        let was_over = is_over.load(Ordering::Acquire);
+        while let Ok((len, _)) = recv(&socket, &mut packet, RecvFlags::empty()) {
+            if let Some(transport) = transport(&packet[..len]) {
+                *seen.entry((transport, packet[1])).or_insert(0) += 1;
+            }
+        }
+        if was_over {
+            return seen;
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
+#[test]
+fn every_packet_has_the_traffic_class_that_is_asked_for() {
+    let Some(devices) = needs::devices() else { return };
+    if devices.len() < 3 {
+        return needs::skip("needs a wire");
+    }
+    let folder = Folder::new();
+    fs::write(folder.path("src"), [7; 100_000]).unwrap();
+    let mut copy = verbcast();
+    copy.current_dir(folder.path("")).env("VERBCAST_TRAFFIC_CLASS", CLASS.to_string());
+    copy.args(["copy", "src", "dst.{rank}", "--ranks", "3", "--device", &devices.join(",")]);
+    let is_over = AtomicBool::new(false);
+    let (output, seen) = thread::scope(|scope| {
+        let seen = scope.spawn(|| classes(&is_over));
+        let output = run(&mut copy);
+        is_over.store(true, Ordering::Release);
+        (output, seen.join().unwrap())
+    });
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    // Of reliable connections and of datagrams (InfiniBand Architecture Specification, 9.2.1).
+    for transport in [0b000, 0b011] {
+        assert!(seen.contains_key(&(transport, CLASS)), "{seen:?}");
+    }
+    assert!(seen.keys().all(|(_, class)| *class == CLASS), "{seen:?}");
 }
