@@ -11,6 +11,8 @@ configured=
 prepare_guest() {
     ulimit -l unlimited
     ulimit -c 0
+    # For the tests whose messages are in huge pages; on an architecture or a kernel without them they say so.
+    echo 8 2>/dev/null >/proc/sys/vm/nr_hugepages
     export PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
     # The shared folder tells whether the host still wants this machine.
     cd "$shared" || exit 1

@@ -7,6 +7,7 @@ mod broadcast;
 mod direct_placement;
 mod examples;
 mod fast_path;
+mod huge_pages;
 #[path = "../support/long.rs"]
 mod long;
 mod many;
