@@ -8,12 +8,12 @@ use std::time::{Duration, Instant};
 use std::{fs, thread};
 use verbcast::bootstrap::Bootstrap;
 use verbcast::broadcast::{Broadcaster, Config};
-use verbcast::rdma::{self, RdmaTransport, Settings, Waiting};
+use verbcast::rdma::{self, Multicast, RdmaTransport, Settings, Waiting};
 use verbcast_core::driver::Statistics;
 use verbcast_core::protocol::Room;
 use verbcast_core::rank::{Fragment, OpId, Rank};
 use verbcast_core::time::Clock;
-use verbcast_core::transport::{Arrival, Park, Payload, Transport};
+use verbcast_core::transport::{Arrival, Liveness, Park, Payload, Transport};
 use verbcast_core::wire::{Header, Kind};
 
 /// How long anything may take on an emulated machine.
@@ -325,6 +325,50 @@ fn a_ud_qp_that_is_another_one_is_found_by_ranks_that_are_not_connected() {
                 assert!(buffer == sent, "root {root}");
             }
             broadcaster.close().unwrap();
+        });
+    });
+}
+
+/// Where no handshake can go to a group: who replaced its UD QP tells the others, and does not speak first.
+#[test]
+fn a_ud_qp_that_is_another_one_is_found_without_groups() {
+    let test = "upkeep::a_ud_qp_that_is_another_one_is_found_without_groups";
+    again::under("irdma,max_srq=-", test, || {
+        let mut settings = Settings::default();
+        settings.devices = needs::devices().unwrap();
+        settings.multicast = Multicast::Off;
+        ranks::run(2, |bootstrap| {
+            let (mut transport, _, _) = rdma::establish(bootstrap, &settings, &[], None).unwrap();
+            let (me, clock) = (bootstrap.rank(), Clock::of_process());
+            let mut polled =
+                |transport: &mut RdmaTransport, is_done: fn(&RdmaTransport, Rank) -> bool| {
+                    let begun = Instant::now();
+                    loop {
+                        if let Some(Arrival::Packet { buffer, .. }) =
+                            transport.poll(clock.now()).unwrap()
+                        {
+                            transport.recycle(buffer).unwrap();
+                        }
+                        let vote = [
+                            u8::from(is_done(transport, me)),
+                            u8::from(begun.elapsed() > PATIENCE),
+                        ];
+                        let all = bootstrap.all_gather(&vote).unwrap();
+                        // All end together, as nobody comes for the next vote else.
+                        assert!(all.iter().all(|one| one[1] == 0), "{me}: {all:?}");
+                        if all.iter().all(|one| one[0] == 1) {
+                            return;
+                        }
+                    }
+                };
+            if me == Rank(1) {
+                transport.break_datagrams().unwrap();
+            }
+            polled(&mut transport, |own, me| own.counters().incidents.restarts == u64::from(me.0));
+            if me == Rank(0) {
+                transport.connect(Rank(1)).unwrap();
+            }
+            polled(&mut transport, |own, me| own.is_connected(Rank(1 - me.0)));
         });
     });
 }
