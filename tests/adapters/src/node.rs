@@ -12,7 +12,7 @@ const FIRST_INTERFACE: u32 = 0x0a00_0000;
 #[derive(Clone, Debug)]
 pub struct Device {
     pub name: String,
-    /// Its place among the devices, in natural order.
+    /// Its place among the devices of SoftRoCE, in natural order.
     pub index: usize,
     pub lid: u16,
     /// The GID that the imitated port has, which is SoftRoCE's link-local one.
@@ -47,7 +47,7 @@ impl Device {
     }
 }
 
-/// All devices of this node, in natural order of their names.
+/// All devices of SoftRoCE of this node, in natural order of their names.
 #[derive(Debug)]
 pub struct Node {
     pub devices: Vec<Device>,
@@ -65,29 +65,32 @@ impl Node {
 
 /// Looks at the devices; the first gets `lid`.
 pub fn read(lid: u16) -> Node {
-    let entries = fs::read_dir(DEVICES).into_iter().flatten().flatten();
+    read_from(Path::new(DEVICES), lid)
+}
+
+/// Looks for devices in a folder. Others than SoftRoCE's, which have no IPv4 GID, are left out.
+fn read_from(folder: &Path, lid: u16) -> Node {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let mut names: Vec<String> =
         entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
     names.sort_by_key(|name| natural(name));
-    let devices = names.iter().enumerate().filter_map(|(index, name)| {
-        let gids = Path::new(DEVICES).join(name).join("ports/1/gids");
-        let gid = |index: u8| {
-            let text = fs::read_to_string(gids.join(index.to_string())).ok()?;
-            text.trim().parse::<Ipv6Addr>().ok()
-        };
-        let (real_index, ipv4) =
-            (0..16).find_map(|index| Some((index, gid(index)?.to_ipv4_mapped()?)))?;
-        Some(Device {
-            name: name.clone(),
-            index,
-            lid: lid + index as u16,
-            gid: gid(0)?.octets(),
-            real_gid: ipv4.to_ipv6_mapped().octets(),
-            real_index,
-            ipv4,
-        })
-    });
-    Node { devices: devices.collect() }
+    let mut devices = Vec::new();
+    for name in names {
+        let index = devices.len();
+        devices.extend(device(&folder.join(&name), name, index, lid + index as u16));
+    }
+    Node { devices }
+}
+
+fn device(folder: &Path, name: String, index: usize, lid: u16) -> Option<Device> {
+    let gid = |index: u8| {
+        let text = fs::read_to_string(folder.join("ports/1/gids").join(index.to_string())).ok()?;
+        text.trim().parse::<Ipv6Addr>().ok()
+    };
+    let (real_index, ipv4) =
+        (0..16).find_map(|index| Some((index, gid(index)?.to_ipv4_mapped()?)))?;
+    let (gid, real_gid) = (gid(0)?.octets(), ipv4.to_ipv6_mapped().octets());
+    Some(Device { name, index, lid, gid, real_gid, real_index, ipv4 })
 }
 
 /// Sorts a name's number as a number.
@@ -98,10 +101,33 @@ fn natural(name: &str) -> (String, u64) {
 
 #[cfg(test)]
 mod tests {
-    use super::natural;
+    use super::*;
 
     #[test]
     fn ten_comes_after_two() {
         assert!(natural("rxeV10") > natural("rxeV2"));
+    }
+
+    #[test]
+    fn other_adapters_have_no_place() {
+        let folder = std::env::temp_dir().join(format!("verbcast-node-{}", std::process::id()));
+        for (name, gids) in [
+            ("mlx5_0", &["fe80::1"][..]),
+            ("rxe0", &["fe80::2", "::ffff:10.9.0.1"][..]),
+            ("rxe1", &["fe80::3", "::ffff:10.9.0.2"][..]),
+        ] {
+            let table = folder.join(name).join("ports/1/gids");
+            fs::create_dir_all(&table).unwrap();
+            for (index, gid) in gids.iter().enumerate() {
+                fs::write(table.join(index.to_string()), gid).unwrap();
+            }
+        }
+        let node = read_from(&folder, 7);
+        fs::remove_dir_all(&folder).unwrap();
+        let found = node.devices.iter().map(|device| (&*device.name, device.lid));
+        assert_eq!(found.collect::<Vec<_>>(), [("rxe0", 7), ("rxe1", 8)]);
+        for (place, device) in node.devices.iter().enumerate() {
+            assert_eq!(device.index, place);
+        }
     }
 }

@@ -17,7 +17,9 @@ pub fn under(adapter: &str, test: &str, body: impl FnOnce()) {
         Err(_) => {}
     }
     let program = env::current_exe().unwrap();
-    let state = env::temp_dir().join(format!("verbcast-imitation-{}", std::process::id()));
+    // Of this test alone: others may run in this process.
+    let name = format!("verbcast-imitation-{}-{}", std::process::id(), test.replace("::", "-"));
+    let state = env::temp_dir().join(name);
     let output = Command::new(&program)
         .args(["--exact", test, "--nocapture", "--test-threads", "1"])
         .env("VERBCAST_ADAPTER", adapter)

@@ -16,9 +16,14 @@ fn member(rig: &Rig) -> (Id, Qp<'_>, *mut ibv_ah) {
     (id, qp, rig.handle(attr))
 }
 
-/// Multicasts so many bytes, and waits for the send to end and for those that come: their length, or their status.
+/// Multicasts so many bytes, and waits for the send to end and for those that come: their status and length.
 fn multicast(rig: &Rig, qp: &Qp<'_>, group: *mut ibv_ah, len: usize) -> Vec<(u32, u32)> {
-    qp.send(0, len, Some((group, 0xff_ffff)));
+    send(rig, qp, (group, 0xff_ffff), len)
+}
+
+/// The same to that QP by that handle.
+fn send(rig: &Rig, qp: &Qp<'_>, to: (*mut ibv_ah, u32), len: usize) -> Vec<(u32, u32)> {
+    qp.send(0, len, Some(to));
     let mut came = Vec::new();
     let sent = Instant::now();
     while sent.elapsed() < Duration::from_secs(1) {
@@ -61,6 +66,28 @@ fn a_datagram_that_is_too_long_fails_the_queue_pair() {
         to.receive_up_to(1, 500);
         to.receive(2);
         let came = multicast(&rig, &from, group, 1000);
+        let statuses: Vec<u32> = came.iter().map(|(status, _)| *status).collect();
+        assert_eq!(statuses, [IBV_WC_LOC_LEN_ERR, IBV_WC_WR_FLUSH_ERR]);
+    });
+}
+
+#[test]
+fn a_datagram_that_is_too_long_fails_the_queue_pair_on_ethernet() {
+    let test = "keys::a_datagram_that_is_too_long_fails_the_queue_pair_on_ethernet";
+    under("mlx5-roce", test, || {
+        let rig = Rig::new();
+        let [from, to] = [rig.datagrams(), rig.datagrams()];
+        // SAFETY: attributes are numbers, for which zero is valid.
+        let mut way: ibv_ah_attr = unsafe { std::mem::zeroed() };
+        (way.port_num, way.is_global) = (1, 1);
+        // That of the IPv4 address.
+        (way.grh.dgid, way.grh.sgid_index, way.grh.hop_limit) = (rig.gid_at(1), 1, 64);
+        let one = (rig.handle(way), to.number());
+        for slot in 1..4 {
+            to.receive_up_to(slot, 500);
+        }
+        assert_eq!(send(&rig, &from, one, 400), [(IBV_WC_SUCCESS, 440)]);
+        let came = send(&rig, &from, one, 1000);
         let statuses: Vec<u32> = came.iter().map(|(status, _)| *status).collect();
         assert_eq!(statuses, [IBV_WC_LOC_LEN_ERR, IBV_WC_WR_FLUSH_ERR]);
     });

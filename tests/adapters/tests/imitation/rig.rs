@@ -65,10 +65,14 @@ impl Rig {
     }
 
     pub fn gid(&self) -> ibv_gid {
+        self.gid_at(0)
+    }
+
+    pub fn gid_at(&self, index: u32) -> ibv_gid {
         // SAFETY: the context is live.
         unsafe {
             let mut entry: ibv_gid_entry = zeroed();
-            ok(ibv_query_gid_ex(self.context, 1, 0, &raw mut entry));
+            ok(ibv_query_gid_ex(self.context, 1, index, &raw mut entry));
             entry.gid
         }
     }
