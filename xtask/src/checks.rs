@@ -109,8 +109,8 @@ type Jobs = Vec<(Section<'static>, Command)>;
 
 fn check_style(run: &mut Run, scale: Scale, aside: &mut Jobs) -> Result<(), Box<dyn Error>> {
     let limit = scale.section_limit();
-    let scripts = "shellcheck -x -P . ci/softroce ci/test ci/demo ci/compare ci/ledger ci/mpi ci/mutations ci/search ci/soak .ci/run ci/lib/*.sh \
-                   ci/guest/*.sh";
+    let scripts = "shellcheck -x -P . ci/aarch64 ci/softroce ci/test ci/demo ci/compare ci/ledger ci/mpi ci/mutations ci/search ci/soak .ci/run \
+                   ci/lib/*.sh ci/guest/*.sh";
     run.section(&Section::new("shellcheck", limit), Command::new("sh").args(["-c", scripts]))?;
     run.section(&Section::new("fmt", limit), cargo().args(["fmt", "--all", "--check"]))?;
     let mut mutations = Command::new("ci/mutations");
@@ -143,6 +143,9 @@ fn test_host(run: &mut Run, scale: Scale, aside: &mut Jobs) -> Result<(), Box<dy
     let mut fuzz = Command::new("ci/search");
     fuzz.arg("fuzz");
     aside.push((Section::new("fuzz", limit), fuzz));
+    if scale.is_all {
+        aside.push((Section::new("aarch64", limit), Command::new("ci/aarch64")));
+    }
     Ok(())
 }
 
