@@ -61,7 +61,8 @@ vm_check_kernel() {
             "end it first, with: ci/softroce stop"
 }
 
-# Usage: vm_start. Leaves the accelerator that worked in STATE/accel, so that KVM is tried once only.
+# Usage: vm_start. Leaves the accelerator that worked in STATE/accel, so that KVM is tried once only. Under emulation on a busy
+# host a boot may fail, once in a long while: a kernel that panics before the agent runs, or a wrong clock.
 vm_start() {
     local accel
     accel=${VERBCAST_SOFTROCE_ACCEL:-$(cat "$STATE/accel" 2>/dev/null || true)}
@@ -79,8 +80,9 @@ vm_start() {
         echo tcg >"$STATE/accel"
     fi
     step "booting the virtual machine ($accel)"
-    vm_boot "$accel" "$BOOT_LIMIT" || vm_died "the virtual machine did not come up"
-    if ! vm_clock_is_right; then
+    if ! vm_boot "$accel" "$BOOT_LIMIT" || ! vm_clock_is_right; then
+        step "booting it again; what it said is in ${CONSOLE%.log}.first.log"
+        cp "$CONSOLE" "${CONSOLE%.log}.first.log"
         vm_stop
         vm_boot "$accel" "$BOOT_LIMIT" || vm_died "the virtual machine did not come up again"
         vm_clock_is_right || vm_died "the virtual machine has no right clock"
