@@ -143,9 +143,7 @@ fn test_host(run: &mut Run, scale: Scale, aside: &mut Jobs) -> Result<(), Box<dy
     let mut fuzz = Command::new("ci/search");
     fuzz.arg("fuzz");
     aside.push((Section::new("fuzz", limit), fuzz));
-    if scale.is_all {
-        aside.push((Section::new("aarch64", limit), Command::new("ci/aarch64")));
-    }
+    aside.push((Section::new("aarch64", limit), Command::new("ci/aarch64")));
     Ok(())
 }
 
