@@ -3,7 +3,7 @@
 use super::adapter;
 use super::hook;
 use super::reason::Reason;
-use super::settings::Settings;
+use super::settings::{Report, Settings};
 use super::slot::Slot;
 use super::tally;
 use mpi::ffi::{self, MPI_Comm};
@@ -71,14 +71,20 @@ pub unsafe fn set_up_on(mut link: Link) -> Result<Decision, Error> {
     };
     let own = own.emit();
     let said = slot.as_ref().map(|_| &own[..]).map_err(String::as_str);
-    let refused = |who: Rank, what: &str| {
-        let (reason, what) = reason_of(what);
+    let refused = |who: Rank, said: &str| {
+        let Refusal { reason, what, .. } = Refusal::read(said);
         passes(reason, &format!("{who}: {what}"))
     };
     let (ballots, slot) = match (vote(&mut link, said), slot) {
         (Ok(ballots), Ok(slot)) => (ballots, slot),
         (Ok(_), Err(what)) => return Ok(refused(rank, &what)),
         (Err(VoteError::Refused(refusals)), _) => {
+            let wants_statistics =
+                |(_, said): &(Rank, String)| Refusal::read(said).wants_statistics;
+            // SAFETY: the link is a communicator for as long as it is there.
+            if refusals.iter().any(wants_statistics) && unsafe { is_world(link.comm()) } {
+                tally::sum_is_wanted();
+            }
             let (who, what) = &refusals[0];
             return Ok(refused(*who, what));
         }
@@ -124,9 +130,41 @@ pub unsafe fn set_up_on(mut link: Link) -> Result<Decision, Error> {
     }
 }
 
-/// The slot, if this rank would, or the index of its reason and what it says.
+/// Why a rank would not have multicast, as it tells the others in words.
+#[derive(Debug, PartialEq, Eq)]
+struct Refusal<'a> {
+    reason: Reason,
+    wants_statistics: bool,
+    what: &'a str,
+}
+
+/// Behind the index of the reason.
+const WANTS_STATISTICS: char = '+';
+
+impl<'a> Refusal<'a> {
+    fn write(&self) -> String {
+        let Refusal { reason, wants_statistics, what } = self;
+        let wants = if *wants_statistics { WANTS_STATISTICS.to_string() } else { String::new() };
+        format!("{}{wants} {what}", reason.index())
+    }
+
+    /// What another rank has said; who says something else has other settings.
+    fn read(said: &'a str) -> Self {
+        let known = said.split_once(' ').and_then(|(index, what)| {
+            let number = index.trim_end_matches(WANTS_STATISTICS);
+            let reason = Reason::at(number.parse().ok()?)?;
+            Some(Refusal { reason, wants_statistics: number != index, what })
+        });
+        let unknown = || Refusal { reason: Reason::Settings, wants_statistics: false, what: said };
+        known.unwrap_or_else(unknown)
+    }
+}
+
+/// The slot, if this rank would, or its [refusal](Refusal).
 fn willing<S>(settings: &Settings, slot: Option<S>) -> Result<S, String> {
-    let refusal = |reason: Reason, what: String| format!("{} {what}", reason.index());
+    let wants_statistics = settings.report != Report::None;
+    let refusal =
+        |reason: Reason, what: String| Refusal { reason, wants_statistics, what: &what }.write();
     if settings.is_off {
         return Err(refusal(Reason::Off, "VERBCAST_PRELOAD=off".to_owned()));
     }
@@ -141,12 +179,6 @@ fn willing<S>(settings: &Settings, slot: Option<S>) -> Result<S, String> {
         let what = format!("has {most} communicators with multicast (VERBCAST_COMMUNICATORS)");
         refusal(Reason::Limit, what)
     })
-}
-
-fn reason_of(said: &str) -> (Reason, &str) {
-    let parts = said.split_once(' ');
-    let known = parts.and_then(|(index, what)| Some((Reason::at(index.parse().ok()?)?, what)));
-    known.unwrap_or((Reason::Settings, said))
 }
 
 /// Whether a communicator has the ranks of `MPI_COMM_WORLD`.
@@ -179,7 +211,7 @@ fn is_software(device: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{Reason, reason_of, willing};
+    use super::{Reason, Refusal, willing};
     use crate::settings::Settings;
 
     #[test]
@@ -187,8 +219,20 @@ mod tests {
         let settings = Settings::get();
         assert_eq!(willing(settings, Some(())), Ok(()));
         let said = willing::<()>(settings, None).unwrap_err();
-        let (reason, what) = reason_of(&said);
+        let Refusal { reason, what, .. } = Refusal::read(&said);
         assert_eq!(reason, Reason::Limit);
         assert!(what.contains("VERBCAST_COMMUNICATORS"), "{what}");
+    }
+
+    #[test]
+    fn a_refusal_is_read_as_it_was_written() {
+        for (reason, wants_statistics) in [(Reason::Off, true), (Reason::Limit, false)] {
+            let refusal = Refusal { reason, wants_statistics, what: "+ why not" };
+            assert_eq!(Refusal::read(&refusal.write()), refusal);
+        }
+        let other = Refusal { reason: Reason::Settings, wants_statistics: false, what: "why" };
+        assert_eq!(Refusal::read("why"), other);
+        let unknown = Refusal::read("1000 why");
+        assert_eq!((unknown.reason, unknown.what), (Reason::Settings, "1000 why"));
     }
 }

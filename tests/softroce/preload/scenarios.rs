@@ -142,6 +142,7 @@ pub fn persistent_by_mpi(mpi: Mpi, program: &str, starts: u64) {
         let line = format!("rank {rank}: MPI, switched off: {starts} broadcasts, ");
         assert_eq!(said.lines(&line).len(), 1, "{line}");
     }
+    assert_eq!(said.sum("MPI, switched off"), 4 * starts, "{}", said.err);
 }
 
 /// A root may run ahead of late ranks, further than broadcasts may be in flight; and who is done may free
