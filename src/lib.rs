@@ -32,7 +32,7 @@
 //! - `serde`: [`Statistics`] and [`Faults`] can be serialised.
 //! - `mpi`: `verbcast::mpi`, for programs with the crate `mpi` (rsmpi).
 //! - `umad`: `verbcast::umad`, RAII over libibumad, for management datagrams.
-//! - `trace`: `verbcast::trace` writes what happens inside to standard error.
+//! - `trace`: `verbcast::trace` writes what happens inside to standard error, and as a timeline to a file.
 //! - `rdma-sys`: takes contexts that a program opened through the crate `rdma-sys`.
 //!
 //! # How it is built

@@ -45,7 +45,9 @@ pub fn vote(
     bootstrap: &mut dyn Bootstrap,
     outcome: Result<&[u8], &str>,
 ) -> Result<Vec<Vec<u8>>, VoteError> {
-    let ballots = bootstrap.all_gather(&Ballot::emit(outcome))?;
+    // When it begins and ends tells how far the clocks of hosts are apart.
+    let round = tracing::debug_span!("round");
+    let ballots = round.in_scope(|| bootstrap.all_gather(&Ballot::emit(outcome)))?;
     let mut blobs = Vec::with_capacity(ballots.len());
     let mut refusals = Vec::new();
     for (rank, ballot) in (0..).map(Rank).zip(ballots) {

@@ -33,7 +33,7 @@ use verbcast_core::time::Clock;
 use verbcast_core::transport::Faulty;
 use verbcast_core::wire::HEADER_LEN;
 use verbcast_verbs::Context;
-use wait::{Ending, Idle, LINGER, Meanwhile};
+use wait::{Idle, LINGER, Meanwhile};
 
 /// Turns at most of a call that does not wait: ranks that answer fast could keep it busy to the end of a long message.
 const TURNS: usize = 16;
@@ -244,9 +244,9 @@ impl Broadcaster {
     }
 
     fn broadcast_bytes(&mut self, root: Rank, bytes: LentBytes<'_>) -> Result<(), Error> {
-        let op = self.start_when_possible(root, bytes.len())?;
+        let (op, mut ending) = self.start_when_possible(root, bytes.len())?;
         rdma::lend(self, Self::transport, op, bytes, |broadcaster, bytes| {
-            broadcaster.run_until_complete(op, &mut Ending::default(), bytes)
+            broadcaster.run_until_complete(op, &mut ending, bytes)
         })
     }
 
@@ -315,7 +315,26 @@ impl Broadcaster {
         let flushed = self.flush_until(Some(self.clock.now() + self.timeout));
         let departed = flushed.and_then(|()| self.driver.depart().map_err(Error::Failed));
         self.linger(self.timeout.min(LINGER));
+        self.tell_leaving();
         departed
+    }
+
+    /// Tells whoever traces what came of it all.
+    fn tell_leaving(&self) {
+        if tracing::enabled!(tracing::Level::DEBUG) {
+            let Statistics { operations, multicast_received, lost, repaired, overflowed, .. } =
+                self.statistics();
+            tracing::debug!(
+                rank = self.rank.0,
+                size = self.size,
+                operations,
+                multicast_received,
+                lost,
+                repaired,
+                overflowed,
+                "left"
+            );
+        }
     }
 }
 

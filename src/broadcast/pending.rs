@@ -71,7 +71,8 @@ impl Broadcaster {
         len: usize,
         make: impl FnOnce() -> Result<M, E>,
     ) -> Result<Pending<M>, E> {
-        let op = self.driver.start(self.clock.now(), root, len).map_err(Error::from)?;
+        let now = self.clock.now();
+        let op = self.driver.start(now, root, len).map_err(Error::from)?;
         let message = make()?;
         assert_eq!(message.len(), len, "the length of the message");
         let purpose = Purpose::of(self.rank(), root);
@@ -89,7 +90,7 @@ impl Broadcaster {
             },
         };
         let broadcaster = self.id;
-        let ending = Ending::default();
+        let ending = Ending::new(now, root, len);
         Ok(Pending { broadcaster, op, ending, stage, message: std::marker::PhantomData })
     }
 

@@ -4,8 +4,9 @@ use super::{Broadcaster, Error};
 use crate::rdma::Claims;
 use std::fmt;
 use std::time::Duration;
+use tracing::Level;
 use verbcast_core::driver::{Failure, Lent, LentBytes};
-use verbcast_core::protocol::StartError;
+use verbcast_core::protocol::{Core, StartError};
 use verbcast_core::rank::{OpId, Rank};
 use verbcast_core::time::Instant;
 use verbcast_core::transport::{Park, TransportError};
@@ -37,16 +38,22 @@ impl Broadcaster {
     }
 
     /// Begins a broadcast; while as many are in flight as may be, makes progress until one has ended.
-    pub(super) fn start_when_possible(&mut self, root: Rank, len: usize) -> Result<OpId, Error> {
+    pub(super) fn start_when_possible(
+        &mut self,
+        root: Rank,
+        len: usize,
+    ) -> Result<(OpId, Ending), Error> {
         let mut idle = Idle::default();
+        let mut now = self.clock.now();
+        let ending = Ending::new(now, root, len);
         loop {
-            match self.driver.start(self.clock.now(), root, len) {
+            match self.driver.start(now, root, len) {
                 Err(StartError::TooManyInFlight(_)) => {
-                    let now = self.clock.now();
                     let worked = self.turn(now, None)?;
                     self.rest(now, worked, &mut idle, MAX_PARK)?;
+                    now = self.clock.now();
                 }
-                started => return started.map_err(Error::from),
+                started => return Ok((started?, ending)),
             }
         }
     }
@@ -78,9 +85,12 @@ impl Broadcaster {
         op: OpId,
         ending: &mut Ending,
     ) -> Result<Option<Duration>, Error> {
-        ending.is_complete |= self.driver.take_complete(op);
         if !ending.is_complete {
-            return Ok(Some(MAX_PARK));
+            if !self.driver.take_complete(op) {
+                return Ok(Some(MAX_PARK));
+            }
+            ending.is_complete = true;
+            self.tell_completion(op, ending);
         }
         match self.driver.transport().inner().claims(op) {
             Claims::None => Ok(None),
@@ -93,6 +103,21 @@ impl Broadcaster {
                 self.take_receives_back()?;
                 Ok(Some(Duration::ZERO))
             }
+        }
+    }
+
+    /// Tells whoever traces of an operation that is complete.
+    fn tell_completion(&self, op: OpId, ending: &Ending) {
+        if tracing::enabled!(Level::DEBUG) {
+            tracing::debug!(
+                nanos = (self.clock.now() - ending.began).as_nanos() as u64,
+                overlaps = true,
+                op = op.0,
+                root = ending.root.0,
+                len = ending.len as u64,
+                lost = self.driver.statistics().lost,
+                "operation"
+            );
         }
     }
 
@@ -115,6 +140,7 @@ impl Broadcaster {
     ) -> Result<(), Error> {
         idle.update(now, worked);
         let Some(for_long) = idle.time(now) else { return Ok(()) };
+        idle.note(|| self.driver.core().awaited());
         let at_most = match self.driver.next_timeout() {
             Some(at) => at.since(now).min(longest),
             None => longest,
@@ -147,12 +173,22 @@ impl Broadcaster {
     }
 }
 
-/// How far a complete broadcast is from giving its message back.
-#[derive(Debug, Default)]
+/// A broadcast in flight, and how far it is from giving its message back.
+#[derive(Debug)]
 pub(super) struct Ending {
+    began: Instant,
+    root: Rank,
+    len: usize,
     is_complete: bool,
     /// Since when only receives that are left over use the message.
     left_over: Option<Instant>,
+}
+
+impl Ending {
+    /// Of a broadcast of `len` bytes of `root` that begins now.
+    pub fn new(now: Instant, root: Rank, len: usize) -> Ending {
+        Ending { began: now, root, len, is_complete: false, left_over: None }
+    }
 }
 
 /// What is called while a rank waits.
@@ -185,14 +221,37 @@ impl fmt::Debug for Meanwhile {
 pub(super) struct Idle {
     /// None while there may be more.
     since: Option<Instant>,
+    /// For whom this rank waits, if somebody traces.
+    awaited: Option<Vec<Rank>>,
 }
+
+/// Shorter waits are not told: they are the pauses between packets.
+const SHORTEST_TOLD: Duration = Duration::from_micros(50);
 
 impl Idle {
     /// A turn has ended, in which there was something to do or not.
     pub fn update(&mut self, now: Instant, worked: bool) {
         match worked {
-            true => self.since = None,
+            true => self.end(now),
             false => _ = self.since.get_or_insert(now),
+        }
+    }
+
+    /// Notes for whom a rank waits that has begun to wait, if somebody traces.
+    pub fn note(&mut self, awaited: impl FnOnce() -> Vec<Rank>) {
+        if self.awaited.is_none() && tracing::enabled!(Level::DEBUG) {
+            self.awaited = Some(awaited());
+        }
+    }
+
+    /// There is something to do again.
+    fn end(&mut self, now: Instant) {
+        let Some(since) = self.since.take() else { return };
+        if let Some(awaited) = self.awaited.take()
+            && now - since >= SHORTEST_TOLD
+        {
+            let ranks: Vec<_> = awaited.iter().map(|rank| rank.0).collect();
+            tracing::debug!(nanos = (now - since).as_nanos() as u64, ?ranks, "wait");
         }
     }
 

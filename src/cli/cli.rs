@@ -5,6 +5,7 @@ use crate::doctor;
 use crate::fabric;
 use crate::report;
 use crate::sim;
+use crate::trace;
 use crate::transport_args::TransportArgs;
 use crate::tune;
 use crate::units;
@@ -39,6 +40,9 @@ pub enum Command {
     Tune(Box<tune::args::TuneArgs>),
     /// Put what was measured on one page, with charts
     Report(report::ReportArgs),
+    /// Show what happened in a job whose ranks have written timelines (VERBCAST_TRACE)
+    #[command(after_long_help = trace::HELP)]
+    Trace(trace::TraceArgs),
     /// Simulate broadcasts among any number of ranks, beside the papers' models
     #[command(after_long_help = sim::help::text())]
     Sim(sim::args::SimArgs),

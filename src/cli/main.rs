@@ -20,6 +20,8 @@ mod report;
 mod results;
 mod root;
 mod sim;
+mod table;
+mod trace;
 mod transport_args;
 mod tune;
 mod units;
@@ -42,7 +44,7 @@ fn main() -> ExitCode {
 }
 
 fn run(command: &cli::Command) -> Result<(), failure::Failure> {
-    verbcast::trace::to_stderr("warn").map_err(failure::Failure::usage)?;
+    verbcast::trace::from_env("warn").map_err(failure::Failure::usage)?;
     match command {
         cli::Command::Info(args) => info::run(args),
         cli::Command::Conformance => conformance::run(),
@@ -51,6 +53,7 @@ fn run(command: &cli::Command) -> Result<(), failure::Failure> {
         cli::Command::Bench(args) => bench::run(args),
         cli::Command::Tune(args) => tune::run(args),
         cli::Command::Report(args) => report::run(args),
+        cli::Command::Trace(args) => trace::run(args),
         cli::Command::Sim(args) => sim::run(args),
         cli::Command::Fabric(command) => fabric::run(command),
     }

@@ -66,7 +66,7 @@ impl Settings {
             });
             settings.config = Config::from_env();
             // A program's output stays as it is unless something else is asked for.
-            if let Err(error) = multicast::trace::to_stderr("off") {
+            if let Err(error) = multicast::trace::from_env("off") {
                 settings.complaints.push(error.to_string());
             }
             settings

@@ -1,11 +1,13 @@
 //! Charts as SVG, to be read without colours and without scripts.
 
 mod bars;
+mod lanes;
 mod lines;
 mod paint;
 mod scale;
 
 pub use bars::{Bars, Panel};
+pub use lanes::{Lane, Lanes, Part};
 pub use lines::{Across, Curve, Lines};
 
 use paint::attributes;

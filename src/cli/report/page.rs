@@ -8,7 +8,7 @@ use crate::chart::{css, escape};
 use crate::results::{Point, Test};
 use std::fmt::Write;
 
-const STYLE: &str = include_str!("page.css");
+const STYLE: &str = include_str!("../page.css");
 
 pub fn page(setups: &[Setup<'_>]) -> String {
     let mut text = format!(

@@ -4,6 +4,7 @@ use super::papers::Quote;
 use super::setup::{Setup, devices};
 use crate::chart::escape;
 use crate::results::{Configuration, Point, Summary, System, Test, ratio};
+use crate::table::table;
 use std::fmt::Write;
 
 /// What the papers report, beside what was measured.
@@ -106,37 +107,4 @@ fn figure(value: Option<f64>) -> String {
         Some(value) if value < 1000.0 => format!("{value:.2}"),
         Some(value) => format!("{value:.0}"),
     }
-}
-
-/// Rows of safe HTML; the first `texts` columns are texts, the others numbers.
-fn table(
-    caption: &str,
-    head: &[&str],
-    texts: usize,
-    rows: impl Iterator<Item = Vec<String>>,
-) -> String {
-    let class = |at: usize| if at < texts { "" } else { " class=\"n\"" };
-    let mut text = "<div class=\"wide\"><table>\n".to_owned();
-    if !caption.is_empty() {
-        let _ = writeln!(text, "<caption>{}</caption>", escape(caption));
-    }
-    if head.iter().any(|name| !name.is_empty()) {
-        text.push_str("<thead><tr>");
-        for (at, name) in head.iter().enumerate() {
-            let _ = write!(text, "<th scope=\"col\"{}>{}</th>", class(at), escape(name));
-        }
-        text.push_str("</tr></thead>\n");
-    }
-    text.push_str("<tbody>\n");
-    for row in rows {
-        text.push_str("<tr>");
-        for (at, cell) in row.iter().enumerate() {
-            let _ = match at {
-                0 => write!(text, "<th scope=\"row\">{cell}</th>"),
-                _ => write!(text, "<td{}>{cell}</td>", class(at)),
-            };
-        }
-        text.push_str("</tr>\n");
-    }
-    text + "</tbody></table></div>\n"
 }

@@ -44,8 +44,8 @@ mod tests {
 
     #[test]
     fn one_limited_member_reaches_all_full_ones_but_two_do_not_reach_each_other() {
-        assert_eq!(refused(&[0xffff; 4]), []);
-        assert_eq!(refused(&[0xffff, 0x7fff, 0xffff]), []);
+        assert!(refused(&[0xffff; 4]).is_empty());
+        assert!(refused(&[0xffff, 0x7fff, 0xffff]).is_empty());
         assert_eq!(refused(&[0xffff, 0x7fff, 0xffff, 0x7fff, 0x7fff]), [3, 4]);
         let (_, what) = refusals(&[0x0001, 0x0001]).remove(0);
         assert!(what.contains("0x0001") && what.contains("as rank 0 is"), "{what}");

@@ -8,4 +8,5 @@ mod doctor;
 mod ledger;
 mod limits;
 mod mpi_bench;
+mod trace;
 mod wire;
