@@ -11,7 +11,7 @@ use verbcast_benches::Ranks;
 use verbcast_core::protocol::Bitmap;
 use verbcast_core::protocol::options::Options;
 use verbcast_core::rank::{Fragment, OpId, Rank};
-use verbcast_core::wire::{HEADER_LEN, Header, Key, Kind, Packet};
+use verbcast_core::wire::{HEADER_LEN, Header, Key, Kind, MAC_KEY_LEN, MacKey, Packet, RawHeader};
 use verbcast_sim::{Outcome, Plan, Step, simulate};
 
 /// Bytes of a short message, and of a message of 16 fragments.
@@ -62,6 +62,30 @@ fn emit(payload: Vec<u8>) -> ([u8; HEADER_LEN], Vec<u8>) {
 #[bench::of_4048_bytes(packet(4048))]
 fn parse(bytes: Vec<u8>) -> Vec<u8> {
     black_box(Packet::parse(black_box(&bytes), HEADER.key)).unwrap();
+    bytes
+}
+
+const MAC: MacKey = MacKey::new([7; MAC_KEY_LEN]);
+
+/// A packet with an authentication code, as it is received.
+fn authentic(payload_len: usize) -> Vec<u8> {
+    let payload = vec![0x5a; payload_len];
+    [&HEADER.emit_authentic(&payload, black_box(&MAC)), payload.as_slice()].concat()
+}
+
+#[library_benchmark]
+#[bench::of_8_bytes(authentic(8).split_off(HEADER_LEN))]
+#[bench::of_4048_bytes(authentic(4048).split_off(HEADER_LEN))]
+fn emit_authentic(payload: Vec<u8>) -> ([u8; HEADER_LEN], Vec<u8>) {
+    (black_box(&HEADER).emit_authentic(black_box(&payload), black_box(&MAC)), payload)
+}
+
+#[library_benchmark]
+#[bench::of_8_bytes(authentic(8))]
+#[bench::of_4048_bytes(authentic(4048))]
+fn authenticate(bytes: Vec<u8>) -> Vec<u8> {
+    let header = RawHeader::parse(black_box(&bytes)).unwrap();
+    black_box(header.authenticate(black_box(&bytes), black_box(&MAC))).unwrap();
     bytes
 }
 
@@ -119,7 +143,10 @@ fn ten_broadcasts_at_64_ranks((plan, options): (Plan, Options)) -> Outcome {
     simulate(black_box(&plan), &options).unwrap()
 }
 
-library_benchmark_group!(name = header, benchmarks = [emit, parse, refuse]);
+library_benchmark_group!(
+    name = header,
+    benchmarks = [emit, parse, refuse, emit_authentic, authenticate]
+);
 library_benchmark_group!(name = bitmap, benchmarks = fill);
 library_benchmark_group!(name = cores, benchmarks = [short_at_8_ranks, of_16_fragments_at_8_ranks]);
 library_benchmark_group!(name = simulator, benchmarks = ten_broadcasts_at_64_ranks);

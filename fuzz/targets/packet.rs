@@ -2,7 +2,10 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use verbcast_core::wire::{Key, Notice, Packet, RawHeader};
+use verbcast_core::wire::{HEADER_LEN, Key, MacKey, Malformed, Notice, Packet, RawHeader};
+
+/// Whoever writes the bytes does not know this key.
+const MAC: MacKey = MacKey::new([0x5a; 32]);
 
 fuzz_target!(|bytes: &[u8]| {
     let raw = RawHeader::parse(bytes);
@@ -16,6 +19,20 @@ fuzz_target!(|bytes: &[u8]| {
             let again = packet.header().emit(packet.payload(), is_covered);
             assert!(bytes.starts_with(&again));
         }
+    }
+    if let Some(raw) = raw {
+        assert!(matches!(raw.authenticate(bytes, &MAC), Err(Malformed::Forged)));
+        // The same with the code that it should have is believed, and with one more bit it is not.
+        let payload = &bytes[HEADER_LEN..bytes.len().min(HEADER_LEN + raw.payload_len())];
+        let mut authentic = raw.unchecked().emit_authentic(payload, &MAC).to_vec();
+        authentic.extend_from_slice(payload);
+        let raw = RawHeader::parse(&authentic).unwrap();
+        assert_eq!(raw.authenticate(&authentic, &MAC).unwrap().payload(), payload);
+        let sum = bytes.iter().fold(0, |sum, byte| sum + usize::from(*byte));
+        let at = sum % authentic.len();
+        authentic[at] ^= 0x10;
+        let other = RawHeader::parse(&authentic);
+        assert!(other.is_none_or(|other| other.authenticate(&authentic, &MAC).is_err()));
     }
     if let Ok(notice) = Notice::parse(bytes) {
         assert!(Notice::parse(&notice.emit()).is_ok());

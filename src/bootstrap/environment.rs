@@ -174,6 +174,11 @@ impl Environment {
     }
 }
 
+/// The token in this process's environment, whoever started it.
+pub(super) fn environment_token() -> Result<String, EnvironmentError> {
+    token(&|name| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned()))
+}
+
 /// The job's token, from whoever gives one.
 fn token(lookup: &dyn Fn(&str) -> Option<String>) -> Result<String, EnvironmentError> {
     match (lookup("VERBCAST_TOKEN"), lookup("VERBCAST_TOKEN_FILE")) {

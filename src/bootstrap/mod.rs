@@ -23,6 +23,7 @@ mod vote;
 pub use address::{Address, AddressError};
 pub use environment::{Environment, EnvironmentError};
 pub use names::name_ranks;
+pub use secret::Secret;
 pub use star::Star;
 #[cfg(feature = "verbs")]
 pub(crate) use vote::read_all;
@@ -46,6 +47,15 @@ pub trait Bootstrap {
     /// # Errors
     /// If a rank does not take part in time, or left.
     fn all_gather(&mut self, blob: &[u8]) -> Result<Vec<Vec<u8>>, BootstrapError>;
+
+    /// What only the ranks of the job know, from which the keys of [authentication codes](crate::Settings::mac) follow.
+    /// By default that is [nothing](Secret::none): what is gathered is kept from strangers, or they can find those keys.
+    ///
+    /// # Errors
+    /// In words that go on after this rank's name, if strangers can read what is gathered and there is no secret.
+    fn secret(&self) -> Result<Secret, String> {
+        Ok(Secret::none())
+    }
 
     /// Returns when every rank has called it.
     ///

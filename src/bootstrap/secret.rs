@@ -4,6 +4,8 @@
 //! nonces: so the secret never crosses the wire, no proof is good for another connection, and none can be sent back to
 //! who made it. A secret that can be guessed can be found from a proof by trying, so it has to be random.
 
+use super::environment::{EnvironmentError, environment_token};
+use super::slurm;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 use std::fmt;
@@ -26,9 +28,10 @@ pub(super) struct Nonces {
     pub(super) hub: Nonce,
 }
 
-/// The job's secret.
+/// What the ranks of a job know and nobody else, such as its token; or nothing, where [`Bootstrap`](super::Bootstrap) itself
+/// keeps what it gathers from strangers.
 #[derive(Clone)]
-pub(super) struct Secret(Vec<u8>);
+pub struct Secret(Vec<u8>);
 
 /// Nobody sees it in a log.
 impl fmt::Debug for Secret {
@@ -38,8 +41,38 @@ impl fmt::Debug for Secret {
 }
 
 impl Secret {
-    pub(super) fn new(bytes: &[u8]) -> Self {
+    /// The secret of these bytes.
+    pub fn new(bytes: &[u8]) -> Self {
         Secret(bytes.to_vec())
+    }
+
+    /// No secret: whoever reads what the bootstrap gathers knows all that ranks do.
+    pub fn none() -> Self {
+        Secret(Vec::new())
+    }
+
+    /// The secret that the environment gives to all ranks of a job, if it gives one that cannot be guessed: as
+    /// [`Environment`](super::Environment) reads its token.
+    ///
+    /// # Errors
+    /// If a variable is bad.
+    pub fn from_env() -> Result<Option<Secret>, EnvironmentError> {
+        let token = environment_token()?;
+        Ok(Secret::of_token(&token))
+    }
+
+    /// The secret that a token is; none of one that is known or can be guessed.
+    pub(super) fn of_token(token: &str) -> Option<Secret> {
+        let is_secret = !token.is_empty() && !slurm::is_token(token);
+        is_secret.then(|| Secret::new(token.as_bytes()))
+    }
+
+    /// A key that follows from the secret and `parts`, the first of which says what it is for; without the secret nobody
+    /// finds it, nor from it the secret. The others have one length each, or are the last.
+    pub fn derive<'a>(&self, parts: impl IntoIterator<Item = &'a [u8]>) -> [u8; 32] {
+        let mut mac = Hmac::<Sha256>::new_from_slice(&self.0).expect("a key of any length is one");
+        parts.into_iter().for_each(|part| mac.update(part));
+        mac.finalize().into_bytes().into()
     }
 
     fn mac(&self, side: Side, nonces: &Nonces) -> Hmac<Sha256> {
@@ -106,6 +139,25 @@ mod tests {
         let code = mac.finalize().into_bytes();
         assert_eq!(code[..4], [0x5b, 0xdc, 0xc1, 0x46]);
         assert_eq!(code[28..], [0x64, 0xec, 0x38, 0x43]);
+    }
+
+    #[test]
+    fn what_is_derived_takes_the_secret_and_all_parts() {
+        let secret = Secret::new(b"a secret");
+        let derive = |secret: &Secret, parts: &[&[u8]]| secret.derive(parts.iter().copied());
+        let key = derive(&secret, &[b"a key: ", b"1"]);
+        assert_eq!(derive(&secret, &[b"a key: ", b"1"]), key);
+        assert_ne!(derive(&secret, &[b"a key: ", b"2"]), key);
+        assert_ne!(derive(&Secret::none(), &[b"a key: ", b"1"]), key);
+    }
+
+    #[test]
+    fn a_token_that_can_be_guessed_is_no_secret() {
+        for token in ["", "slurm 7.", "slurm 7.0"] {
+            assert!(Secret::of_token(token).is_none(), "{token}");
+        }
+        assert!(Secret::of_token("slurm is what I use").is_some());
+        assert!(Secret::of_token("kept to myself").is_some());
     }
 
     #[test]

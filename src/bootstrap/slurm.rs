@@ -32,6 +32,13 @@ pub(super) fn token(lookup: Lookup<'_>) -> Option<String> {
     Some(format!("slurm {}.{step}", lookup("SLURM_JOB_ID")?))
 }
 
+/// Whether a token is such a one, which anybody can guess.
+pub(super) fn is_token(token: &str) -> bool {
+    let numbers = token.strip_prefix("slurm ").and_then(|numbers| numbers.split_once('.'));
+    let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    numbers.is_some_and(|(job, step)| is_number(job) && is_number(step))
+}
+
 /// The first host of a list such as `rack[07-09,12]n[3,4],login1`.
 fn first_host(list: &str) -> Option<String> {
     let mut host = String::new();

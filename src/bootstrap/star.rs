@@ -33,6 +33,8 @@ impl Job {
 pub struct Star {
     rank: Rank,
     size: u32,
+    /// The job's token, if that is a secret.
+    secret: Option<Secret>,
     state: Result<Role, BootstrapError>,
 }
 
@@ -50,6 +52,7 @@ impl Star {
     /// token, or two have the same rank; if rank 0 cannot listen.
     pub fn join(environment: &Environment, timeout: Duration) -> Result<Star, BootstrapError> {
         let Environment { rank, size, rendezvous, token } = environment.clone();
+        let of_job = Secret::of_token(&token);
         let secret = Secret::new(token.as_bytes());
         let job = &Job { rank, size, rendezvous, secret, timeout };
         let invalid = |what| Err(BootstrapError { rank: None, what });
@@ -72,7 +75,7 @@ impl Star {
             }
             (Some(address), _) => Role::Leaf(Leaf::join(job, address)?),
         };
-        Ok(Star { rank: job.rank, size: job.size, state: Ok(role) })
+        Ok(Star { rank: job.rank, size: job.size, secret: of_job, state: Ok(role) })
     }
 }
 
@@ -83,6 +86,16 @@ impl Bootstrap for Star {
 
     fn size(&self) -> u32 {
         self.size
+    }
+
+    fn secret(&self) -> Result<Secret, String> {
+        match &self.secret {
+            Some(secret) => Ok(secret.clone()),
+            None if self.size == 1 => Ok(Secret::none()),
+            None => Err("has no secret for authentication codes (VERBCAST_MAC=on), but a token that can be guessed: set \
+                         VERBCAST_TOKEN or VERBCAST_TOKEN_FILE at every rank"
+                .to_owned()),
+        }
     }
 
     fn all_gather(&mut self, blob: &[u8]) -> Result<Vec<Vec<u8>>, BootstrapError> {

@@ -80,6 +80,12 @@ impl ConfigBuilder {
         self
     }
 
+    /// Whether packets have [authentication codes](Settings::mac). The same at every rank.
+    pub fn mac(mut self, is_used: bool) -> Self {
+        self.config.device.mac = is_used;
+        self
+    }
+
     /// Faults on purpose, for tests.
     pub fn faults(mut self, faults: Faults) -> Self {
         self.config.faults = Some(faults);

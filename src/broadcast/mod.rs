@@ -180,6 +180,7 @@ impl Broadcaster {
             registrations,
             registration_hits,
             foreign,
+            forged,
             overflowed,
             incidents,
         } = self.driver.transport().inner().counters();
@@ -191,6 +192,7 @@ impl Broadcaster {
             registrations,
             registration_hits,
             foreign,
+            forged: statistics.forged + forged,
             port_errors: incidents.port_errors,
             port_down_ms: incidents.port_down.as_millis() as u64,
             rejoins: incidents.rejoins,
@@ -346,7 +348,7 @@ fn parameters(
     agreed: Agreed,
     shares_buffers: bool,
 ) -> Parameters {
-    let Agreed { key, seed, multicast, packet_len } = agreed;
+    let Agreed { key, mac, seed, multicast, packet_len } = agreed;
     let suite = SuiteParameters {
         rank,
         size,
@@ -356,7 +358,7 @@ fn parameters(
         multicast,
         depths: config.device.depths,
     };
-    Parameters { suite, key, payload_crc: config.device.payload_crc, shares_buffers }
+    Parameters { suite, key, payload_crc: config.device.payload_crc, mac, shares_buffers }
 }
 
 impl Drop for Broadcaster {
@@ -382,7 +384,8 @@ mod tests {
         let plan = Plan::new(size, Vec::new());
         let simulated = plan.parameters(rank);
         let packet_len = plan.packet_len;
-        let agreed = Agreed { key: simulated.key, seed: plan.seed, multicast: true, packet_len };
+        let (key, mac, seed, multicast) = (simulated.key, None, plan.seed, true);
+        let agreed = Agreed { key, mac, seed, multicast, packet_len };
         assert_eq!(parameters(&config, rank, size, agreed, false), simulated);
         assert_eq!(config.protocol, Options::default());
     }

@@ -33,7 +33,7 @@ pub(super) struct Field {
 }
 
 /// All variables of fields, but those of the protocols' parameters.
-pub(super) const FIELDS: [Field; 22] = [
+pub(super) const FIELDS: [Field; 23] = [
     Field {
         name: "VERBCAST_DEVICE",
         takes: "device names, separated by commas",
@@ -198,6 +198,12 @@ pub(super) const FIELDS: [Field; 22] = [
         set: |config, text| {
             choice(text, &[("on", true), ("off", false)], &mut config.device.payload_crc)
         },
+    },
+    Field {
+        name: "VERBCAST_MAC",
+        takes: "one of on, off",
+        default: Some("off"),
+        set: |config, text| choice(text, &[("on", true), ("off", false)], &mut config.device.mac),
     },
 ];
 

@@ -41,6 +41,7 @@
 //! | part | what it is |
 //! |---|---|
 //! | `settings`, `ids`, `packet`, `outstanding`, `work` | words and numbers that the others share |
+//! | `keys` | the keys of packets' authentication codes |
 //! | `memory` | what ranks reach in each other (ring, reports), and what stays registered |
 //! | `group` | the multicast group: its address, which one, joining it, the proof that it works |
 //! | `ud` | the UD QP: datagrams, and what the next receives will probably get |
@@ -57,6 +58,7 @@
 mod endpoint;
 mod group;
 mod ids;
+mod keys;
 mod memory;
 mod outstanding;
 mod packet;

@@ -87,6 +87,9 @@ pub struct Settings {
     pub deep_rings: u32,
     /// Whether payloads have CRCs that their receivers check, besides what links check.
     pub payload_crc: bool,
+    /// Whether packets have authentication codes in place of CRCs, which only ranks of the communicator can make. The same
+    /// at every rank.
+    pub mac: bool,
     /// Groups that an endpoint is in at most, before its communicators share them; more only where ranks
     /// have none in common.
     pub groups: u32,
@@ -111,6 +114,7 @@ impl Default for Settings {
             group_family: Family::default(),
             deep_rings: 4,
             payload_crc: false,
+            mac: false,
             groups: 8,
         }
     }

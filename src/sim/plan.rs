@@ -132,7 +132,7 @@ impl Plan {
             depths: self.depths,
         };
         let (key, payload_crc) = (Channel::ONLY.key(), self.payload_crc);
-        Parameters { suite, key, payload_crc, shares_buffers: false }
+        Parameters { suite, key, payload_crc, mac: None, shares_buffers: false }
     }
 
     /// The message of a broadcast: bytes that differ from one to the next.

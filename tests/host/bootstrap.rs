@@ -104,6 +104,26 @@ fn everybody_gets_everybodys_blob() {
     }
 }
 
+/// A token that anybody can guess keeps nobody from finding the keys of authentication codes.
+#[test]
+fn codes_need_a_secret() {
+    for (token, is_secret) in [("", false), ("slurm 7.0", false), ("kept to myself", true)] {
+        let address = unix();
+        let jobs = [0, 1].map(|rank| {
+            let mut job = job(rank, 2, &address, 20);
+            job.environment.token = token.into();
+            job
+        });
+        let secrets = run(&jobs, |job| Ok(job.join()?.secret()));
+        for secret in secrets {
+            match secret.unwrap() {
+                Ok(_) => assert!(is_secret, "{token}"),
+                Err(why) => assert!(!is_secret && why.contains("VERBCAST_TOKEN_FILE"), "{why}"),
+            }
+        }
+    }
+}
+
 #[test]
 fn one_rank_needs_no_address() {
     let mut alone = Star::join(&Environment::alone(), HANG).unwrap();

@@ -55,18 +55,25 @@ const LAYERS: &[Layers] = &[
             ("settings", &[]),
             ("ids", &[]),
             ("packet", &[]),
+            ("keys", &[]),
             ("outstanding", &[]),
             ("work", &["ids"]),
             ("memory", &["settings"]),
             ("group", &["settings"]),
             ("ud", &["settings", "ids", "packet", "outstanding", "work", "memory", "group"]),
             ("rc", &["settings", "ids", "packet", "outstanding", "work", "memory"]),
-            ("endpoint", &["settings", "ids", "packet", "work", "memory", "group", "ud", "rc"]),
+            (
+                "endpoint",
+                &["settings", "ids", "packet", "keys", "work", "memory", "group", "ud", "rc"],
+            ),
             (
                 "transport",
                 &["settings", "ids", "packet", "memory", "group", "ud", "rc", "endpoint"],
             ),
-            ("setup", &["settings", "memory", "group", "ud", "rc", "endpoint", "transport"]),
+            (
+                "setup",
+                &["settings", "keys", "memory", "group", "ud", "rc", "endpoint", "transport"],
+            ),
         ],
     },
 ];

@@ -70,6 +70,28 @@ fn damaged_datagrams_are_noticed_and_repaired() {
     }
 }
 
+/// With authentication codes: by every algorithm, with messages in place and copied, repairs by reads and by sends, and
+/// damage, which a code gives away as a CRC does.
+#[test]
+fn messages_with_codes_arrive_and_damaged_ones_are_repaired() {
+    let Some(devices) = needs::devices() else { return };
+    for (algorithm, repair) in
+        [("window", "pull"), ("window", "push"), ("two-stage", "pull"), ("chain", "pull")]
+    {
+        let mut config = config(&devices);
+        config.device.mac = true;
+        config.protocol.set("algorithm", algorithm).unwrap();
+        config.protocol.set("repair", repair).unwrap();
+        config.faults = Some("loss=0.02,corrupt=0.1,dup=0.05,seed=7".parse().unwrap());
+        let all = exchange(4, &config, &lens(FRAGMENT));
+        let sum = |counter: fn(&Statistics) -> u64| all.iter().map(counter).sum::<u64>();
+        assert_eq!((sum(|one| one.damaged), sum(|one| one.foreign)), (0, 0), "{algorithm}");
+        if algorithm != "chain" {
+            assert!(sum(|one| one.forged) > 0 && sum(|one| one.repaired) > 0, "{algorithm}");
+        }
+    }
+}
+
 #[test]
 fn every_root_synchronisation_and_waiting_policy_works() {
     let Some(devices) = needs::devices() else { return };
@@ -321,6 +343,13 @@ fn different_settings_are_refused_by_name() {
         Broadcaster::new(bootstrap, &config).unwrap_err().to_string()
     });
     assert!(errors.iter().all(|error| error.contains("rank 1: has")), "{errors:?}");
+    let errors = ranks::run(3, |bootstrap| {
+        let mut config = config(&devices);
+        config.device.mac = verbcast::bootstrap::Bootstrap::rank(bootstrap) != Rank(1);
+        Broadcaster::new(bootstrap, &config).unwrap_err().to_string()
+    });
+    let expected = "rank 1: has VERBCAST_MAC=off, but rank 0 has on";
+    assert!(errors.iter().all(|error| error.contains(expected)), "{errors:?}");
 }
 
 #[test]

@@ -7,13 +7,13 @@ use std::time::Duration;
 use verbcast::bootstrap::Bootstrap;
 use verbcast::rdma::{self, Claims, RdmaTransport, Settings};
 use verbcast_core::driver::LentBytes;
-use verbcast_core::protocol::{Room, Via};
+use verbcast_core::protocol::{Room, Token, Via};
 use verbcast_core::rank::{Fragment, OpId, Rank};
 use verbcast_core::time::Clock;
 use verbcast_core::transport::{
-    Arrival, Buffer, Origin, Park, Payload, Purpose, Transfer, Transport,
+    Arrival, Buffer, Liveness, Origin, Park, Payload, Purpose, Transfer, Transport,
 };
-use verbcast_core::wire::{HEADER_LEN, Header, Key, Kind};
+use verbcast_core::wire::{HEADER_LEN, Header, Key, Kind, MacKey, Notice};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 const DEPTH: usize = 16;
@@ -24,6 +24,7 @@ struct Member<'a> {
     bootstrap: &'a mut ranks::Threads,
     transport: RdmaTransport,
     key: Key,
+    mac: Option<MacKey>,
     clock: Clock,
 }
 
@@ -67,7 +68,7 @@ impl Member<'_> {
                 report: 0,
                 asks: false,
             };
-            let mut header = header.emit(payload, true);
+            let mut header = header.emit_as(payload, true, self.mac.as_ref());
             change(&mut header);
             self.transport.multicast(&header, Payload::Bytes(payload)).unwrap();
         }
@@ -144,15 +145,31 @@ fn run(
     sends: impl Fn(&mut Member<'_>, &[u8]) + Sync,
     receives: impl Fn(&mut Member<'_>, &[u8]) + Sync,
 ) {
+    run_with(false, devices, sends, receives);
+}
+
+/// The same with authentication codes or without.
+fn run_with(
+    mac: bool,
+    devices: &[String],
+    sends: impl Fn(&mut Member<'_>, &[u8]) + Sync,
+    receives: impl Fn(&mut Member<'_>, &[u8]) + Sync,
+) {
     ranks::run(2, |bootstrap| {
         let mut settings = Settings::default();
         settings.devices = devices.to_vec();
         settings.depths.receive = DEPTH as u32;
         settings.zero_copy = Some(1);
+        settings.mac = mac;
         let me = bootstrap.rank();
         let (transport, agreed, _) = rdma::establish(bootstrap, &settings, &[], None).unwrap();
-        let mut member =
-            Member { bootstrap, transport, key: agreed.key, clock: Clock::of_process() };
+        let mut member = Member {
+            bootstrap,
+            transport,
+            key: agreed.key,
+            mac: agreed.mac,
+            clock: Clock::of_process(),
+        };
         let message = member.message();
         member.barrier();
         match me {
@@ -405,4 +422,114 @@ fn forged_fragments_are_not_received_into_a_message_that_is_sent() {
 #[test]
 fn damaged_fragments_foretell_nothing() {
     comes_to_nothing(Purpose::Receive, |header| header[HEADER_LEN - 1] ^= 1);
+}
+
+/// Returns when so many packets were dropped for their codes; nothing else comes meanwhile.
+fn wait_for_forged(member: &mut Member<'_>, count: u64) {
+    let begun = member.clock.now();
+    while member.transport.counters().forged < count {
+        assert!(member.receive().is_none(), "a forged packet went on");
+        let now = member.clock.now();
+        assert!(now - begun < PATIENCE, "{:?}", member.transport.counters());
+        member.transport.park(now - begun, Duration::from_millis(1)).unwrap();
+    }
+    assert_eq!(member.transport.counters().forged, count);
+}
+
+/// Who is in the group reads the communicator's key in each header, but not the key of its codes.
+#[test]
+fn forged_fragments_are_not_left_in_a_message() {
+    let Some(devices) = needs::devices() else { return };
+    let (first, forged, last): (Vec<_>, _, Vec<_>) =
+        ((0..40).collect(), 40..48, (40..FRAGMENTS).collect());
+    run_with(
+        true,
+        &devices,
+        |member, message| {
+            bursts(member, message, &first);
+            member.barrier();
+            let mac = member.mac.take();
+            let other = vec![0x66; message.len()];
+            member.multicast(&other, forged.clone());
+            member.mac = mac;
+            member.barrier();
+            member.barrier();
+            bursts(member, message, &last);
+        },
+        |member, message| {
+            let mut buffer = vec![0xee; message.len()];
+            lend(member, &mut buffer, |member| {
+                let already = take_bursts(member, &first);
+                assert!(already > 0, "no fragment was received in place");
+                assert_eq!(member.transport.claims(OP), Claims::Receives);
+                member.barrier();
+                member.barrier();
+                wait_for_forged(member, forged.len() as u64);
+                member.barrier();
+                take_bursts(member, &last);
+            });
+            assert!(buffer == message, "a forged fragment is left in it");
+        },
+    );
+}
+
+#[test]
+fn who_knows_the_key_but_not_that_of_the_codes_forges_nothing() {
+    let Some(devices) = needs::devices() else { return };
+    let by_multicast = [Kind::Fragment, Kind::Abort, Kind::Probe, Kind::Acknowledge];
+    let reliable = [Kind::Fragment, Kind::Ready, Kind::Abort, Kind::Bye, Kind::Acknowledge];
+    let packets = (by_multicast.len() + reliable.len()) as u64;
+    let notice = Notice { rank: Rank(1), reason: "forged".to_owned() }.emit();
+    let header = |member: &Member<'_>, kind| {
+        let (source, key, op, fragment) = (Rank(0), member.key, OP, Fragment(0));
+        Header { kind, source, key, op, fragment, message_len: 8, report: 7, asks: true }
+    };
+    run_with(
+        true,
+        &devices,
+        |member, _| {
+            connect(member, Rank(1));
+            member.barrier();
+            let wrong = MacKey::new([0x66; 32]);
+            // With CRCs as if there were no codes, and with the codes of another key.
+            for mac in [None, Some(&wrong)] {
+                for kind in by_multicast {
+                    let bytes = header(member, kind).emit_as(&notice, true, mac);
+                    member.transport.multicast(&bytes, Payload::Bytes(&notice)).unwrap();
+                }
+                for kind in reliable {
+                    let bytes = header(member, kind).emit_as(&notice, true, mac);
+                    let token = Token { kind, op: OP, fragment: Fragment(0) };
+                    let payload = Payload::Bytes(&notice);
+                    member.transport.reliable(Rank(1), &bytes, payload, token).unwrap();
+                }
+                member.transport.submit().unwrap();
+            }
+            member.barrier();
+            // What it may say is heard as ever.
+            let bytes = header(member, Kind::Fragment).emit_as(&notice, true, member.mac.as_ref());
+            member.transport.multicast(&bytes, Payload::Bytes(&notice)).unwrap();
+            member.transport.submit().unwrap();
+        },
+        |member, _| {
+            connect(member, Rank(0));
+            member.barrier();
+            wait_for_forged(member, 2 * packets);
+            member.barrier();
+            member.next().unwrap();
+            assert_eq!(member.transport.counters().foreign, 0);
+        },
+    );
+}
+
+/// Returns when a rank is connected.
+fn connect(member: &mut Member<'_>, with: Rank) {
+    member.transport.connect(with).unwrap();
+    let begun = member.clock.now();
+    while !member.transport.is_connected(with) {
+        assert!(member.receive().is_none());
+        let now = member.clock.now();
+        assert!(now - begun < PATIENCE);
+        member.transport.park(now - begun, Duration::from_millis(1)).unwrap();
+    }
 }

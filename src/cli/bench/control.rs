@@ -13,12 +13,12 @@ use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 use verbcast::bootstrap::Bootstrap;
 use verbcast::broadcast::{Config, Endpoint};
-use verbcast::rdma::{Description, Multicast, RdmaTransport};
+use verbcast::rdma::{Agreed, Description, Multicast, RdmaTransport};
 use verbcast_core::protocol::{Room, Token};
 use verbcast_core::rank::{Fragment, OpId, Rank};
 use verbcast_core::time::Clock;
 use verbcast_core::transport::{Arrival, Liveness, Park, Payload, Transport};
-use verbcast_core::wire::{HEADER_LEN, Header, Key, Kind};
+use verbcast_core::wire::{HEADER_LEN, Header, Key, Kind, MacKey};
 
 /// Longest sleep while the contender's timers may fall due.
 const MAX_PARK: Duration = Duration::from_millis(1);
@@ -29,6 +29,7 @@ pub struct Control {
     transport: RdmaTransport,
     description: Description,
     key: Key,
+    mac: Option<MacKey>,
     me: Rank,
     size: u32,
     clock: Clock,
@@ -47,11 +48,11 @@ impl Control {
         config: &Config,
     ) -> Result<Control, String> {
         let (me, size) = (bootstrap.rank(), bootstrap.size());
-        let (transport, key, description) =
+        let (transport, Agreed { key, mac, .. }, description) =
             open_transport(bootstrap, endpoint, config, Multicast::Off)?;
         let (clock, heard, patience) = (Clock::of_process(), HashMap::new(), config.device.timeout);
         let failure = None;
-        Ok(Control { transport, description, key, me, size, clock, patience, heard, failure })
+        Ok(Control { transport, description, key, mac, me, size, clock, patience, heard, failure })
     }
 
     pub fn rank(&self) -> Rank {
@@ -107,7 +108,8 @@ impl Control {
         let header =
             Header { kind, source, key, op, fragment, message_len: 0, report: 0, asks: false };
         let payload = word.emit(value);
-        let (header, token) = (header.emit(&payload, true), Token { kind, op, fragment });
+        let (header, token) =
+            (header.emit_as(&payload, true, self.mac.as_ref()), Token { kind, op, fragment });
         let sent = self.transport.reliable(to, &header, Payload::Bytes(&payload), token);
         // Nobody may poll for long.
         sent.and_then(|_| self.transport.submit()).map_err(|error| blame(self.me, error))

@@ -3,7 +3,6 @@
 use verbcast::bootstrap::Bootstrap;
 use verbcast::broadcast::{Config, Endpoint};
 use verbcast::rdma::{Agreed, Description, Multicast, RdmaTransport, establish_on};
-use verbcast_core::wire::Key;
 
 /// Makes it, with a group or without. Collective.
 pub fn open_transport(
@@ -11,10 +10,8 @@ pub fn open_transport(
     endpoint: &Endpoint,
     config: &Config,
     multicast: Multicast,
-) -> Result<(RdmaTransport, Key, Description), String> {
+) -> Result<(RdmaTransport, Agreed, Description), String> {
     let mut settings = config.device.clone();
     settings.multicast = multicast;
-    let (transport, Agreed { key, .. }, description) =
-        establish_on(bootstrap, endpoint, &settings, &[]).map_err(|error| error.to_string())?;
-    Ok((transport, key, description))
+    establish_on(bootstrap, endpoint, &settings, &[]).map_err(|error| error.to_string())
 }

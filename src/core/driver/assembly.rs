@@ -4,7 +4,7 @@ use super::{Driver, Identity};
 use crate::protocol::options::{Options, OptionsError, SuiteParameters};
 use crate::protocol::suite::Suite;
 use crate::transport::Transport;
-use crate::wire::Key;
+use crate::wire::{Key, MacKey};
 
 /// Runtime parameters of a rank's driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,6 +15,8 @@ pub struct Parameters {
     pub key: Key,
     /// Whether payloads have CRCs. Packets that others may read while they are replaced have them in any case.
     pub payload_crc: bool,
+    /// The key of its packets' authentication codes, if they have any: then in place of all CRCs.
+    pub mac: Option<MacKey>,
     /// Whether other communicators need the transport's receive buffers too: then each reliable message that comes before
     /// its operation is copied out of them.
     pub shares_buffers: bool,
@@ -28,6 +30,7 @@ impl Parameters {
             size,
             key: self.key,
             payload_crc: self.payload_crc,
+            mac: self.mac,
             most_held: depths.max_held() as usize,
             most_copied: (!self.shares_buffers).then(|| depths.max_copied(size) as usize),
         }

@@ -28,7 +28,7 @@ use crate::protocol::{Core, Event, StartError};
 use crate::rank::{OpId, Rank};
 use crate::time::Instant;
 use crate::transport::{Purpose, Transport, TransportError};
-use crate::wire::{Key, Kind};
+use crate::wire::{Key, Kind, MacKey};
 use held::Held;
 use messages::Messages;
 use notices::Owed;
@@ -47,6 +47,8 @@ pub struct Identity {
     pub key: Key,
     /// Whether payloads have CRCs. Packets that others may read while they are replaced have them in any case.
     pub payload_crc: bool,
+    /// The key of the packets' authentication codes, if they have any: then in place of all CRCs.
+    pub mac: Option<MacKey>,
     /// Most datagrams of operations to come that are kept.
     pub most_held: usize,
     /// Most reliable messages of operations to come whose receive buffers are freed by a copy, so

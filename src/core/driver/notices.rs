@@ -36,11 +36,11 @@ impl<C: Core, T: Transport> Driver<C, T> {
     /// an abort goes to the group too, which is faster where it arrives.
     pub(super) fn notify(&mut self, kind: Kind, payload: &[u8]) -> Result<(), TransportError> {
         let op = self.core.next_op();
-        let Identity { rank: source, key, payload_crc, .. } = self.identity;
+        let Identity { rank: source, key, payload_crc, mac, .. } = self.identity;
         let (fragment, message_len) = (Fragment(0), 0);
         let header =
             Header { kind, source, key, op, fragment, message_len, report: 0, asks: false };
-        let header = header.emit(payload, payload_crc);
+        let header = header.emit_as(payload, payload_crc, mac.as_ref());
         let broken = self.broken.as_ref().map(|failure| failure.rank);
         let mut told = self.transport.connected();
         told.extend(self.core.peers());

@@ -70,6 +70,7 @@ impl<C: Core, T: Transport> Driver<C, T> {
                 match malformed {
                     Malformed::Foreign => self.statistics.foreign += 1,
                     Malformed::Damaged => self.statistics.damaged += 1,
+                    Malformed::Forged => self.statistics.forged += 1,
                 }
                 return self.give_back(stored);
             }

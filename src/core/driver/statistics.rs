@@ -68,6 +68,8 @@ counters! {
         pub foreign: u64,
         /// Packets of this communicator with a wrong CRC or length.
         pub damaged: u64,
+        /// Packets with this communicator's key and a wrong authentication code, forged or damaged.
+        pub forged: u64,
         /// Packets of this communicator that make no sense in its protocol.
         pub rejected: u64,
         /// Fragments sent out of their message's memory, without a copy.

@@ -162,7 +162,7 @@ impl Transport for Notes {
 fn identity(rank: u32) -> Identity {
     let (rank, key) = (Rank(rank), KEY);
     let (most_held, most_copied) = (4, Some(4));
-    Identity { rank, size: 3, key, payload_crc: true, most_held, most_copied }
+    Identity { rank, size: 3, key, payload_crc: true, mac: None, most_held, most_copied }
 }
 
 /// A driver in the middle of a broadcast of rank 0.

@@ -112,5 +112,6 @@ fn header(
 ) -> [u8; HEADER_LEN] {
     let Identity { rank: source, key, .. } = *identity;
     let Piece { kind, op, fragment, message_len, report, asks } = *piece;
-    Header { kind, source, key, op, fragment, message_len, report, asks }.emit(payload, payload_crc)
+    let header = Header { kind, source, key, op, fragment, message_len, report, asks };
+    header.emit_as(payload, payload_crc, identity.mac.as_ref())
 }

@@ -38,9 +38,11 @@
 //! packet that goes the right way: acknowledgements and credits (Liu 2004, sections 4.4 and 5.4);
 //! zero says nothing. Flag bit 0 says that the payload has a CRC, whose field is zero otherwise; whether it is looked at is
 //! the receiver's affair ([`Checks`]). Flag bit 1 asks for such a report: the sender has to know who has everything up to
-//! this fragment. Tag and version keep off what other programs send; ranks of different versions have told each other of
+//! this fragment. Flag bit 2 says that the last 64 bits are no CRCs, but the packet's [authentication code](super::MacKey),
+//! as all ranks of a communicator agreed. Tag and version keep off what other programs send; ranks of different versions have told each other of
 //! it before, in their [introductions](super::Introduction).
 
+use super::mac::{COVERED, MacKey};
 use crate::rank::{Fragment, OpId, Rank};
 use std::cell::Cell;
 use std::fmt;
@@ -52,6 +54,7 @@ const TAG: u8 = b'v';
 const VERSION: u8 = 4;
 const FLAG_PAYLOAD_CRC: u8 = 1;
 const FLAG_ASKS: u8 = 2;
+const FLAG_MAC: u8 = 4;
 const PAYLOAD_CRC_AT: usize = 40;
 const CRC_AT: usize = 44;
 /// Bits of the length of a message.
@@ -98,6 +101,8 @@ pub enum Malformed {
     Foreign,
     /// The communicator's own, but damaged.
     Damaged,
+    /// It has the communicator's key, but not the code that only its ranks can make.
+    Forged,
 }
 
 impl fmt::Display for Malformed {
@@ -105,6 +110,7 @@ impl fmt::Display for Malformed {
         f.write_str(match self {
             Malformed::Foreign => "packet of another communicator",
             Malformed::Damaged => "damaged packet",
+            Malformed::Forged => "packet with a wrong authentication code",
         })
     }
 }
@@ -147,25 +153,58 @@ impl Header {
     /// # Panics
     /// If the payload has more than 65,535 bytes, which no transport carries, or the message 2⁴⁸ or more.
     pub fn emit(&self, payload: &[u8], payload_crc: bool) -> [u8; HEADER_LEN] {
+        let of_payload = if payload_crc { crc_of_payload(payload) } else { 0 };
+        let mut bytes = self.fields(payload, if payload_crc { FLAG_PAYLOAD_CRC } else { 0 });
+        bytes[PAYLOAD_CRC_AT..CRC_AT].copy_from_slice(&of_payload.to_be_bytes());
+        let of_header = crc32fast::hash(&bytes[..CRC_AT]);
+        bytes[CRC_AT..].copy_from_slice(&of_header.to_be_bytes());
+        bytes
+    }
+
+    /// The header's bytes in front of `payload`, with a code of both that takes the key to make.
+    ///
+    /// # Panics
+    /// As [`emit`](Self::emit).
+    pub fn emit_authentic(&self, payload: &[u8], key: &MacKey) -> [u8; HEADER_LEN] {
+        let mut bytes = self.fields(payload, FLAG_MAC);
+        let (covered, code) = bytes.split_first_chunk_mut().expect("a header is longer");
+        code.copy_from_slice(&key.code(covered, payload).to_be_bytes());
+        bytes
+    }
+
+    /// One or the other: with a code where there is a key, else with CRCs.
+    ///
+    /// # Panics
+    /// As [`emit`](Self::emit).
+    pub fn emit_as(
+        &self,
+        payload: &[u8],
+        payload_crc: bool,
+        mac: Option<&MacKey>,
+    ) -> [u8; HEADER_LEN] {
+        match mac {
+            None => self.emit(payload, payload_crc),
+            Some(key) => self.emit_authentic(payload, key),
+        }
+    }
+
+    /// All but what protects it.
+    #[inline(always)]
+    fn fields(&self, payload: &[u8], flags: u8) -> [u8; HEADER_LEN] {
         let payload_len = u16::try_from(payload.len()).expect("a payload fits a packet");
         assert!(self.message_len >> MESSAGE_BITS == 0, "a message of {} bytes", self.message_len);
         let lengths = self.message_len << 16 | u64::from(payload_len);
-        let of_payload = if payload_crc { crc_of_payload(payload) } else { 0 };
         let mut bytes = [0; HEADER_LEN];
         bytes[0] = TAG;
         bytes[1] = self.kind as u8;
         bytes[2] = VERSION;
-        bytes[3] = if payload_crc { FLAG_PAYLOAD_CRC } else { 0 };
-        bytes[3] |= if self.asks { FLAG_ASKS } else { 0 };
+        bytes[3] = flags | if self.asks { FLAG_ASKS } else { 0 };
         bytes[4..8].copy_from_slice(&self.source.0.to_be_bytes());
         bytes[8..16].copy_from_slice(&self.key.0.to_be_bytes());
         bytes[16..20].copy_from_slice(&self.op.0.to_be_bytes());
         bytes[20..24].copy_from_slice(&self.fragment.0.to_be_bytes());
         bytes[24..32].copy_from_slice(&lengths.to_be_bytes());
         bytes[32..40].copy_from_slice(&self.report.to_be_bytes());
-        bytes[PAYLOAD_CRC_AT..CRC_AT].copy_from_slice(&of_payload.to_be_bytes());
-        let of_header = crc32fast::hash(&bytes[..CRC_AT]);
-        bytes[CRC_AT..].copy_from_slice(&of_header.to_be_bytes());
         bytes
     }
 }
@@ -240,6 +279,31 @@ impl RawHeader {
         let is_right = self.crc == crc32fast::hash(&head[..CRC_AT])
             && of_payload.is_none_or(|crc| crc == crc_of_payload(payload));
         is_right.then_some(Packet { header: self.header, payload }).ok_or(Malformed::Damaged)
+    }
+
+    /// The packet, if `bytes`, which start with this header, have the code that `key` gives them.
+    ///
+    /// # Errors
+    /// [`Malformed::Forged`] where they have another one or none, or another length.
+    pub fn authenticate<'a>(&self, bytes: &'a [u8], key: &MacKey) -> Result<Packet<'a>, Malformed> {
+        let (head, rest) = bytes.split_first_chunk().ok_or(Malformed::Forged)?;
+        self.authenticate_parts(head, rest, key)
+    }
+
+    /// As [`authenticate`](Self::authenticate), of a packet whose payload is elsewhere: `rest` starts with it.
+    ///
+    /// # Errors
+    /// As [`authenticate`](Self::authenticate).
+    pub fn authenticate_parts<'a>(
+        &self,
+        head: &[u8; HEADER_LEN],
+        rest: &'a [u8],
+        key: &MacKey,
+    ) -> Result<Packet<'a>, Malformed> {
+        let payload = rest.get(..self.payload_len()).ok_or(Malformed::Forged)?;
+        let covered: &[u8; COVERED] = head.first_chunk().ok_or(Malformed::Forged)?;
+        let is_right = u64_at(head, COVERED) == key.code(covered, payload);
+        is_right.then_some(Packet { header: self.header, payload }).ok_or(Malformed::Forged)
     }
 
     /// The packet, which was found whole by a [check](Self::check_parts) before; `rest` starts with its payload.
@@ -329,6 +393,7 @@ fn crc_of_payload(payload: &[u8]) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::wire::MAC_KEY_LEN;
 
     const HEADER: Header = Header {
         kind: Kind::Fragment,
@@ -412,6 +477,53 @@ mod tests {
         bytes[CRC_AT - 1] ^= 1;
         let raw = RawHeader::parse(&bytes).unwrap();
         assert_eq!(raw.check(&bytes, Checks::Header).unwrap_err(), Malformed::Damaged);
+    }
+
+    const MAC_KEY: MacKey = MacKey::new([7; MAC_KEY_LEN]);
+
+    fn authentic(payload: &[u8]) -> Vec<u8> {
+        [&HEADER.emit_authentic(payload, &MAC_KEY), payload].concat()
+    }
+
+    fn authenticated(bytes: &[u8], key: &MacKey) -> Result<Header, Malformed> {
+        let raw = RawHeader::parse(bytes).ok_or(Malformed::Foreign)?;
+        raw.authenticate(bytes, key).map(|packet| *packet.header())
+    }
+
+    #[test]
+    fn a_code_takes_the_place_of_the_crcs() {
+        for len in [0, 1, 976, 4048] {
+            let bytes = authentic(&vec![0x5a; len]);
+            assert_eq!((bytes.len(), bytes[3]), (HEADER_LEN + len, FLAG_MAC | FLAG_ASKS));
+            assert_eq!(authenticated(&bytes, &MAC_KEY), Ok(HEADER));
+            let longer = [&bytes[..], b"more"].concat();
+            assert_eq!(authenticated(&longer, &MAC_KEY), Ok(HEADER), "of {len} bytes");
+            assert_eq!(Packet::parse(&bytes, HEADER.key).unwrap_err(), Malformed::Damaged);
+        }
+    }
+
+    #[test]
+    fn who_has_another_key_forges_nothing() {
+        let bytes = authentic(b"payload");
+        assert_eq!(authenticated(&bytes, &MacKey::new([8; MAC_KEY_LEN])), Err(Malformed::Forged));
+        for bit in 0..bytes.len() * 8 {
+            let mut bad = bytes.clone();
+            bad[bit / 8] ^= 1 << (bit % 8);
+            assert!(authenticated(&bad, &MAC_KEY).is_err(), "bit {bit}");
+        }
+        assert_eq!(authenticated(&bytes[..bytes.len() - 1], &MAC_KEY), Err(Malformed::Forged));
+    }
+
+    #[test]
+    fn what_has_crcs_is_no_answer_to_who_wants_a_code() {
+        for payload_crc in [true, false] {
+            let bytes = packet(b"payload", payload_crc);
+            assert_eq!(authenticated(&bytes, &MAC_KEY), Err(Malformed::Forged));
+        }
+        // Nor is the code under another flag.
+        let mut bytes = authentic(b"payload");
+        bytes[3] &= !FLAG_MAC;
+        assert_eq!(authenticated(&bytes, &MAC_KEY), Err(Malformed::Forged));
     }
 
     #[test]

@@ -4,7 +4,9 @@ use super::error::WireError;
 use super::fields::{Reader, Writer};
 use super::format::Format;
 use super::group_address::GroupAddress;
+use super::nonce::Nonce;
 use super::process_address::ProcessAddress;
+use super::response::PROOF_LEN;
 
 /// Groups that are tried while other jobs are heard on them.
 pub const DRAWS: usize = 3;
@@ -68,11 +70,22 @@ pub struct Adapter {
     pub max_attached: u32,
 }
 
+/// What a process gives to the keys of packets' authentication codes.
+///
+/// On the wire: whether it does (8 bits); if so, the nonce and the proof (256 each).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MacOffer {
+    /// What it has drawn, once in its life.
+    pub nonce: Nonce,
+    /// The code over its incarnation and the nonce, with the job's secret as the key.
+    pub proof: [u8; PROOF_LEN],
+}
+
 /// A rank's introduction: where its process is, what memory it exposes, what it draws and offers.
 ///
 /// On the wire: the [process's address](ProcessAddress), the [adapter](Adapter), the [use of its port](PortUse), the two
-/// [regions](Region), the [draw](Draw) and the
-/// [offer](GroupOffer), one behind the other. A change of anything that the ranks of a communicator exchange later on,
+/// [regions](Region), the [draw](Draw), the
+/// [offer of groups](GroupOffer) and the [one for keys](MacOffer), one behind the other. A change of anything that the ranks of a communicator exchange later on,
 /// such as the header of packets or the cells of counters, also changes this format's version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Introduction {
@@ -90,11 +103,13 @@ pub struct Introduction {
     pub draw: Draw,
     /// The groups that it is in.
     pub offer: GroupOffer,
+    /// What it gives to the keys of authentication codes; none where its packets have CRCs.
+    pub mac: Option<MacOffer>,
 }
 
 impl Introduction {
     /// Its tag and version.
-    pub const FORMAT: Format = Format { name: "a rank's introduction", tag: *b"vbI", version: 4 };
+    pub const FORMAT: Format = Format { name: "a rank's introduction", tag: *b"vbI", version: 5 };
 
     /// Its bytes. Of the groups on offer, the first [16](MAX_OFFERED_GROUPS) are told.
     pub fn emit(&self) -> Vec<u8> {
@@ -106,6 +121,10 @@ impl Introduction {
         self.cells.write(&mut to);
         self.draw.write(&mut to);
         self.offer.write(&mut to);
+        to.bool(self.mac.is_some());
+        if let Some(MacOffer { nonce, proof }) = &self.mac {
+            to.bytes(nonce).bytes(proof);
+        }
         to.finish()
     }
 
@@ -123,6 +142,10 @@ impl Introduction {
             cells: Region::read(&mut from)?,
             draw: Draw::read(&mut from)?,
             offer: GroupOffer::read(&mut from)?,
+            mac: match from.bool("offer for keys")? {
+                true => Some(MacOffer { nonce: from.array()?, proof: from.array()? }),
+                false => None,
+            },
         };
         from.end().map(|()| introduction)
     }

@@ -19,6 +19,7 @@ mod hello;
 mod inquiry;
 mod introduction;
 mod join;
+mod mac;
 mod nonce;
 mod notice;
 mod preload_ballot;
@@ -49,9 +50,10 @@ pub use header::{
 pub use hello::Hello;
 pub use inquiry::Inquiry;
 pub use introduction::{
-    Adapter, DRAWS, Draw, GroupOffer, Introduction, MAX_OFFERED_GROUPS, PortUse, Region,
+    Adapter, DRAWS, Draw, GroupOffer, Introduction, MAX_OFFERED_GROUPS, MacOffer, PortUse, Region,
 };
 pub use join::Join;
+pub use mac::{MAC_KEY_LEN, MacKey};
 pub use nonce::Nonce;
 pub use notice::{NOTICE_LEN, Notice};
 pub use preload_ballot::{OneNode, PreloadBallot};

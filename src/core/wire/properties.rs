@@ -116,8 +116,10 @@ fn introduction() -> impl Strategy<Value = Introduction> {
     let adapter =
         any::<(u64, u32)>().prop_map(|(guid, max_attached)| Adapter { guid, max_attached });
     let port = any::<(u32, u16)>().prop_map(|(rate, pkey)| PortUse { rate, pkey });
-    (process_address(), (adapter, port), region(), region(), draw, offer).prop_map(
-        |(address, (adapter, port), ring, cells, draw, offer)| Introduction {
+    let mac = any::<([u8; 32], [u8; PROOF_LEN])>();
+    let mac = prop::option::of(mac.prop_map(|(nonce, proof)| MacOffer { nonce, proof }));
+    (process_address(), (adapter, port), region(), region(), draw, offer, mac).prop_map(
+        |(address, (adapter, port), ring, cells, draw, offer, mac)| Introduction {
             address,
             adapter,
             port,
@@ -125,6 +127,7 @@ fn introduction() -> impl Strategy<Value = Introduction> {
             cells,
             draw,
             offer,
+            mac,
         },
     )
 }
@@ -261,6 +264,38 @@ proptest! {
         bytes.splice(0..0, header.emit(&bytes.clone(), true));
         bytes[changed] = !bytes[changed];
         prop_assert!(Packet::parse(&bytes, Key(key)).is_err());
+    }
+
+    #[test]
+    fn only_the_key_of_the_codes_makes_a_packet_authentic(
+        payload in vec(any::<u8>(), 0..3000),
+        numbers: (u32, u64, u32, u32, u64),
+        keys: ([u8; 32], [u8; 32]),
+        at: prop::sample::Index,
+        bit in 0..8_u32,
+    ) {
+        let (source, key, op, fragment, report) = numbers;
+        let header = Header {
+            kind: Kind::Abort,
+            source: Rank(source),
+            key: Key(key),
+            op: OpId(op),
+            fragment: Fragment(fragment),
+            message_len: 7,
+            report,
+            asks: source % 2 == 1,
+        };
+        let (own, other) = (MacKey::new(keys.0), MacKey::new(keys.1));
+        let mut bytes = [&header.emit_authentic(&payload, &own)[..], &payload].concat();
+        let authentic = |bytes: &[u8], key: &MacKey| {
+            RawHeader::parse(bytes).and_then(|raw| Some(*raw.authenticate(bytes, key).ok()?.header()))
+        };
+        prop_assert_eq!(authentic(&bytes, &own), Some(header));
+        prop_assert_eq!(authentic(&bytes, &other).is_some(), own == other);
+        prop_assert!(authentic(&bytes[..bytes.len() - 1], &own).is_none());
+        let at = at.index(bytes.len());
+        bytes[at] ^= 1 << bit;
+        prop_assert!(authentic(&bytes, &own).is_none());
     }
 
     #[test]

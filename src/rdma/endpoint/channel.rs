@@ -7,7 +7,7 @@ use crate::rdma::ids::ProcessId;
 use verbcast_core::numbers::NumberMap;
 use verbcast_core::protocol::Via;
 use verbcast_core::rank::Rank;
-use verbcast_core::wire::{Header, Key};
+use verbcast_core::wire::{Header, Key, MacKey};
 
 /// One communicator at its endpoint.
 #[derive(Debug)]
@@ -17,6 +17,7 @@ pub struct Channel {
     processes: Vec<ProcessId>,
     ranks: NumberMap<ProcessId, Rank>,
     registered_memory: usize,
+    mac: Option<MacKey>,
     pub inbox: Inbox,
     pub lifetime: Lifetime,
 }
@@ -27,7 +28,19 @@ impl Channel {
     pub fn new(key: Key, rank: Rank, processes: Vec<ProcessId>, registered_memory: usize) -> Self {
         let ranks = processes.iter().copied().zip((0..).map(Rank)).collect();
         let (inbox, lifetime) = (Inbox::default(), Lifetime::default());
-        Channel { key, rank, processes, ranks, registered_memory, inbox, lifetime }
+        let mac = None;
+        Channel { key, rank, processes, ranks, registered_memory, mac, inbox, lifetime }
+    }
+
+    /// The same with a key of its packets' authentication codes, or none.
+    #[must_use]
+    pub fn with_mac(self, mac: Option<MacKey>) -> Self {
+        Channel { mac, ..self }
+    }
+
+    /// The key of its packets' authentication codes, where they have any.
+    pub fn mac(&self) -> Option<&MacKey> {
+        self.mac.as_ref()
     }
 
     pub fn key(&self) -> Key {

@@ -18,6 +18,8 @@ pub struct Demultiplexer {
     open: usize,
     /// Packets of communicators that are not here, or of no verbcast at all.
     foreign: u64,
+    /// Packets with a key of this process's, and a wrong authentication code.
+    forged: u64,
     /// Packets wait for their communicator in buffers of the endpoint.
     has_slots: bool,
 }
@@ -129,6 +131,16 @@ impl Demultiplexer {
     /// Packets that came and were none of theirs.
     pub fn foreign(&self) -> u64 {
         self.foreign
+    }
+
+    /// A packet came that nobody has written who may have.
+    pub fn count_forged(&mut self) {
+        self.forged += 1;
+    }
+
+    /// Packets that came with a wrong authentication code.
+    pub fn forged(&self) -> u64 {
+        self.forged
     }
 
     /// Packets wait for their communicator in buffers of the endpoint.

@@ -65,13 +65,18 @@ impl Body {
         pool.bytes(slot).get(range).unwrap_or_default()
     }
 
-    /// The packet whose header this is, checked; its payload is here too.
+    /// The packet whose header this is, checked unless it was found intact; its payload is here too.
     pub fn check<'a>(
         &'a self,
         header: &RawHeader,
+        is_intact: bool,
         pools: &'a Pools,
     ) -> Result<Packet<'a>, Malformed> {
-        header.check(self.bytes(pools), Checks::Whole)
+        let bytes = self.bytes(pools);
+        match is_intact {
+            true => header.known_intact(bytes.get(HEADER_LEN..).unwrap_or_default()),
+            false => header.check(bytes, Checks::Whole),
+        }
     }
 
     /// Changes a bit of the packet's first `len` bytes, or of all it has, whichever `drawn` chooses.

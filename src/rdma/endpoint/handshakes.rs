@@ -3,12 +3,10 @@
 use super::{Endpoint, failed};
 use crate::rdma::ids::ProcessId;
 use crate::rdma::memory::Source;
-use crate::rdma::packet::own_header;
-use verbcast_core::rank::Rank;
 use verbcast_core::time::Instant;
 use verbcast_core::transport::TransportError;
 use verbcast_core::wire::handshake::Message;
-use verbcast_core::wire::{HEADER_LEN, Key, Kind};
+use verbcast_core::wire::{HEADER_LEN, Kind};
 
 impl Endpoint {
     /// Begins to connect with a process, unless it is connected.
@@ -61,8 +59,7 @@ impl Endpoint {
 
     /// The header of a packet of a handshake with a process.
     fn handshake_header(&self, process: ProcessId, payload: &[u8]) -> [u8; HEADER_LEN] {
-        let key = Key(self.connections.address(process).incarnation);
-        own_header(Kind::Connect, key, Rank(0), payload)
+        self.header_to(process, Kind::Connect, payload)
     }
 
     fn send_handshake(

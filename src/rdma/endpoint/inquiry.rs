@@ -7,8 +7,6 @@
 use super::{Endpoint, failed};
 use crate::rdma::ids::ProcessId;
 use crate::rdma::memory::Source;
-use crate::rdma::packet::own_header;
-use verbcast_core::rank::Rank;
 use verbcast_core::transport::TransportError;
 use verbcast_core::wire::{Inquiry, Key, Kind};
 
@@ -26,8 +24,7 @@ impl Endpoint {
         {
             let payload = inquiry.emit();
             let kind = if inquiry.is_answer { Kind::Bye } else { Kind::Connect };
-            let key = Key(self.connections.address(process).incarnation);
-            let header = own_header(kind, key, Rank(0), &payload);
+            let header = self.header_to(process, kind, &payload);
             let sent = self.connections.send(process, &header, Source::Bytes(&payload), None);
             sent.map_err(failed)?;
         }

@@ -7,6 +7,7 @@
 //! endpoint, in the file of its concern.
 
 mod access;
+mod authenticity;
 mod channel;
 mod complete;
 mod deliver;
@@ -36,6 +37,7 @@ pub use usage::Usage;
 
 use crate::rdma::group::{GroupId, Joined, Joiner};
 use crate::rdma::ids::ChannelId;
+use crate::rdma::keys::ProcessKeys;
 use crate::rdma::memory::Registrations;
 use crate::rdma::rc::{ConnectionPool, MAX_PAUSE};
 use crate::rdma::settings::Settings;
@@ -77,6 +79,8 @@ pub struct Endpoint {
     pub device: Device,
     pub site: Site,
     pub settings: Settings,
+    /// The keys of the messages of processes, where packets have authentication codes.
+    pub keys: Option<ProcessKeys>,
     /// Of the connections' receives, those that are kept for what comes while nobody polls.
     pub reserved: Reserved<ChannelId>,
     /// Several communicators may use it.
@@ -94,6 +98,7 @@ impl Endpoint {
         (device, datagrams, connections): (Device, UdPort, ConnectionPool),
         site: Site,
         settings: Settings,
+        keys: Option<ProcessKeys>,
     ) -> Self {
         Endpoint {
             datagrams,
@@ -104,6 +109,7 @@ impl Endpoint {
             site,
             reserved: Reserved::new(settings.depths.absorbed()),
             settings,
+            keys,
             is_shared: false,
             is_poisoned: false,
             lifetimes: Lifetimes::default(),

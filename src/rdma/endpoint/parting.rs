@@ -60,8 +60,8 @@ impl Endpoint {
         let others: Vec<_> =
             channel.processes().iter().copied().filter(|process| *process != own).collect();
         for event in events {
-            if let Event::Packet { via: Via::Reliable, header, body, .. } = &event {
-                self.note_farewell(id, header, body);
+            if let Event::Packet { via: Via::Reliable, header, is_intact, body, .. } = &event {
+                self.note_farewell(id, header, *is_intact, body);
             }
             if let Event::Packet { body, .. } | Event::Fetched { body, .. } = event
                 && let Err(error) = self.free(body)

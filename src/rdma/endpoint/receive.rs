@@ -6,7 +6,8 @@
 //! 1. [`Endpoint::pull`] (`complete.rs`) takes its completion from the completion queue (`ibv_poll_cq`, in
 //!    `src/verbs/completion.rs`).
 //! 2. [`Endpoint::receive_datagram`] (here) parses its header, unchecked as yet, and finds its communicator by the key,
-//!    if it may come from such a rank by multicast. A fragment that this rank has multicast itself ends here.
+//!    if it may come from such a rank by multicast. A fragment that this rank has multicast itself ends here; and what has a
+//!    wrong authentication code, where there are any (`authenticity.rs`), after the next stop.
 //! 3. [`Endpoint::verify_place`] (here) keeps its payload where it was received, if that is the place of this fragment
 //!    in a lent message and intact; else it moves it behind the header. What is not intact foretells nothing.
 //! 4. [`Endpoint::deliver`] (`deliver.rs`) puts both into the inbox of the communicator: by a copy, if that does not poll
@@ -53,11 +54,13 @@ impl Endpoint {
             let came = fragment.zip(header);
             self.verify_place(&mut slot, place, len, came)
         });
-        let is_whole = |header: &RawHeader| {
-            header.check(self.datagrams.bytes(&slot, len), self.settings.checks()).is_ok()
+        // Only fragments foretell something; where there are codes, nothing is believed without.
+        let to_check = came.filter(|came| fragment.is_some() || self.needs_code(came));
+        let is_whole = |(header, channel): (RawHeader, ChannelId)| {
+            let parts = self.datagrams.bytes(&slot, len).split_first_chunk();
+            parts.is_some_and(|(head, rest)| self.is_right(channel, &header, head, rest))
         };
-        let is_intact =
-            place.is_some() || fragment.and(header).is_some_and(|header| is_whole(&header));
+        let is_intact = place.is_some() || to_check.is_some_and(is_whole);
         self.datagrams.note_received(fragment.filter(|_| is_intact));
         self.check_datagrams(now, &outcome)?;
         if !matches!(outcome, Outcome::Done(_)) {
@@ -66,26 +69,30 @@ impl Endpoint {
         match (header, channel) {
             (Some(header), Some(channel)) => {
                 let body = Body::Datagram(slot, len);
-                let receiver = self.channels.get(channel).filter(|one| one.is_open());
-                if receiver.is_none_or(|one| is_own_fragment(&header, one.rank())) {
+                let is_open = self.channels.get(channel).is_some_and(|one| one.is_open());
+                if !is_open || self.is_own_fragment(channel, &header) {
+                    return self.free(body);
+                }
+                if self.keys.is_some() && !is_intact {
+                    self.channels.count_forged();
                     return self.free(body);
                 }
                 let via = Via::Multicast;
                 self.deliver(by, channel, Event::Packet { via, header, is_intact, body, place })
             }
             (Some(header), None) if self.is_own(&header) => {
-                let packet = header.check(self.datagrams.bytes(&slot, len), Checks::Whole).ok();
-                let packet = packet.filter(|packet| packet.header().kind == Kind::Connect);
-                let message =
-                    packet.and_then(|packet| ProcessMessage::parse(packet.payload()).ok());
+                let message = self.process_message(&header, self.datagrams.bytes(&slot, len));
+                self.note_forged(&message);
                 self.recycle_datagram(slot)?;
                 match message {
-                    Some(ProcessMessage::Handshake(message)) => {
+                    Ok((Kind::Connect, ProcessMessage::Handshake(message))) => {
                         self.handle_handshake(now, &message)
                     }
-                    Some(ProcessMessage::Relocation(news)) => self.handle_relocation(&news),
-                    // Those come over connections only.
-                    Some(ProcessMessage::Inquiry(_)) | None => Ok(()),
+                    Ok((Kind::Connect, ProcessMessage::Relocation(news))) => {
+                        self.handle_relocation(&news)
+                    }
+                    // Others come over connections only.
+                    _ => Ok(()),
                 }
             }
             // A handshake of others, which went to the group.
@@ -107,8 +114,7 @@ impl Endpoint {
     /// The fragment of another rank of a channel that a datagram seems to be.
     fn fragment(&self, channel: ChannelId, header: &RawHeader) -> Option<(Stream, Fragment)> {
         let Header { kind, op, fragment, .. } = *header.unchecked();
-        let own = self.channels.get(channel)?.rank();
-        let is_of_another = kind == Kind::Fragment && !is_own_fragment(header, own);
+        let is_of_another = kind == Kind::Fragment && !self.is_own_fragment(channel, header);
         is_of_another.then_some(((channel, op), fragment))
     }
 
@@ -138,12 +144,11 @@ impl Endpoint {
         // and no other was posted for the same place.
         let payload = is_there.then(|| unsafe { tail.lease.bytes(start..start + received) });
         let head = self.datagrams.bytes(slot, len).first_chunk();
-        let checks = self.settings.checks();
         let is_intact = |header: RawHeader| {
             header.payload_len() == received
                 && head
                     .zip(payload)
-                    .is_some_and(|(head, all)| header.check_parts(head, all, checks).is_ok())
+                    .is_some_and(|(head, all)| self.is_right(channel, &header, head, all))
         };
         let is_it = expected.is_some_and(is_intact);
         if !is_it && let Some(payload) = payload {
@@ -156,6 +161,19 @@ impl Endpoint {
             self.channels.tell(channel, missed);
         }
         is_it.then_some((op, fragment))
+    }
+
+    /// Whether a packet seems to be a fragment that this rank has multicast: it comes back to its sender, who has no use
+    /// for it.
+    fn is_own_fragment(&self, channel: ChannelId, header: &RawHeader) -> bool {
+        let Header { kind, source, .. } = *header.unchecked();
+        kind == Kind::Fragment
+            && self.channels.get(channel).is_some_and(|channel| channel.rank() == source)
+    }
+
+    /// Whether a packet is dropped unless its code is right.
+    fn needs_code(&self, (header, channel): &(RawHeader, ChannelId)) -> bool {
+        self.keys.is_some() && !self.is_own_fragment(*channel, header)
     }
 
     fn recycle_datagram(&mut self, slot: Slot) -> Result<(), TransportError> {
@@ -175,10 +193,9 @@ impl Endpoint {
         let (header, channel) = match (header, channel) {
             (Some(header), Some(channel)) => (header, channel),
             (Some(header), None) if self.is_own(&header) => {
-                let packet = header.check(bytes, Checks::Whole).ok();
-                let message =
-                    packet.and_then(|packet| ProcessMessage::parse(packet.payload()).ok());
-                if let Some(message) = message {
+                let message = self.process_message(&header, bytes);
+                self.note_forged(&message);
+                if let Ok((_, message)) = message {
                     self.receive_process_message(&message)?;
                 }
                 return self.connections.recycle(slot).map_err(failed);
@@ -188,9 +205,14 @@ impl Endpoint {
                 return self.connections.recycle(slot).map_err(failed);
             }
         };
+        if self.is_forged(channel, &header, bytes) {
+            self.channels.count_forged();
+            return self.connections.recycle(slot).map_err(failed);
+        }
+        let is_intact = self.keys.is_some();
         if self.connections.are_opening()
-            && let Ok(packet) = header.check(bytes, Checks::Whole)
-            && let Some(process) = self.process(channel, packet.header().source)
+            && (is_intact || header.check(bytes, Checks::Whole).is_ok())
+            && let Some(process) = self.process(channel, header.unchecked().source)
         {
             self.connections.heard(process).map_err(failed)?;
         }
@@ -200,10 +222,10 @@ impl Endpoint {
         }
         let body = Body::Message(slot, len);
         if self.channels.get(channel).is_none_or(|channel| !channel.is_open()) {
-            self.note_farewell(channel, &header, &body);
+            self.note_farewell(channel, &header, is_intact, &body);
             return self.free(body);
         }
-        let (via, is_intact, place) = (Via::Reliable, false, None);
+        let (via, place) = (Via::Reliable, None);
         self.deliver(by, channel, Event::Packet { via, header, is_intact, body, place })
     }
 
@@ -229,9 +251,15 @@ impl Endpoint {
     }
 
     /// Takes note if a reliable message to a channel is the last of its sender.
-    pub(super) fn note_farewell(&mut self, id: ChannelId, header: &RawHeader, body: &Body) {
+    pub(super) fn note_farewell(
+        &mut self,
+        id: ChannelId,
+        header: &RawHeader,
+        is_intact: bool,
+        body: &Body,
+    ) {
         if is_farewell(header)
-            && let Ok(packet) = body.check(header, &self.pools())
+            && let Ok(packet) = body.check(header, is_intact, &self.pools())
         {
             self.farewell(id, packet.header().source);
         }
@@ -265,12 +293,6 @@ impl Endpoint {
             }
         }
     }
-}
-
-/// Whether a packet seems to be a fragment that this rank has multicast: it comes back to its sender, who has no use for it.
-fn is_own_fragment(header: &RawHeader, own: Rank) -> bool {
-    let Header { kind, source, .. } = *header.unchecked();
-    kind == Kind::Fragment && source == own
 }
 
 /// Whether a packet seems to be the last of its sender.

@@ -8,13 +8,11 @@
 use super::{Endpoint, failed};
 use crate::rdma::ids::ProcessId;
 use crate::rdma::memory::Source;
-use crate::rdma::packet::own_header;
 use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
-use verbcast_core::rank::Rank;
 use verbcast_core::time::Instant;
 use verbcast_core::transport::TransportError;
-use verbcast_core::wire::{DatagramQp, Key, Kind, Relocation};
+use verbcast_core::wire::{DatagramQp, Kind, Relocation};
 
 /// Between two datagrams, so that the answers find receives.
 const STEP: Duration = Duration::from_millis(1);
@@ -105,8 +103,7 @@ impl Endpoint {
             && let Some((process, news)) = self.announcement.passed_on.pop_front()
         {
             let payload = news.emit();
-            let key = Key(self.connections.address(process).incarnation);
-            let header = own_header(Kind::Connect, key, Rank(0), &payload);
+            let header = self.header_to(process, Kind::Connect, &payload);
             let sent = self.connections.send(process, &header, Source::Bytes(&payload), None);
             sent.map_err(failed)?;
         }
@@ -147,7 +144,7 @@ impl Endpoint {
     ) -> Result<(), TransportError> {
         let payload = self.relocation(is_answer).emit();
         let to = self.connections.address(process);
-        let header = own_header(Kind::Connect, Key(to.incarnation), Rank(0), &payload);
+        let header = self.header_to(process, Kind::Connect, &payload);
         let to = (process, to.datagrams.qpn, self.connections.path(process));
         // Without a slot it is as if the datagram were lost: it comes again.
         self.datagrams.unicast(to, &header, &payload).map_err(failed).map(drop)

@@ -6,7 +6,7 @@ use super::local_rank::local_rank_of_process;
 use super::opening::Prospect;
 use super::partitions::refusals;
 use super::shared::{Lead, SharedEndpoint};
-use crate::bootstrap::{Bootstrap, VoteError, read_all, vote};
+use crate::bootstrap::{Bootstrap, Secret, VoteError, read_all, vote};
 use crate::rdma::endpoint::{Access, Channel, Site};
 use crate::rdma::group::{JoinOrder, PortSpeed, draw, gather, generator, shared_group};
 use crate::rdma::memory::{Exposed, Memory};
@@ -17,7 +17,7 @@ use std::time::Duration;
 use verbcast_core::rank::Rank;
 use verbcast_core::time::Clock;
 use verbcast_core::transport::{Arrival, Liveness, Park, Transport, TransportError};
-use verbcast_core::wire::{Draw, Introduction, Key, PortUse};
+use verbcast_core::wire::{Draw, Introduction, Key, MacKey, PortUse};
 use verbcast_verbs::Context;
 
 /// What all ranks agreed on.
@@ -25,6 +25,8 @@ use verbcast_verbs::Context;
 pub struct Agreed {
     /// The communicator's key.
     pub key: Key,
+    /// The key of its packets' authentication codes, where they have any.
+    pub mac: Option<MacKey>,
     /// A random seed, for what ranks must choose alike.
     pub seed: u64,
     /// Whether there is a group.
@@ -97,18 +99,22 @@ fn establish_with(
     opened: Result<Access, String>,
 ) -> Result<(RdmaTransport, Agreed, Description), VoteError> {
     let (rank, size) = (bootstrap.rank(), bootstrap.size());
+    let secret = if settings.mac { bootstrap.secret().map(Some) } else { Ok(None) };
     let opened = opened.and_then(|endpoint| {
-        let prepared = prepare(&endpoint, rank, size, settings)?;
-        Ok((endpoint, prepared))
+        let secret = secret?;
+        let prepared = prepare(&endpoint, rank, size, settings, secret.as_ref())?;
+        Ok((endpoint, secret, prepared))
     });
-    let ballot = opened.as_ref().map(|(_, (_, introduction))| introduction.emit());
+    let ballot = opened.as_ref().map(|(_, _, (_, introduction))| introduction.emit());
     let ballot = ballot.as_ref().map(Vec::as_slice).map_err(|error| error.as_str());
     let introductions = vote(bootstrap, ballot)?;
     let all = read_all(&introductions, Introduction::parse)?;
-    let (endpoint, (memory, _)) = opened.map_err(|what| VoteError::Refused(vec![(rank, what)]))?;
+    let (endpoint, secret, (memory, _)) =
+        opened.map_err(|what| VoteError::Refused(vec![(rank, what)]))?;
     tell_apart(&all)?;
     agree_on_partition(&all)?;
-    let assembled = assemble(endpoint, memory, rank, &all, settings);
+    agree_on_codes(&all)?;
+    let assembled = assemble((endpoint, secret), memory, rank, &all, settings);
     vote(bootstrap, assembled.as_ref().map(|_| [].as_slice()).map_err(String::as_str))?;
     let mut transport = assembled.map_err(|what| VoteError::Refused(vec![(rank, what)]))?;
     let Draw { key, seed, groups } = &all[0].draw;
@@ -126,7 +132,8 @@ fn establish_with(
     transport.is_reached = true;
     let description = describe(&transport, size);
     let packet_len = transport.seat.packet_len;
-    let agreed = Agreed { key: Key(*key), seed: *seed, multicast, packet_len };
+    let (key, mac) = (Key(*key), transport.seat.mac);
+    let agreed = Agreed { key, mac, seed: *seed, multicast, packet_len };
     Ok((transport, agreed, description))
 }
 
@@ -136,8 +143,10 @@ fn prepare(
     rank: Rank,
     size: u32,
     settings: &Settings,
+    secret: Option<&Secret>,
 ) -> Result<(Memory, Introduction), String> {
     let endpoint = endpoint.see();
+    let mac = secret.zip(endpoint.keys.as_ref()).map(|(secret, keys)| keys.offer(secret));
     let Site { address: own, adapter, joiner, .. } = &endpoint.site;
     let memory = Memory::new(endpoint.device.domain(), own.packet_len, size, settings);
     let memory = memory.map_err(|error| error.to_string())?;
@@ -151,7 +160,7 @@ fn prepare(
     let ((ring, cells), offer) = (memory.exposed(), endpoint.datagrams.groups().offer());
     let port = PortUse { rate: joiner.speed.rate, pkey: joiner.partition.pkey };
     let adapter = *adapter;
-    let introduction = Introduction { address: *own, adapter, port, ring, cells, draw, offer };
+    let introduction = Introduction { address: *own, adapter, port, ring, cells, draw, offer, mac };
     Ok((memory, introduction))
 }
 
@@ -176,6 +185,16 @@ fn agree_on_partition(all: &[Introduction]) -> Result<(), VoteError> {
     if refusals.is_empty() { Ok(()) } else { Err(VoteError::Refused(refusals)) }
 }
 
+/// Makes sure that all packets have authentication codes, or none.
+fn agree_on_codes(all: &[Introduction]) -> Result<(), VoteError> {
+    let word = |is_on| if is_on { "on" } else { "off" };
+    let first = all[0].mac.is_some();
+    let others = (0..).map(Rank).zip(all).filter(|(_, one)| one.mac.is_some() != first);
+    let what = format!("has VERBCAST_MAC={}, but rank 0 has {}", word(!first), word(first));
+    let refusals: Vec<_> = others.map(|(rank, _)| (rank, what.clone())).collect();
+    if refusals.is_empty() { Ok(()) } else { Err(VoteError::Refused(refusals)) }
+}
+
 /// Who joins groups first.
 fn join_order(all: &[Introduction]) -> JoinOrder {
     let speed = |one: &Introduction| PortSpeed { mtu: one.address.packet_len, rate: one.port.rate };
@@ -184,15 +203,21 @@ fn join_order(all: &[Introduction]) -> JoinOrder {
 
 /// Makes the communicator known to its endpoint.
 fn assemble(
-    mut endpoint: Access,
+    (mut endpoint, secret): (Access, Option<Secret>),
     memory: Memory,
     rank: Rank,
     all: &[Introduction],
     settings: &Settings,
 ) -> Result<RdmaTransport, String> {
     let packet_len = all.iter().map(|one| one.address.packet_len).min().unwrap_or_default();
-    let seat = Seat { rank, key: Key(all[0].draw.key), packet_len };
+    let key = Key(all[0].draw.key);
     let mut held = endpoint.hold();
+    let mac = match (secret, held.keys.as_mut()) {
+        (Some(secret), Some(keys)) => Some(keys.meet(&secret, rank, key, all)?),
+        _ if all[rank.index()].mac.is_some() => return Err("has no keys".to_owned()),
+        _ => None,
+    };
+    let seat = Seat { rank, key, mac, packet_len };
     let peers: Option<Vec<_>> = all
         .iter()
         .map(|one| {
@@ -205,7 +230,8 @@ fn assemble(
     let peers = peers.ok_or("has too many peer processes")?;
     let processes = peers.iter().map(|peer| peer.process).collect();
     let registered = settings.memory_of_channel(held.site.address.packet_len, all.len() as u32);
-    let channel = held.channels.open(Channel::new(seat.key, rank, processes, registered));
+    let channel = Channel::new(key, rank, processes, registered).with_mac(mac);
+    let channel = held.channels.open(channel);
     let channel = channel.ok_or("has too many communicators")?;
     drop(held);
     Ok(RdmaTransport::new(endpoint, channel, memory, (seat, peers), settings.clone()))

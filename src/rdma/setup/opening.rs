@@ -7,12 +7,13 @@ use super::report::{Candidate, DeviceReport, PortReport};
 use super::survey::look;
 use crate::rdma::endpoint::{Device, Endpoint, Site};
 use crate::rdma::group::{Joiner, PortSpeed, choose_partition, generator};
+use crate::rdma::keys::ProcessKeys;
 use crate::rdma::rc::{ConnectionPool, Local, Room};
 use crate::rdma::settings::Settings;
 use crate::rdma::ud::UdPort;
 use rand_chacha::rand_core::Rng;
 use verbcast_core::rank::Rank;
-use verbcast_core::wire::{Adapter, DatagramQp, Fabric, ProcessAddress};
+use verbcast_core::wire::{Adapter, DatagramQp, Fabric, Nonce, ProcessAddress};
 use verbcast_verbs::{
     CompletionQueue, Context, GidKind, PortPartition, ProtectionDomain, Service, ipoib_interfaces,
 };
@@ -92,8 +93,13 @@ fn open_candidate(
     let most_groups = settings.groups.min(report.limits.multicast_groups) as usize;
     let datagrams = UdPort::new(&domain, &cq, at, port.mtu, most_groups, &settings)?;
     let reads = READS.min(report.limits.reads) as u8;
+    let mut random = generator(rank);
+    let incarnation = random.next_u64();
+    let mut nonce = Nonce::default();
+    random.fill_bytes(&mut nonce);
+    let keys = settings.mac.then(|| ProcessKeys::new(incarnation, nonce));
     let address = ProcessAddress {
-        incarnation: generator(rank).next_u64(),
+        incarnation,
         datagrams: DatagramQp { qpn: datagrams.qpn(), generation: 0 },
         gid: joiner.gid,
         lid: port.lid,
@@ -109,7 +115,7 @@ fn open_candidate(
     let adapter = Adapter { guid: report.guid, max_attached: report.limits.multicast_qps };
     let site =
         Site { device: report.name.clone(), port, gid_index, fabric, adapter, address, joiner };
-    Ok(Endpoint::new((device, datagrams, connections), site, settings))
+    Ok(Endpoint::new((device, datagrams, connections), site, settings, keys))
 }
 
 fn open_device(name: &str) -> verbcast_verbs::Result<Context> {

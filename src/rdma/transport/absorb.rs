@@ -22,7 +22,7 @@ impl RdmaTransport {
                     }
                 };
                 if header.unchecked().kind == Kind::Probe {
-                    if let Ok(packet) = body.check(&header, &self.pools) {
+                    if let Ok(packet) = body.check(&header, is_intact, &self.pools) {
                         let len = HEADER_LEN + packet.payload().len();
                         self.heard.insert(packet.header().source, len);
                     }
@@ -31,7 +31,7 @@ impl RdmaTransport {
                 }
                 if via == Via::Reliable
                     && is_farewell(&header)
-                    && let Ok(packet) = body.check(&header, &self.pools)
+                    && let Ok(packet) = body.check(&header, is_intact, &self.pools)
                 {
                     self.endpoint.hold().farewell(self.channel, packet.header().source);
                 }
@@ -56,7 +56,7 @@ impl RdmaTransport {
             }
             Event::Fetched { from, token, body } => {
                 let header = RawHeader::parse(body.bytes(&self.pools));
-                // It may be half replaced by the next, which only the payload's CRC tells.
+                // It may be half replaced by the next, which only the payload's CRC or the code tells.
                 let checks = Some(Checks::Whole);
                 let packet = RxPacket { header, checks, body, in_place: None };
                 let buffer = self.rx_table.put(packet);

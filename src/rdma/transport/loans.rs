@@ -24,6 +24,8 @@ pub struct Counters {
     pub registration_hits: u64,
     /// Packets of other communicators, or of no verbcast at all.
     pub foreign: u64,
+    /// Packets with a wrong authentication code.
+    pub forged: u64,
     /// Datagrams dropped because they came while nobody polled this communicator, and others of its
     /// endpoint were polled.
     pub overflowed: u64,

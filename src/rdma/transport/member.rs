@@ -1,6 +1,6 @@
 //! A communicator's transport as a member of its group.
 
-use super::RdmaTransport;
+use super::{RdmaTransport, Seat};
 use crate::rdma::endpoint::failed;
 use crate::rdma::group::{DEFAULT_QKEY, Heard, JoinError, Member, PortSpeed};
 use crate::rdma::memory::Source;
@@ -56,7 +56,8 @@ impl Member for RdmaTransport {
 
     fn send_probe(&mut self, len: usize) -> Result<(), TransportError> {
         let payload = vec![0; len - HEADER_LEN];
-        let header = own_header(Kind::Probe, self.seat.key, self.seat.rank, &payload);
+        let Seat { rank, key, mac, .. } = self.seat;
+        let header = own_header(Kind::Probe, key, rank, &payload, mac.as_ref());
         if let Some(group) = self.group {
             let payload = Source::Bytes(&payload);
             let mut endpoint = self.endpoint.hold();

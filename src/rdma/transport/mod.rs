@@ -50,7 +50,7 @@ use verbcast_core::time::Instant;
 use verbcast_core::transport::{
     Arrival, Buffer, Liveness, Origin, Park, Payload, Purpose, Transfer, Transport, TransportError,
 };
-use verbcast_core::wire::{Checks, HEADER_LEN, Key, Malformed, Packet};
+use verbcast_core::wire::{Checks, HEADER_LEN, Key, MacKey, Malformed, Packet};
 use verbcast_verbs::{CompletionQueue, Descriptors, ProtectionDomain};
 
 /// Looks for completions in one poll that tells nothing in the end, so that a flood of strangers'
@@ -62,6 +62,8 @@ const LOOKS_PER_POLL: u32 = 64;
 pub struct Seat {
     pub rank: Rank,
     pub key: Key,
+    /// The key of the packets' authentication codes, where they have any.
+    pub mac: Option<MacKey>,
     /// Most bytes of a packet.
     pub packet_len: usize,
 }
@@ -93,6 +95,8 @@ pub struct RdmaTransport {
     is_reserved: bool,
     /// Foreign packets at the endpoint before.
     pub(super) foreign_before: u64,
+    /// Forged packets at the endpoint before.
+    pub(super) forged_before: u64,
     /// What the endpoint had come through before.
     incidents_before: Incidents,
     /// The time of the last poll.
@@ -111,6 +115,7 @@ impl RdmaTransport {
         let (domain, cq) = (seen.device.domain().clone(), seen.device.queue().clone());
         let (pools, descriptors) = (seen.pools(), seen.device.descriptors().clone());
         let (foreign_before, incidents_before) = (seen.channels.foreign(), seen.incidents());
+        let forged_before = seen.channels.forged();
         drop(seen);
         RdmaTransport {
             group: None,
@@ -131,6 +136,7 @@ impl RdmaTransport {
             is_reached: false,
             is_reserved: false,
             foreign_before,
+            forged_before,
             incidents_before,
             now: Instant::ZERO,
         }
@@ -370,15 +376,19 @@ impl Transport for RdmaTransport {
             return header.known_intact(self.payload(buffer));
         };
         let head = packet.body.bytes(&self.pools).first_chunk().ok_or(Malformed::Foreign)?;
-        header.check_parts(head, self.payload(buffer), checks)
+        match &self.seat.mac {
+            None => header.check_parts(head, self.payload(buffer), checks),
+            Some(key) => header.authenticate_parts(head, self.payload(buffer), key),
+        }
     }
 
     fn damage(&mut self, buffer: &Buffer, drawn: u32) {
-        let RdmaTransport { rx_table, pools, settings, .. } = self;
+        let RdmaTransport { rx_table, pools, settings, seat, .. } = self;
         let Some(packet) = rx_table.get_mut(buffer) else { return };
         let checks = settings.checks();
         // A payload in the message is not behind its header.
-        let len = match checks == Checks::Whole && packet.in_place.is_none() {
+        let is_covered = checks == Checks::Whole || seat.mac.is_some();
+        let len = match is_covered && packet.in_place.is_none() {
             true => packet.header.map_or(HEADER_LEN, |header| HEADER_LEN + header.payload_len()),
             false => HEADER_LEN,
         };

@@ -141,8 +141,9 @@ impl RdmaTransport {
         let overflowed =
             endpoint.channels.get(self.channel).map_or(0, |one| one.inbox.overflowed());
         let incidents = endpoint.incidents().since(self.incidents_before);
+        let forged = endpoint.channels.forged() - self.forged_before;
         drop(endpoint);
-        Counters { foreign: self.foreign(), overflowed, incidents, ..self.loans.counters }
+        Counters { foreign: self.foreign(), forged, overflowed, incidents, ..self.loans.counters }
     }
 
     /// Takes memory for `op`, unless it is too short or the device refuses it.

@@ -11,13 +11,13 @@ use std::ops::DerefMut;
 use std::time::Duration;
 use verbcast::bootstrap::Bootstrap;
 use verbcast::broadcast::{Config, Endpoint};
-use verbcast::rdma::{Multicast, RdmaTransport};
+use verbcast::rdma::{Agreed, Multicast, RdmaTransport};
 use verbcast_core::driver::Statistics;
 use verbcast_core::protocol::{Bitmap, Fragments, Room};
 use verbcast_core::rank::{Fragment, OpId, Rank};
 use verbcast_core::time::Clock;
 use verbcast_core::transport::{Arrival, Buffer, Faulty, Park, Payload, Transport, TransportError};
-use verbcast_core::wire::{HEADER_LEN, Header, Key, Kind};
+use verbcast_core::wire::{HEADER_LEN, Header, Key, Kind, MacKey};
 
 /// How long a message that has not begun or stands still is waited for.
 const PATIENCE: Duration = Duration::from_millis(250);
@@ -34,6 +34,7 @@ pub struct Raw {
     me: Rank,
     fragment_len: usize,
     payload_crc: bool,
+    mac: Option<MacKey>,
     clock: Clock,
     next: OpId,
     /// Packets of later messages and their roots, in the order in which they came.
@@ -59,11 +60,13 @@ impl Raw {
         config: &Config,
     ) -> Result<Raw, String> {
         let me = bootstrap.rank();
-        let (transport, key, _) = open_transport(bootstrap, endpoint, config, Multicast::Require)?;
+        let (transport, Agreed { key, mac, .. }, _) =
+            open_transport(bootstrap, endpoint, config, Multicast::Require)?;
         Ok(Raw {
             fragment_len: transport.packet_len() - HEADER_LEN,
             transport: Faulty::new(transport, config.faults.unwrap_or_default(), me),
             key,
+            mac,
             me,
             payload_crc: config.device.payload_crc,
             clock: Clock::of_process(),
@@ -93,7 +96,7 @@ impl Raw {
             let (kind, key, report) = (Kind::Fragment, self.key, 0);
             let header =
                 Header { kind, source, key, op, fragment, message_len, report, asks: false };
-            let header = header.emit(payload, self.payload_crc);
+            let header = header.emit_as(payload, self.payload_crc, self.mac.as_ref());
             self.transport.multicast(&header, Payload::Bytes(payload))?;
             self.counters.multicast_sent += 1;
         }
