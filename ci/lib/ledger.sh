@@ -3,7 +3,8 @@
 # comes of it), RANKS, QUICK and CONTENDERS.
 #
 # LEDGER/ledger.json   an array with an object for each contender and size
-#        ledger.txt    the same as a table, and user instructions below it
+#        ledger.txt    the same as a table, and user instructions and what set-up takes below it
+#        set_up.json   what the making of communicators takes
 
 # Sizes, and how many broadcasts a short and a long run of each have.
 ledger_sizes() {
@@ -31,7 +32,7 @@ ledger_build() {
     step "building in release mode"
     cargo build --release --quiet -p verbcast-cli
     # With the names of functions.
-    cargo build --profile bench --quiet -p verbcast-benches --bin turns
+    cargo build --profile bench --quiet -p verbcast-benches --bin turns --bin set_up
     mkdir -p "$LEDGER"
     cc -O2 -Wall -Wextra -Werror -shared -fPIC -fno-builtin -o "$LEDGER/count_verbs.so" "$REPO/ci/guest/count_verbs.c" \
         -ldl || die "what counts does not build"
@@ -79,6 +80,16 @@ ledger_table() {
             (.reads | short), ($row.lost | short), (.completions | short), (.receive_doorbells | short),
             (.copied_over_payload | short), (.checksummed_over_payload | short), (.user_us | short), (.system_us | short)])
         | @tsv' | column -t
+}
+
+# Usage: ledger_set_up SET_UP. What the making of communicators asks of the ranks: adds LEDGER/set_up.json, and prints a table.
+ledger_set_up() {
+    ci/softroce exec --timeout 300 -- "$REPO/ci/guest/set_up.sh" "$1" "$RANKS" >"$LEDGER/set_up" || return
+    jq -Rn '[inputs | split(" ") | {made: .[0], exchanges: .[1] | tonumber, given: .[2] | tonumber,
+        gathered: .[3] | tonumber}]' <"$LEDGER/set_up" >"$LEDGER/set_up.json" || return
+    jq -e 'length == 3' "$LEDGER/set_up.json" >/dev/null || return
+    echo "set-up: exchanges among $RANKS ranks, bytes that each gives, bytes that each gets"
+    column -t "$LEDGER/set_up"
 }
 
 # Usage: ledger_instructions TURNS. User instructions of one idle turn, one broadcast of 8 bytes and one fragment of 4 KiB, at a root and at a leaf.

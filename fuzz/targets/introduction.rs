@@ -2,7 +2,9 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use verbcast_core::wire::{Ballot, Introduction, PreloadBallot, ProofBallot, Terms, Whereabouts};
+use verbcast_core::wire::{
+    Ballot, Exposure, Introduction, PreloadBallot, ProofBallot, Proposal, Terms, Whereabouts,
+};
 
 fuzz_target!(|bytes: &[u8]| {
     if let Ok(introduction) = Introduction::parse(bytes) {
@@ -19,6 +21,12 @@ fuzz_target!(|bytes: &[u8]| {
     }
     if let Ok(whereabouts) = Whereabouts::parse(bytes) {
         assert_eq!(whereabouts.emit(), bytes);
+    }
+    if let Ok(exposure) = Exposure::parse(bytes) {
+        assert_eq!(exposure.emit(), bytes);
+    }
+    if let Ok(proposal) = Proposal::parse(bytes) {
+        assert_eq!(proposal.emit(), bytes);
     }
     match Ballot::parse(bytes) {
         Ok(Ballot::Blob(blob)) => assert_eq!(Ballot::emit(Ok(&blob)), bytes),

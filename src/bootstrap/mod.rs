@@ -5,6 +5,7 @@
 
 mod address;
 mod assembly;
+mod counted;
 mod environment;
 mod guest;
 mod hub;
@@ -21,13 +22,14 @@ mod turned_away;
 mod vote;
 
 pub use address::{Address, AddressError};
+pub use counted::{Asked, Counted};
 pub use environment::{Environment, EnvironmentError};
 pub use names::name_ranks;
 pub use secret::Secret;
 pub use star::Star;
-#[cfg(feature = "verbs")]
-pub(crate) use vote::read_all;
 pub use vote::{VoteError, vote};
+#[cfg(feature = "verbs")]
+pub(crate) use vote::{count_votes, exchange, read_all};
 
 use std::fmt;
 use verbcast_core::rank::Rank;
@@ -63,6 +65,28 @@ pub trait Bootstrap {
     /// If a rank does not take part in time, or left.
     fn barrier(&mut self) -> Result<(), BootstrapError> {
         self.all_gather(&[]).map(drop)
+    }
+}
+
+impl<B: Bootstrap + ?Sized> Bootstrap for &mut B {
+    fn rank(&self) -> Rank {
+        (**self).rank()
+    }
+
+    fn size(&self) -> u32 {
+        (**self).size()
+    }
+
+    fn all_gather(&mut self, blob: &[u8]) -> Result<Vec<Vec<u8>>, BootstrapError> {
+        (**self).all_gather(blob)
+    }
+
+    fn secret(&self) -> Result<Secret, String> {
+        (**self).secret()
+    }
+
+    fn barrier(&mut self) -> Result<(), BootstrapError> {
+        (**self).barrier()
     }
 }
 

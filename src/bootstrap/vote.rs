@@ -45,13 +45,26 @@ pub fn vote(
     bootstrap: &mut dyn Bootstrap,
     outcome: Result<&[u8], &str>,
 ) -> Result<Vec<Vec<u8>>, VoteError> {
-    // When it begins and ends tells how far the clocks of hosts are apart.
-    let round = tracing::debug_span!("round");
-    let ballots = round.in_scope(|| bootstrap.all_gather(&Ballot::emit(outcome)))?;
+    count_votes(&exchange(bootstrap, &Ballot::emit(outcome))?)
+}
+
+/// Exchanges ballots. When this begins and ends tells how far the clocks of hosts are apart.
+pub(crate) fn exchange(
+    bootstrap: &mut dyn Bootstrap,
+    ballot: &[u8],
+) -> Result<Vec<Vec<u8>>, BootstrapError> {
+    tracing::debug_span!("round").in_scope(|| bootstrap.all_gather(ballot))
+}
+
+/// What came of a vote with these [ballots](Ballot), which were exchanged in another way.
+///
+/// # Errors
+/// [`VoteError::Refused`] if any of them is a refusal.
+pub(crate) fn count_votes(ballots: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, VoteError> {
     let mut blobs = Vec::with_capacity(ballots.len());
     let mut refusals = Vec::new();
     for (rank, ballot) in (0..).map(Rank).zip(ballots) {
-        match Ballot::parse(&ballot) {
+        match Ballot::parse(ballot) {
             Ok(Ballot::Blob(blob)) => blobs.push(blob),
             Ok(Ballot::Refusal(what)) => refusals.push((rank, what)),
             Err(error) => refusals.push((rank, unreadable(error))),

@@ -1,8 +1,9 @@
 //! What ranks settle before there is a communicator.
 
-use super::{Config, Error};
-use crate::bootstrap::{Bootstrap, VoteError, read_all, vote};
+use super::{Config, ConfigError, Error};
+use crate::bootstrap::{Bootstrap, VoteError, vote};
 use crate::rdma::Multicast;
+use sha2::{Digest, Sha256};
 use verbcast_core::protocol::ring_peers;
 use verbcast_core::rank::Rank;
 use verbcast_core::wire::Terms;
@@ -22,31 +23,41 @@ pub(super) fn first_peers(me: Rank, size: u32, config: &Config) -> Vec<Rank> {
     }
 }
 
+/// The terms of a rank that has room for a ring of so many slots.
+///
+/// # Errors
+/// If its settings contradict each other.
+pub(super) fn terms(config: &Config, room: u32) -> Result<Terms, ConfigError> {
+    config.validate()?;
+    let hash: [u8; 32] = Sha256::digest(config.common()).into();
+    let common = u64::from_be_bytes(std::array::from_fn(|at| hash[at]));
+    let ring = room.max(config.protocol.window.unwrap_or(room));
+    Ok(Terms { ring, common })
+}
+
 /// Makes sure that all ranks have the settings that must be the same, and returns them with a ring that is as deep as
-/// all ranks have room for, and as the window needs.
+/// all ranks have room for, and as the window needs. Where they differ, the ranks tell one another their settings.
 pub(super) fn agree(
     bootstrap: &mut dyn Bootstrap,
     config: &Config,
-    room: u32,
+    all: &[Terms],
 ) -> Result<Config, Error> {
-    let terms = Terms { common: config.common(), ring: room };
-    let terms = config.validate().map(|()| terms.emit()).map_err(|error| error.to_string());
-    let ballots = vote(bootstrap, terms.as_ref().map(Vec::as_slice).map_err(String::as_str))?;
-    let all = read_all(&ballots, Terms::parse)?;
-    let differing = (0..).map(Rank).zip(&all).find(|(_, terms)| terms.common != all[0].common);
-    match differing {
-        None => {
-            let mut config = config.clone();
-            let room = all.iter().map(|terms| terms.ring).min().unwrap_or(room);
-            let ring = room.max(config.protocol.window.unwrap_or(room));
-            config.device.depths.ring = ring;
-            Ok(config)
-        }
-        Some((rank, terms)) => {
-            let what = differences(&terms.common, &all[0].common);
-            Err(Error::Setup(VoteError::Refused(vec![(rank, what)])))
-        }
+    if all.iter().any(|terms| terms.common != all[0].common) {
+        return Err(disagreement(bootstrap, config)?);
     }
+    let mut config = config.clone();
+    config.device.depths.ring = all.iter().map(|terms| terms.ring).min().unwrap_or_default();
+    Ok(config)
+}
+
+/// Who has which other settings than rank 0.
+fn disagreement(bootstrap: &mut dyn Bootstrap, config: &Config) -> Result<Error, Error> {
+    let texts = vote(bootstrap, Ok(config.common().as_bytes()))?;
+    let texts: Vec<_> = texts.iter().map(|text| String::from_utf8_lossy(text)).collect();
+    let others = (0..).map(Rank).zip(&texts);
+    let differing = others.filter(|(_, text)| **text != texts[0]);
+    let refusals = differing.map(|(rank, text)| (rank, differences(text, &texts[0])));
+    Ok(Error::Setup(VoteError::Refused(refusals.take(1).collect())))
 }
 
 /// In which lines a rank's settings differ from those of rank 0.

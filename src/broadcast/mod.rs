@@ -5,8 +5,10 @@ mod buffer;
 mod builder;
 mod config;
 mod error;
+mod further;
 mod message;
 mod pending;
+mod preparation;
 mod readiness;
 mod variables;
 mod wait;
@@ -16,14 +18,16 @@ pub use buffer::Buffer;
 pub use builder::ConfigBuilder;
 pub use config::{Config, ConfigError};
 pub use error::Error;
+pub use further::Further;
 pub use message::Message;
 pub use pending::Pending;
 pub use variables::Variable;
 
-use crate::bootstrap::Bootstrap;
-use crate::rdma::{self, Agreed, Counters, Description, RdmaTransport};
+use crate::bootstrap::{Bootstrap, VoteError, exchange};
+use crate::rdma::{self, Agreed, Counters, Description, Origin, RdmaTransport};
 use bytemuck::Pod;
 use pending::BroadcasterId;
+pub(crate) use preparation::Preparation;
 use std::time::Duration;
 use verbcast_core::driver::{Driver, LentBytes, Parameters, Statistics};
 use verbcast_core::protocol::options::SuiteParameters;
@@ -57,6 +61,10 @@ pub struct Broadcaster {
     idle: Idle,
     /// Nothing is to be said to the others any more.
     is_silent: bool,
+    /// What it was made with, for further ones of the same ranks.
+    origin: Box<(Config, Agreed)>,
+    /// Further ones that were begun.
+    further: u64,
 }
 
 /// Another thread may go on with a communicator.
@@ -65,14 +73,6 @@ const _: () = {
     is_send::<Broadcaster>();
 };
 
-/// What a communicator is made on.
-enum Origin<'a> {
-    /// A device of its own, which the program may have opened.
-    Own(Option<Context>),
-    /// What others use too.
-    Shared(&'a Endpoint),
-}
-
 impl Broadcaster {
     /// Joins the communicator of all ranks of `bootstrap`. Collective.
     ///
@@ -80,7 +80,8 @@ impl Broadcaster {
     /// The same at every rank, if any of them has no usable device, a setting that differs, or
     /// cannot join the group or reach its peers.
     pub fn new(bootstrap: &mut dyn Bootstrap, config: &Config) -> Result<Self, Error> {
-        Self::make(bootstrap, config, Origin::Own(None))
+        let preparation = Preparation::new(Origin::Own(None), bootstrap, config);
+        Self::make(bootstrap, preparation)
     }
 
     /// As [`new`](Self::new), on an endpoint that this process's communicators share. Of the settings, the
@@ -98,9 +99,8 @@ impl Broadcaster {
         bootstrap: &mut dyn Bootstrap,
         config: &Config,
     ) -> Result<Self, Error> {
-        let settings = endpoint.settings_for(&config.device);
-        let config = Config { device: settings, ..config.clone() };
-        Self::make(bootstrap, &config, Origin::Shared(endpoint))
+        let preparation = Preparation::on(endpoint, bootstrap, config);
+        Self::make(bootstrap, preparation)
     }
 
     /// As [`new`](Self::new), on a device that the program has opened; its asynchronous events stay
@@ -113,28 +113,23 @@ impl Broadcaster {
         config: &Config,
         context: Context,
     ) -> Result<Self, Error> {
-        Self::make(bootstrap, config, Origin::Own(Some(context)))
+        let preparation = Preparation::new(Origin::Own(Some(context)), bootstrap, config);
+        Self::make(bootstrap, preparation)
     }
 
-    fn make(
-        bootstrap: &mut dyn Bootstrap,
-        config: &Config,
-        origin: Origin<'_>,
+    fn make(bootstrap: &mut dyn Bootstrap, preparation: Preparation) -> Result<Self, Error> {
+        let ballots = exchange(bootstrap, &preparation.ballot()).map_err(VoteError::from)?;
+        preparation.complete(bootstrap, &ballots)
+    }
+
+    /// With a transport that was made for it.
+    fn assemble(
+        config: Config,
+        (rank, size): (Rank, u32),
+        (transport, agreed, description): (RdmaTransport, Agreed, Description),
+        is_shared: bool,
     ) -> Result<Self, Error> {
-        let (rank, size) = (bootstrap.rank(), bootstrap.size());
-        let _span = tracing::info_span!("set_up", %rank, size).entered();
-        let (is_shared, room) = match origin {
-            Origin::Own(_) => (false, config.device.depths.ring),
-            Origin::Shared(endpoint) => (true, endpoint.next_ring().min(config.device.depths.ring)),
-        };
-        let config = &agree::agree(bootstrap, config, room)?;
-        let peers = agree::first_peers(rank, size, config);
-        let settings = &config.device;
-        let (transport, agreed, description) = match origin {
-            Origin::Own(context) => rdma::establish(bootstrap, settings, &peers, context),
-            Origin::Shared(endpoint) => rdma::establish_on(bootstrap, endpoint, settings, &peers),
-        }?;
-        let parameters = parameters(config, rank, size, agreed, is_shared);
+        let parameters = parameters(&config, rank, size, agreed, is_shared);
         let transport = Faulty::new(transport, config.faults.unwrap_or_default(), rank);
         let driver = Driver::assemble(&config.protocol, &parameters, transport);
         Ok(Broadcaster {
@@ -149,6 +144,8 @@ impl Broadcaster {
             meanwhile: Meanwhile::default(),
             idle: Idle::default(),
             is_silent: false,
+            origin: Box::new((config, agreed)),
+            further: 0,
         })
     }
 

@@ -4,10 +4,14 @@ use super::MpiError;
 use crate::bootstrap::{Bootstrap, BootstrapError, Secret};
 use mpi::ffi::{self, MPI_Comm};
 use std::ffi::{c_int, c_void};
-use std::ptr;
 use std::sync::Arc;
 use verbcast_core::rank::Rank;
 
+/// Bytes that each rank gives in the first call of a [gathering](Link::gather): enough for what ranks say of a further
+/// communicator while they are in few groups.
+const CELL: usize = 768;
+/// Of them, those of the blob's length.
+const LEN: usize = size_of::<u32>();
 /// Of the messages by which [`Link::of_first`] makes a communicator.
 const TAG: c_int = 0;
 
@@ -134,18 +138,31 @@ impl Link {
         Ok(size as u32 == self.size)
     }
 
+    /// Gathers the blobs of all ranks: in one call of MPI where all are short, so that they go together with their lengths.
     fn gather(&self, blob: &[u8]) -> Result<Vec<Vec<u8>>, MpiError> {
         let size = self.size as usize;
-        let len = blob.len() as c_int;
-        let mut lens: Vec<c_int> = vec![0; size];
-        // SAFETY: the buffers hold one number for each rank.
+        let own = cell(blob);
+        let mut cells = vec![0_u8; size * CELL];
+        // SAFETY: the buffers hold one cell, and one for each rank.
         let code = unsafe {
-            let (from, to) = (ptr::from_ref(&len).cast(), lens.as_mut_ptr().cast::<c_void>());
-            let int = ffi::RSMPI_INT32_T;
-            ffi::PMPI_Allgather(from, 1, int, to, 1, int, self.comm())
+            let (from, to) = (own.as_ptr().cast(), cells.as_mut_ptr().cast::<c_void>());
+            let (len, byte) = (CELL as c_int, ffi::RSMPI_UINT8_T);
+            ffi::PMPI_Allgather(from, len, byte, to, len, byte, self.comm())
         };
         MpiError::check("MPI_Allgather", code)?;
-        let mut starts: Vec<c_int> = Vec::with_capacity(size);
+        let (cells, _) = cells.as_chunks::<CELL>();
+        let lens: Vec<_> = cells.iter().map(len_in).collect();
+        if lens.iter().all(|len| *len <= CELL - LEN) {
+            let parts = cells.iter().zip(&lens).map(|(cell, len)| cell[LEN..][..*len].to_vec());
+            return Ok(parts.collect());
+        }
+        self.gather_long(blob, &lens)
+    }
+
+    /// Gathers blobs of these lengths, which all ranks have told.
+    fn gather_long(&self, blob: &[u8], lens: &[usize]) -> Result<Vec<Vec<u8>>, MpiError> {
+        let lens: Vec<c_int> = lens.iter().map(|len| *len as c_int).collect();
+        let mut starts: Vec<c_int> = Vec::with_capacity(lens.len());
         let mut total: c_int = 0;
         for len in &lens {
             starts.push(total);
@@ -155,7 +172,8 @@ impl Link {
         // SAFETY: every rank's part lies in the buffer, by the lengths that all have told.
         let code = unsafe {
             let (from, to) = (blob.as_ptr().cast(), bytes.as_mut_ptr().cast::<c_void>());
-            let (lens, starts, byte) = (lens.as_ptr(), starts.as_ptr(), ffi::RSMPI_UINT8_T);
+            let (len, byte) = (blob.len() as c_int, ffi::RSMPI_UINT8_T);
+            let (lens, starts) = (lens.as_ptr(), starts.as_ptr());
             ffi::PMPI_Allgatherv(from, len, byte, to, lens, starts, byte, self.comm())
         };
         MpiError::check("MPI_Allgatherv", code)?;
@@ -165,6 +183,22 @@ impl Link {
         };
         Ok(starts.iter().zip(&lens).map(part).collect())
     }
+}
+
+/// A blob's cell: its length, and as much of it as there is room for.
+fn cell(blob: &[u8]) -> [u8; CELL] {
+    let mut cell = [0; CELL];
+    let len = u32::try_from(blob.len()).expect("what ranks tell one another is short");
+    cell[..LEN].copy_from_slice(&len.to_be_bytes());
+    let told = blob.len().min(CELL - LEN);
+    cell[LEN..][..told].copy_from_slice(&blob[..told]);
+    cell
+}
+
+/// The length in a blob's cell.
+fn len_in(cell: &[u8; CELL]) -> usize {
+    let (len, _) = cell.split_first_chunk::<LEN>().expect("a cell has room for it");
+    u32::from_be_bytes(*len) as usize
 }
 
 /// Lets MPI make progress.

@@ -2,7 +2,7 @@
 
 use super::{Error, Layout, Link, shared};
 use crate::bootstrap::{Bootstrap, VoteError, vote};
-use crate::broadcast::{self, Broadcaster, Config, ConfigError};
+use crate::broadcast::{self, Broadcaster, Config, ConfigError, Further, Preparation};
 use std::ffi::c_void;
 use std::slice;
 use verbcast_core::rank::Rank;
@@ -27,16 +27,39 @@ impl Way {
         if link.size() == 1 {
             return Ok(Way::Mpi("there is one rank".to_owned()));
         }
-        let said = config.map_err(ToString::to_string);
-        vote(&mut link, said.as_ref().map(|_| &[][..]).map_err(String::as_str))?;
-        let config = config.cloned().unwrap_or_default();
-        let endpoint = shared::endpoint(&config);
-        match Broadcaster::new_on(&endpoint, &mut link, &config) {
-            Ok(mut broadcaster) => {
-                let mpi = link.progress();
-                broadcaster.while_waiting(move || mpi.run());
-                Ok(Way::Multicast(Box::new(Member { broadcaster, link })))
-            }
+        let question =
+            config.map(|config| Question::new(&link, config)).map_err(ToString::to_string);
+        let said = question.as_ref().map(Question::ballot);
+        let ballots = vote(&mut link, said.as_deref().map_err(|what| what.as_str()))?;
+        let refused = |what| VoteError::Refused(vec![(link.rank(), what)]);
+        question.map_err(refused)?.decide(link, &ballots)
+    }
+}
+
+/// What is to be decided about a communicator's broadcasts. What a rank says to it can go together with other things that
+/// the ranks tell one another.
+#[derive(Debug)]
+pub struct Question(Preparation);
+
+impl Question {
+    /// As [`Way::decide`], for the ranks of `link`.
+    pub fn new(link: &Link, config: &Config) -> Self {
+        let endpoint = shared::endpoint(config);
+        Question(Preparation::on(&endpoint, link, config))
+    }
+
+    /// What the rank says to the others.
+    pub fn ballot(&self) -> Vec<u8> {
+        self.0.ballot()
+    }
+
+    /// Decides, when all ranks have said this. Collective.
+    ///
+    /// # Errors
+    /// As [`Way::decide`].
+    pub fn decide(self, mut link: Link, ballots: &[Vec<u8>]) -> Result<Way, Error> {
+        match self.0.complete(&mut link, ballots) {
+            Ok(broadcaster) => Ok(Way::Multicast(Box::new(Member::new(broadcaster, link)))),
             Err(broadcast::Error::Setup(error @ VoteError::Refused(_))) => {
                 Ok(Way::Mpi(error.to_string()))
             }
@@ -54,6 +77,22 @@ pub struct Member {
 }
 
 impl Member {
+    fn new(mut broadcaster: Broadcaster, link: Link) -> Self {
+        let mpi = link.progress();
+        broadcaster.while_waiting(move || mpi.run());
+        Member { broadcaster, link }
+    }
+
+    /// A further membership of the same ranks, whose broadcasts have an order of their own, if each has
+    /// [prepared](Broadcaster::further) it. Collective, one exchange; `link` is a clone of the other membership's.
+    ///
+    /// # Errors
+    /// The same at every rank, if one of them has not prepared it; or if MPI fails.
+    pub fn further(mut link: Link, prepared: Result<Further, String>) -> Result<Self, Error> {
+        let broadcaster = Further::complete(prepared, &mut link)?;
+        Ok(Member::new(broadcaster, link))
+    }
+
     /// The broadcaster.
     pub fn broadcaster(&self) -> &Broadcaster {
         &self.broadcaster

@@ -27,7 +27,7 @@ pub use error::{Error, MpiError};
 pub use layout::Layout;
 pub use library::{Library, OwnBroadcast};
 pub use link::{Link, Progress};
-pub use member::{Member, Way};
+pub use member::{Member, Question, Way};
 pub use process::Process;
 pub use request::Request;
 pub use shared::endpoint as shared_endpoint;

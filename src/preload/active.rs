@@ -51,6 +51,11 @@ impl Active {
         self.member.link()
     }
 
+    /// Membership.
+    pub fn member_mut(&mut self) -> &mut Member {
+        &mut self.member
+    }
+
     /// The code of the first error, if there was one.
     pub fn failed(&self) -> Option<c_int> {
         self.failed

@@ -76,7 +76,7 @@ pub fn is_ours() -> bool {
             let other = version.lines().next().unwrap_or_default();
             let interface = if is_standard { " with the standard's binary interface" } else { "" };
             let what = format!("{BUILT_WITH:?}, and the program runs with {other:?}{interface}");
-            tally::warn(Reason::OtherLibrary, &what);
+            tally::warn(Reason::OtherLibrary, &what, true);
         }
         is_ours
     })

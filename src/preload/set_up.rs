@@ -8,7 +8,8 @@ use super::slot::Slot;
 use super::tally;
 use mpi::ffi::{self, MPI_Comm};
 use multicast::bootstrap::{Bootstrap, VoteError, vote};
-use multicast::mpi::{Error, Link, Member, Way, shared_endpoint};
+use multicast::broadcast::{self, Further};
+use multicast::mpi::{Error, Link, Member, Question, Way, shared_endpoint};
 use std::path::Path;
 use verbcast_core::rank::Rank;
 use verbcast_core::wire::{OneNode, PreloadBallot};
@@ -40,43 +41,35 @@ pub struct Made {
 /// MPI is initialised, and `comm` is an intra-communicator of more than one rank.
 pub unsafe fn set_up(comm: MPI_Comm) -> Result<Decision, Error> {
     // SAFETY: promised by the caller.
-    unsafe { set_up_on(Link::new(comm)?) }
-}
-
-/// The same over a communicator of verbcast's own. Collective.
-///
-/// # Errors
-/// If MPI fails.
-///
-/// # Safety
-/// MPI is initialised, and there is more than one rank.
-pub unsafe fn set_up_on(mut link: Link) -> Result<Decision, Error> {
+    let mut link = unsafe { Link::new(comm) }?;
     let settings = Settings::get();
-    let slot = willing(settings, Slot::take(settings.communicators));
     let drawn = tally::draw();
     let rank = link.rank();
     let undecided = |way| Decision { way, has_hooks: false, number: drawn };
     let passes = |reason, what: &str| {
-        if rank == Rank(0) {
-            tally::warn(reason, what);
-        }
+        tally::warn(reason, what, rank == Rank(0));
         undecided(Err(reason))
     };
+    let asked = willing(settings, Slot::take(settings.communicators)).and_then(|slot| {
+        let config = settings.config.as_ref().map_err(ToString::to_string)?;
+        Ok((slot, Question::new(&link, config)))
+    });
     let own = PreloadBallot {
         number: drawn,
         wants_statistics: tally::is_wanted(),
         one_node: settings.one_node,
         has_adapter: has_adapter(),
         has_hook: hook::is_there(),
+        proposal: asked.as_ref().map(|(_, question)| question.ballot()).unwrap_or_default(),
     };
     let own = own.emit();
-    let said = slot.as_ref().map(|_| &own[..]).map_err(String::as_str);
+    let said = asked.as_ref().map(|_| &own[..]).map_err(String::as_str);
     let refused = |who: Rank, said: &str| {
         let Refusal { reason, what, .. } = Refusal::read(said);
         passes(reason, &format!("{who}: {what}"))
     };
-    let (ballots, slot) = match (vote(&mut link, said), slot) {
-        (Ok(ballots), Ok(slot)) => (ballots, slot),
+    let (ballots, (slot, question)) = match (vote(&mut link, said), asked) {
+        (Ok(ballots), Ok(asked)) => (ballots, asked),
         (Ok(_), Err(what)) => return Ok(refused(rank, &what)),
         (Err(VoteError::Refused(refusals)), _) => {
             let wants_statistics =
@@ -114,19 +107,64 @@ pub unsafe fn set_up_on(mut link: Link) -> Result<Decision, Error> {
     if may_share && link.is_one_node()? {
         return decided(passes(Reason::OneNode, ""));
     }
-    let way = match Way::decide(link, settings.config.as_ref()) {
+    let proposals: Vec<_> = ballots.into_iter().map(|ballot| ballot.proposal).collect();
+    let way = match question.decide(link, &proposals) {
         Ok(way) => way,
         Err(Error::Broadcast(error)) => {
             return decided(passes(Reason::Settings, &error.to_string()));
         }
         Err(error) => return Err(error),
     };
-    if let Ok(config) = &settings.config {
-        adapter::note(&shared_endpoint(config).usage());
-    }
+    note_usage(settings);
     match way {
         Way::Multicast(member) => decided(undecided(Ok(Made { member, slot }))),
         Way::Mpi(why) => decided(passes(Reason::Unavailable, &why)),
+    }
+}
+
+/// Decides about broadcasts of their own order among the ranks of a communicator with multicast, whose link this is a clone
+/// of: by what each rank has [prepared](prepare_further), in one exchange. Collective.
+///
+/// # Errors
+/// If MPI fails.
+pub fn set_up_further(
+    link: Link,
+    prepared: Result<(Slot, Further), String>,
+) -> Result<Result<Made, Reason>, Error> {
+    let rank = link.rank();
+    let (slot, further) = match prepared {
+        Ok((slot, further)) => (Some(slot), Ok(further)),
+        Err(what) => (None, Err(what)),
+    };
+    match (Member::further(link, further), slot) {
+        (Ok(member), Some(slot)) => {
+            note_usage(Settings::get());
+            Ok(Ok(Made { member: Box::new(member), slot }))
+        }
+        (Ok(_), None) => unreachable!("who has refused gets nothing"),
+        (Err(Error::Broadcast(broadcast::Error::Setup(VoteError::Refused(refusals)))), _) => {
+            let (who, said) = &refusals[0];
+            let Refusal { reason, what, .. } = Refusal::read(said);
+            tally::warn(reason, &format!("{who}: {what}"), rank == Rank(0));
+            Ok(Err(reason))
+        }
+        (Err(error), _) => Err(error),
+    }
+}
+
+/// This rank's part of [`set_up_further`], which does not wait for the others; or its [refusal](Refusal).
+pub fn prepare_further(member: &mut Member) -> Result<(Slot, Further), String> {
+    let settings = Settings::get();
+    let slot = willing(settings, Slot::take(settings.communicators))?;
+    let unavailable = |what: String| {
+        Refusal { reason: Reason::Unavailable, wants_statistics: false, what: &what }.write()
+    };
+    Ok((slot, member.broadcaster_mut().further().map_err(unavailable)?))
+}
+
+fn note_usage(settings: &Settings) {
+    if let Ok(config) = &settings.config {
+        adapter::note(&shared_endpoint(config).usage());
     }
 }
 

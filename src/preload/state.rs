@@ -5,7 +5,7 @@ use super::busy;
 use super::call::Call;
 use super::codes::Codes;
 use super::reason::Reason;
-use super::set_up::{Decision, set_up_on};
+use super::set_up::{Decision, prepare_further, set_up_further};
 use super::tally;
 use mpi::ffi::{self, MPI_Comm, MPI_Request};
 use multicast::bootstrap::Bootstrap;
@@ -121,7 +121,7 @@ impl State {
     }
 
     /// Another state of the same ranks, for a broadcast whose order among the others only its own ranks'
-    /// requests know; or why it goes by MPI's own. Collective.
+    /// requests know; or why it goes by MPI's own. It has no communicator of MPI's, and takes one exchange. Collective.
     ///
     /// # Errors
     /// If MPI fails.
@@ -129,17 +129,21 @@ impl State {
     /// # Safety
     /// MPI runs, and the calling thread may call it.
     pub unsafe fn another(&self) -> Result<Result<Arc<State>, Reason>, Error> {
-        let link = match self.later(Reason::Persistent) {
-            Ok(active) => unwrap(&mut lock(active)).link().clone(),
+        let (link, prepared) = match self.later(Reason::Persistent) {
+            Ok(active) => {
+                let mut held = lock(active);
+                let active = unwrap(&mut held);
+                (active.link().clone(), prepare_further(active.member_mut()))
+            }
             Err(reason) => return Ok(Err(reason)),
         };
-        // SAFETY: promised by the caller; there are several ranks.
-        let decision = unsafe { set_up_on(link) }?;
-        let made = State::new(decision, self.codes, self.alone);
-        Ok(match made.later(Reason::Persistent) {
-            Err(reason) => Err(reason),
-            Ok(_) => Ok(Arc::new(made)),
-        })
+        // The lock is free again: what is in flight goes on while this waits for the others.
+        let way = set_up_further(link, prepared)?;
+        let State { number, has_hooks, .. } = *self;
+        let made = |made| {
+            State::new(Decision { way: Ok(made), has_hooks, number }, self.codes, self.alone)
+        };
+        Ok(way.map(|way| Arc::new(made(way))))
     }
 
     /// Tells the program of an error that its call met, and returns what the call is to return.

@@ -36,10 +36,11 @@ fn count(way: usize, bytes: u64) {
     BYTES[way].fetch_add(bytes, Ordering::Relaxed);
 }
 
-/// Says once for each reason why broadcasts go by MPI's own.
-pub fn warn(reason: Reason, what: &str) {
-    let warned = &WARNED[1 + reason.index()];
-    if reason.is_worth_a_warning() && !warned.swap(true, Ordering::Relaxed) {
+/// Says once for each reason why broadcasts go by MPI's own: by one rank of the communicator, which `says` it. The others
+/// then know that it was said, and do not say it again of a part of them.
+pub fn warn(reason: Reason, what: &str, says: bool) {
+    let was_said = WARNED[1 + reason.index()].swap(true, Ordering::Relaxed);
+    if says && !was_said && reason.is_worth_a_warning() {
         say(&format!("broadcasts go by MPI's own: {}: {what}", reason.text()));
     }
 }

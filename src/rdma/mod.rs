@@ -76,5 +76,6 @@ pub use setup::{
     Agreed, Candidate, Description, DeviceReport, GidReport, Home, Limits, PortReport,
     SharedEndpoint, Survey, establish, establish_on, survey,
 };
+pub(crate) use setup::{Further, Origin, Preparation, complete};
 pub use transport::{Claims, Counters, Owned, RdmaTransport, lend};
 pub use verbcast_core::wire::GroupAddress;

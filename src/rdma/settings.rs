@@ -202,6 +202,14 @@ impl Settings {
         self.depths.send + self.depths.ring
     }
 
+    /// Slots of the ring of a further communicator of an endpoint that has so many.
+    pub fn ring_among(&self, communicators: usize) -> u32 {
+        match communicators < self.deep_rings as usize {
+            true => self.depths.ring,
+            false => self.depths.ring.min(Depths::SHALLOW_RING),
+        }
+    }
+
     /// Requests outstanding at most on a connection: messages, sends from the ring, reports, fetches.
     pub(super) fn connection_requests(&self, size: u32) -> u32 {
         self.depths.reliable_send

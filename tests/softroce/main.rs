@@ -23,6 +23,7 @@ mod preload_openmpi;
 mod protocols;
 #[path = "../support/ranks.rs"]
 mod ranks;
+mod set_up;
 mod slots;
 #[path = "../support/stranger.rs"]
 mod stranger;

@@ -12,6 +12,8 @@ use super::response::PROOF_LEN;
 pub const DRAWS: usize = 3;
 /// Groups that a rank tells of at most: the oldest, which most ranks have in common.
 pub const MAX_OFFERED_GROUPS: usize = 16;
+/// Proofs that a rank tells of at most.
+pub const MAX_OFFERED_PROOFS: usize = 16;
 
 /// A part of a rank's memory that other ranks may reach.
 ///
@@ -48,15 +50,30 @@ pub struct Draw {
     pub groups: [GroupAddress; DRAWS],
 }
 
+/// A group that was proven to carry datagrams among all processes of a communicator.
+///
+/// On the wire: group, members (64 bits), bytes of a packet (32).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ProvenGroup {
+    /// The group.
+    pub group: GroupAddress,
+    /// What stands for the processes, and for no others.
+    pub members: u64,
+    /// The longest packets that it was proven with.
+    pub packet_len: u32,
+}
+
 /// What a rank says of the groups that it is in.
 ///
-/// On the wire: whether it is full (8 bits), the number of groups (32), the groups.
+/// On the wire: whether it is full (8 bits), the number of groups (32), the groups, the number of proofs (32), the proofs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GroupOffer {
     /// The groups, [some of them](MAX_OFFERED_GROUPS) at least.
     pub groups: Vec<GroupAddress>,
     /// Whether it should be in no more.
     pub is_full: bool,
+    /// Which of them were proven, and among whom; [some](MAX_OFFERED_PROOFS) at least.
+    pub proven: Vec<ProvenGroup>,
 }
 
 /// The device of a rank, and how many QPs it takes in a group.
@@ -109,9 +126,10 @@ pub struct Introduction {
 
 impl Introduction {
     /// Its tag and version.
-    pub const FORMAT: Format = Format { name: "a rank's introduction", tag: *b"vbI", version: 5 };
+    pub const FORMAT: Format = Format { name: "a rank's introduction", tag: *b"vbI", version: 6 };
 
-    /// Its bytes. Of the groups on offer, the first [16](MAX_OFFERED_GROUPS) are told.
+    /// Its bytes. Of the groups on offer the first [16](MAX_OFFERED_GROUPS) are told, and so many
+    /// [proofs](MAX_OFFERED_PROOFS).
     pub fn emit(&self) -> Vec<u8> {
         let mut to = Self::FORMAT.write();
         self.address.write(&mut to);
@@ -152,11 +170,11 @@ impl Introduction {
 }
 
 impl Region {
-    fn write(&self, to: &mut Writer) {
+    pub(super) fn write(&self, to: &mut Writer) {
         to.u64(self.address).u32(self.key);
     }
 
-    fn read(from: &mut Reader<'_>) -> Result<Self, WireError> {
+    pub(super) fn read(from: &mut Reader<'_>) -> Result<Self, WireError> {
         Ok(Region { address: from.u64()?, key: from.u32()? })
     }
 }
@@ -179,12 +197,25 @@ impl GroupOffer {
         let told = &self.groups[..self.groups.len().min(MAX_OFFERED_GROUPS)];
         to.bool(self.is_full).count(told.len());
         told.iter().for_each(|group| group.write(to));
+        let proven = &self.proven[..self.proven.len().min(MAX_OFFERED_PROOFS)];
+        to.count(proven.len());
+        for ProvenGroup { group, members, packet_len } in proven {
+            group.write(to);
+            to.u64(*members).u32(*packet_len);
+        }
     }
 
     fn read(from: &mut Reader<'_>) -> Result<Self, WireError> {
         let is_full = from.bool("offer of groups")?;
         let count = from.count("number of groups", MAX_OFFERED_GROUPS, GroupAddress::LEN)?;
         let groups = (0..count).map(|_| GroupAddress::read(from)).collect::<Result<_, _>>()?;
-        Ok(GroupOffer { groups, is_full })
+        let each = GroupAddress::LEN + size_of::<u64>() + size_of::<u32>();
+        let count = from.count("number of proofs", MAX_OFFERED_PROOFS, each)?;
+        let mut proof = || {
+            let group = GroupAddress::read(from)?;
+            Ok(ProvenGroup { group, members: from.u64()?, packet_len: from.u32()? })
+        };
+        let proven = (0..count).map(|_| proof()).collect::<Result<_, WireError>>()?;
+        Ok(GroupOffer { groups, is_full, proven })
     }
 }

@@ -33,6 +33,14 @@ impl MacKey {
         MacKey(bytes)
     }
 
+    /// The key of the `number`-th further communicator of the same ranks, which nobody finds without this one.
+    #[must_use]
+    pub fn further(&self, number: u64) -> Self {
+        let mut hasher = blake3::Hasher::new_derive_key("verbcast packets 1: further communicator");
+        hasher.update(&self.0).update(&number.to_be_bytes());
+        MacKey(*hasher.finalize().as_bytes())
+    }
+
     /// The code of a packet.
     pub(super) fn code(&self, covered: &[u8; COVERED], payload: &[u8]) -> u64 {
         let len = COVERED + payload.len();
@@ -66,6 +74,15 @@ fn joined<const LEN: usize>(covered: &[u8; COVERED], payload: &[u8]) -> [u8; LEN
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn further_communicators_have_keys_of_their_own() {
+        let all = [KEY, KEY.further(1), KEY.further(2), KEY.further(1).further(1)];
+        for (at, one) in all.iter().enumerate() {
+            assert!(all[..at].iter().all(|other| other != one), "{at}");
+        }
+        assert!(KEY.further(1) == KEY.further(1));
+    }
 
     /// That of the official test vectors.
     const KEY: MacKey = MacKey::new(*b"whats the Elvish word for friend");

@@ -8,6 +8,7 @@ mod ballot;
 mod challenge;
 mod datagram_qp;
 mod error;
+mod exposure;
 mod fields;
 mod format;
 mod frame;
@@ -28,6 +29,7 @@ mod process_message;
 mod proof;
 #[cfg(test)]
 mod properties;
+mod proposal;
 mod refusal;
 mod relocation;
 mod response;
@@ -39,6 +41,7 @@ pub use ballot::Ballot;
 pub use challenge::Challenge;
 pub use datagram_qp::DatagramQp;
 pub use error::WireError;
+pub use exposure::Exposure;
 pub use fields::{Reader, Writer};
 pub use format::Format;
 pub use frame::{FRAME_HEADER_LEN, FrameHeader, FrameKind};
@@ -50,7 +53,8 @@ pub use header::{
 pub use hello::Hello;
 pub use inquiry::Inquiry;
 pub use introduction::{
-    Adapter, DRAWS, Draw, GroupOffer, Introduction, MAX_OFFERED_GROUPS, MacOffer, PortUse, Region,
+    Adapter, DRAWS, Draw, GroupOffer, Introduction, MAX_OFFERED_GROUPS, MAX_OFFERED_PROOFS, MacOffer,
+    PortUse, ProvenGroup, Region,
 };
 pub use join::Join;
 pub use mac::{MAC_KEY_LEN, MacKey};
@@ -60,6 +64,7 @@ pub use preload_ballot::{OneNode, PreloadBallot};
 pub use process_address::ProcessAddress;
 pub use process_message::ProcessMessage;
 pub use proof::ProofBallot;
+pub use proposal::Proposal;
 pub use refusal::Refusal;
 pub use relocation::Relocation;
 pub use response::{PROOF_LEN, Response};

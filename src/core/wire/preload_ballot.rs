@@ -17,8 +17,8 @@ pub enum OneNode {
 
 /// A rank's settings and means, as far as they decide for all.
 ///
-/// On the wire: number (64 bits), and 8 bits for each of the others.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// On the wire: number (64 bits), 8 bits for each of the others, and what it says to the making of a communicator.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PreloadBallot {
     /// A number that it has drawn; rank 0's names the communicator.
     pub number: u64,
@@ -30,18 +30,20 @@ pub struct PreloadBallot {
     pub has_adapter: bool,
     /// Whether it can take part in non-blocking broadcasts.
     pub has_hook: bool,
+    /// Its [ballot](super::Ballot) with its [proposal](super::Proposal), should there be multicast.
+    pub proposal: Vec<u8>,
 }
 
 impl PreloadBallot {
     /// Its tag and version.
     pub const FORMAT: Format =
-        Format { name: "a ballot of the preloaded library", tag: *b"vbP", version: 1 };
+        Format { name: "a ballot of the preloaded library", tag: *b"vbP", version: 2 };
 
     /// Its bytes.
     pub fn emit(&self) -> Vec<u8> {
         let mut to = Self::FORMAT.write();
         to.u64(self.number).bool(self.wants_statistics).u8(self.one_node as u8);
-        to.bool(self.has_adapter).bool(self.has_hook);
+        to.bool(self.has_adapter).bool(self.has_hook).bytes(&self.proposal);
         to.finish()
     }
 
@@ -61,7 +63,7 @@ impl PreloadBallot {
         };
         let has_adapter = from.bool("adapter")?;
         let has_hook = from.bool("hook")?;
-        let ballot = PreloadBallot { number, wants_statistics, one_node, has_adapter, has_hook };
-        from.end().map(|()| ballot)
+        let proposal = from.rest().to_vec();
+        Ok(PreloadBallot { number, wants_statistics, one_node, has_adapter, has_hook, proposal })
     }
 }

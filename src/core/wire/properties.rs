@@ -111,8 +111,11 @@ fn region() -> impl Strategy<Value = Region> {
 fn introduction() -> impl Strategy<Value = Introduction> {
     let draw = (any::<u64>(), any::<u64>(), [group(), group(), group()])
         .prop_map(|(key, seed, groups)| Draw { key, seed, groups });
-    let offer = (vec(group(), 0..=MAX_OFFERED_GROUPS), any::<bool>())
-        .prop_map(|(groups, is_full)| GroupOffer { groups, is_full });
+    let proof = (group(), any::<(u64, u32)>())
+        .prop_map(|(group, (members, packet_len))| ProvenGroup { group, members, packet_len });
+    let proven = vec(proof, 0..=MAX_OFFERED_PROOFS);
+    let offer = (vec(group(), 0..=MAX_OFFERED_GROUPS), any::<bool>(), proven)
+        .prop_map(|(groups, is_full, proven)| GroupOffer { groups, is_full, proven });
     let adapter =
         any::<(u64, u32)>().prop_map(|(guid, max_attached)| Adapter { guid, max_attached });
     let port = any::<(u32, u16)>().prop_map(|(rate, pkey)| PortUse { rate, pkey });
@@ -185,6 +188,10 @@ fn whereabouts() -> impl Strategy<Value = Whereabouts> {
         .prop_map(|(host, fabrics)| Whereabouts { host, fabrics })
 }
 
+fn terms() -> impl Strategy<Value = Terms> {
+    (0..32_u32, any::<u64>()).prop_map(|(ring, common)| Terms { ring: 1 << ring, common })
+}
+
 const FRAMES: [FrameKind; 9] = [
     FrameKind::Hello,
     FrameKind::Entered,
@@ -203,6 +210,7 @@ fn tags_differ() {
     let formats = [
         Ballot::FORMAT,
         Challenge::FORMAT,
+        Exposure::FORMAT,
         FrameHeader::FORMAT,
         Gathered::FORMAT,
         handshake::Message::FORMAT,
@@ -213,6 +221,7 @@ fn tags_differ() {
         Notice::FORMAT,
         PreloadBallot::FORMAT,
         ProofBallot::FORMAT,
+        Proposal::FORMAT,
         Refusal::FORMAT,
         Relocation::FORMAT,
         Response::FORMAT,
@@ -356,20 +365,51 @@ proptest! {
     }
 
     #[test]
-    fn preload_ballots(number: u64, flags: [bool; 3], one_node in 0..3_usize) {
+    fn preload_ballots(
+        number: u64,
+        flags: [bool; 3],
+        one_node in 0..3_usize,
+        proposal in vec(any::<u8>(), 0..50),
+    ) {
         let [wants_statistics, has_adapter, has_hook] = flags;
         let one_node = [OneNode::Auto, OneNode::Use, OneNode::Pass][one_node];
-        let ballot = PreloadBallot { number, wants_statistics, one_node, has_adapter, has_hook };
-        is_sound(PreloadBallot::FORMAT, &ballot, &ballot.emit(), PreloadBallot::parse)?;
+        let ballot =
+            PreloadBallot { number, wants_statistics, one_node, has_adapter, has_hook, proposal };
+        let bytes = ballot.emit();
+        survives(&ballot, &bytes, PreloadBallot::parse)?;
+        names_its_version(PreloadBallot::FORMAT, &bytes, PreloadBallot::parse)?;
+        prop_assert!((0..16).all(|len| PreloadBallot::parse(&bytes[..len]).is_err()));
     }
 
     #[test]
-    fn terms(ring in 0..32_u32, common in ".{0,60}") {
-        let terms = Terms { ring: 1 << ring, common };
-        let bytes = terms.emit();
-        survives(&terms, &bytes, Terms::parse)?;
-        names_its_version(Terms::FORMAT, &bytes, Terms::parse)?;
-        prop_assert!((0..8).all(|len| Terms::parse(&bytes[..len]).is_err()));
+    fn terms_of_ranks(terms in terms()) {
+        is_sound(Terms::FORMAT, &terms, &terms.emit(), Terms::parse)?;
+    }
+
+    #[test]
+    fn exposures(ring in region(), cells in region(), slots in 0..32_u32) {
+        let exposure = Exposure { ring, cells, slots: 1 << slots };
+        is_sound(Exposure::FORMAT, &exposure, &exposure.emit(), Exposure::parse)?;
+    }
+
+    #[test]
+    fn proposals(
+        terms in terms(),
+        whereabouts in whereabouts(),
+        introduction in prop::option::of(introduction()),
+    ) {
+        let proposal = Proposal { terms, whereabouts, introduction };
+        let bytes = proposal.emit();
+        survives(&proposal, &bytes, Proposal::parse)?;
+        names_its_version(Proposal::FORMAT, &bytes, Proposal::parse)?;
+        // Without the introduction it is one, too.
+        let alone = Proposal { introduction: None, ..proposal };
+        let len = alone.emit().len();
+        for cut in 0..bytes.len() {
+            let read = Proposal::parse(&bytes[..cut]);
+            prop_assert!(if cut == len { read == Ok(alone.clone()) } else { read.is_err() }, "cut to {}", cut);
+        }
+        prop_assert!(Proposal::parse(&[&bytes[..], &[0]].concat()).is_err());
     }
 
     #[test]
@@ -475,6 +515,8 @@ proptest! {
         fourth in noise(ProofBallot::FORMAT),
         fifth in noise(Whereabouts::FORMAT),
         sixth in noise(Relocation::FORMAT),
+        seventh in noise(Proposal::FORMAT),
+        eighth in noise(Exposure::FORMAT),
     ) {
         // What is read of it can be written, and is the same then.
         if let Ok(one) = Introduction::parse(&first) {
@@ -494,6 +536,12 @@ proptest! {
         }
         if let Ok(whereabouts) = Whereabouts::parse(&fifth) {
             prop_assert_eq!(whereabouts.emit(), fifth);
+        }
+        if let Ok(exposure) = Exposure::parse(&eighth) {
+            prop_assert_eq!(exposure.emit(), eighth);
+        }
+        if let Ok(proposal) = Proposal::parse(&seventh) {
+            prop_assert_eq!(proposal.emit(), seventh);
         }
     }
 }

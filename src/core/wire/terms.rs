@@ -3,25 +3,25 @@
 use super::error::WireError;
 use super::format::Format;
 
-/// A rank's settings, and how deep a ring it has room for.
+/// What stands for a rank's settings, and how deep a ring it has room for.
 ///
-/// On the wire: the ring's slots (32 bits), then the settings in UTF-8.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// On the wire: the ring's slots (32 bits), then what stands for the settings (64).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Terms {
     /// Slots of the deepest ring that it has room for: a power of two.
     pub ring: u32,
-    /// The settings that must be the same at every rank, each in a line.
-    pub common: String,
+    /// What stands for the settings that must be the same at every rank: the same at two ranks only if these are.
+    pub common: u64,
 }
 
 impl Terms {
     /// Its tag and version.
-    pub const FORMAT: Format = Format { name: "terms", tag: *b"vbT", version: 1 };
+    pub const FORMAT: Format = Format { name: "terms", tag: *b"vbT", version: 2 };
 
     /// Their bytes.
     pub fn emit(&self) -> Vec<u8> {
         let mut to = Self::FORMAT.write();
-        to.u32(self.ring).bytes(self.common.as_bytes());
+        to.u32(self.ring).u64(self.common);
         to.finish()
     }
 
@@ -35,8 +35,7 @@ impl Terms {
         if !ring.is_power_of_two() {
             return Err(from.invalid("ring"));
         }
-        let is_no_text = from.invalid("settings");
-        let common = std::str::from_utf8(from.rest()).map_err(|_| is_no_text)?;
-        Ok(Terms { ring, common: common.to_owned() })
+        let terms = Terms { ring, common: from.u64()? };
+        from.end().map(|()| terms)
     }
 }

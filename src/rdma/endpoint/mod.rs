@@ -36,9 +36,9 @@ pub use upkeep::Incidents;
 pub use usage::Usage;
 
 use crate::rdma::group::{GroupId, Joined, Joiner};
-use crate::rdma::ids::ChannelId;
+use crate::rdma::ids::{ChannelId, ProcessId};
 use crate::rdma::keys::ProcessKeys;
-use crate::rdma::memory::Registrations;
+use crate::rdma::memory::{Memory, Registrations};
 use crate::rdma::rc::{ConnectionPool, MAX_PAUSE};
 use crate::rdma::settings::Settings;
 use crate::rdma::ud::UdPort;
@@ -47,10 +47,11 @@ use lifetimes::Lifetimes;
 use relocation::Announcement;
 use std::time::Duration;
 use upkeep::Upkeep;
-use verbcast_core::rank::{Fragment, OpId};
+use verbcast_core::protocol::Depths;
+use verbcast_core::rank::{Fragment, OpId, Rank};
 use verbcast_core::time::Instant;
 use verbcast_core::transport::{Arrival, Reserved, TransportError};
-use verbcast_core::wire::{Adapter, Fabric, ProcessAddress};
+use verbcast_core::wire::{Adapter, Fabric, Key, MacKey, ProcessAddress};
 use verbcast_verbs::Anchor;
 
 /// Longest sleep of a thread while others use the endpoint too.
@@ -116,6 +117,24 @@ impl Endpoint {
             upkeep: Upkeep::default(),
             announcement: Announcement::default(),
         }
+    }
+
+    /// Makes a communicator known in which this process has a rank, with the processes of all ranks and memory of its
+    /// own.
+    pub fn open_channel(
+        &mut self,
+        (key, rank, mac): (Key, Rank, Option<MacKey>),
+        processes: Vec<ProcessId>,
+        memory: &Memory,
+    ) -> Result<ChannelId, String> {
+        // The ring may be deeper than the ranks agree on.
+        let depths = Depths { ring: memory.ring_len(), ..self.settings.depths };
+        let settings = Settings { depths, ..self.settings.clone() };
+        let registered =
+            settings.memory_of_channel(self.site.address.packet_len, processes.len() as u32);
+        let channel = Channel::new(key, rank, processes, registered).with_mac(mac);
+        let channel = self.channels.open(channel);
+        channel.ok_or_else(|| "has too many communicators".to_owned())
     }
 
     /// Nobody can use it any more, since somebody panicked while nobody else could have it.

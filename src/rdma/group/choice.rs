@@ -1,8 +1,9 @@
 //! Which group a communicator uses: one of its own, or one that it shares.
 //!
-//! Groups are scarce: adapters and subnet managers have room for so many. While none of the ranks is in as
-//! many groups as it may be, a communicator gets a group of its own. Otherwise it shares one, and its packets
-//! are told apart by its key. Ranks that are in the group for another communicator only drop them.
+//! Groups are scarce: adapters and subnet managers have room for so many. A communicator of the same processes as another
+//! one shares [its group](super::proven). While none of the ranks is in as many groups as it may be, any other gets a group
+//! of its own. Otherwise it shares one, too, and its packets are told apart by its key. Ranks that are in the group for
+//! another communicator only drop them.
 
 use verbcast_core::wire::{GroupAddress, GroupOffer};
 
@@ -43,7 +44,8 @@ mod tests {
     }
 
     fn offer(numbers: &[u8], is_full: bool) -> GroupOffer {
-        GroupOffer { groups: numbers.iter().copied().map(group).collect(), is_full }
+        let groups = numbers.iter().copied().map(group).collect();
+        GroupOffer { groups, is_full, proven: Vec::new() }
     }
 
     #[test]

@@ -10,14 +10,15 @@ use std::time::{Duration, Instant};
 use verbcast_core::wire::GroupAddress;
 
 /// Joins a group with all ranks, each within `patience`. On InfiniBand the first joins alone, and makes the group; the
-/// others follow after a vote that it has.
+/// others follow after a vote that it has. Returns what each rank has noted in the first vote, which is everybody's first
+/// after the introductions.
 pub fn enter(
     bootstrap: &mut dyn Bootstrap,
     member: &mut impl Member,
-    address: GroupAddress,
-    JoinOrder { first, common }: JoinOrder,
+    (address, JoinOrder { first, common }): (GroupAddress, JoinOrder),
     patience: Duration,
-) -> Result<(), VoteError> {
+    note: &[u8],
+) -> Result<Vec<Vec<u8>>, VoteError> {
     let (rank, size) = (bootstrap.rank(), bootstrap.size() as usize);
     let mut random = generator(rank);
     // Of the time, an eighth is left for the vote, so that all ranks hear the reason where somebody cannot join.
@@ -29,17 +30,22 @@ pub fn enter(
     };
     // On RoCE a join concerns the own port alone.
     if !matches!(address, GroupAddress::Mgid(_)) {
-        return settle(bootstrap, join(true));
+        return settle(bootstrap, join(true), note);
     }
-    settle(bootstrap, join(rank == first))?;
+    let notes = settle(bootstrap, join(rank == first), note)?;
     if rank != first {
         std::thread::sleep(delay(size, &mut generator(rank)).min(patience / 8));
     }
-    settle(bootstrap, join(rank != first))
+    settle(bootstrap, join(rank != first), &[])?;
+    Ok(notes)
 }
 
-fn settle(bootstrap: &mut dyn Bootstrap, joined: Result<(), String>) -> Result<(), VoteError> {
-    vote(bootstrap, joined.as_ref().map(|()| [].as_slice()).map_err(String::as_str)).map(drop)
+fn settle(
+    bootstrap: &mut dyn Bootstrap,
+    joined: Result<(), String>,
+    note: &[u8],
+) -> Result<Vec<Vec<u8>>, VoteError> {
+    vote(bootstrap, joined.as_ref().map(|()| note).map_err(String::as_str))
 }
 
 /// Joins, and tries again until it is clear that it cannot work, or time is up.
@@ -107,7 +113,7 @@ mod tests {
     fn the_first_rank_makes_the_group_and_the_others_follow() {
         let group = GroupAddress::Mgid([0xff; 16]);
         let orders = Job { size: 5 }.run(&Wire::default(), |bootstrap, member| {
-            enter(bootstrap, member, group, first(3), PATIENCE).unwrap();
+            enter(bootstrap, member, (group, first(3)), PATIENCE, &[]).unwrap();
             member.joined()
         });
         for mut order in orders {
@@ -122,7 +128,7 @@ mod tests {
         let outcomes = Job { size: 3 }.run(&Wire::default(), |bootstrap, member| {
             member.is_refused = bootstrap.rank() == Rank(1);
             let group = GroupAddress::Mgid([0xff; 16]);
-            enter(bootstrap, member, group, first(1), PATIENCE).unwrap_err().to_string()
+            enter(bootstrap, member, (group, first(1)), PATIENCE, &[]).unwrap_err().to_string()
         });
         for error in outcomes {
             assert!(error.starts_with("rank 1: group MGID ffff:") && error.ends_with("refused"));

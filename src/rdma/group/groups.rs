@@ -1,7 +1,8 @@
 //! The groups that an endpoint's communicators are in.
 
 use super::attached::Group;
-use verbcast_core::wire::{GroupAddress, GroupOffer, MAX_OFFERED_GROUPS};
+use super::proven::{Proofs, ProvenAmong};
+use verbcast_core::wire::{GroupAddress, GroupOffer, MAX_OFFERED_GROUPS, MAX_OFFERED_PROOFS};
 
 /// A group, as its endpoint numbers them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,6 +13,7 @@ pub struct GroupId(usize);
 struct Entry {
     group: Group,
     users: usize,
+    proofs: Proofs,
 }
 
 /// The groups that communicators are in.
@@ -69,8 +71,15 @@ impl Groups {
         if free == self.entries.len() {
             self.entries.push(None);
         }
-        self.entries[free] = Some(Entry { group, users: 1 });
+        self.entries[free] = Some(Entry { group, users: 1, proofs: Proofs::default() });
         GroupId(free)
+    }
+
+    /// A group was proven among all processes of a communicator.
+    pub fn note_proof(&mut self, id: GroupId, proof: ProvenAmong) {
+        if let Some(entry) = self.entries.get_mut(id.0).and_then(Option::as_mut) {
+            entry.proofs.add(proof);
+        }
     }
 
     /// A communicator does not use a group any more; the last one leaves it.
@@ -87,6 +96,8 @@ impl Groups {
         let mut groups: Vec<_> = self.iter().map(|(_, group)| group.address).collect();
         let is_full = groups.len() >= self.most;
         groups.truncate(MAX_OFFERED_GROUPS);
-        GroupOffer { groups, is_full }
+        let proofs = |entry: &Entry| entry.proofs.of(entry.group.address).collect::<Vec<_>>();
+        let proven = self.entries.iter().flatten().flat_map(proofs);
+        GroupOffer { groups, is_full, proven: proven.take(MAX_OFFERED_PROOFS).collect() }
     }
 }

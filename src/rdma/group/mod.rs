@@ -14,17 +14,18 @@ mod membership;
 mod order;
 mod partition;
 mod prove;
+mod proven;
 mod rejoin;
 mod renewal;
 mod subnet;
 #[cfg(test)]
-mod testing;
+pub(super) mod testing;
 mod waves;
 
 pub(super) use address::{draw, generator};
 pub(super) use attached::{Group, Pace};
 pub(super) use choice::shared_group;
-pub(super) use gather::gather;
+pub(super) use gather::{Gathered, gather};
 pub(super) use groups::{GroupId, Groups};
 pub use ipoib::source as ipoib_address;
 pub(super) use join_error::JoinError;
@@ -34,4 +35,5 @@ pub(super) use membership::{DEFAULT_QKEY, Joined};
 pub(super) use order::{JoinOrder, PortSpeed};
 pub use partition::{Partition, choose as choose_partition};
 pub(super) use partition::{is_limited, is_same as is_same_partition};
+pub(super) use proven::{ProvenAmong, members, proven_group};
 pub(super) use renewal::Renewed;

@@ -36,6 +36,11 @@ impl Memory {
         })
     }
 
+    /// Slots of its ring.
+    pub fn ring_len(&self) -> u32 {
+        self.ring.len()
+    }
+
     /// Parts of all of it, which keep it registered.
     pub fn keep(&self) -> Vec<Span> {
         let mut spans = self.reports.keep();

@@ -30,6 +30,11 @@ impl Ring {
         Ok(Ring { memory, stride, slots: vec![Retained::default(); depth as usize] })
     }
 
+    /// Its slots, of which a communicator uses as many as all its ranks have.
+    pub fn len(&self) -> u32 {
+        self.slots.len() as u32
+    }
+
     /// Its memory, for other ranks.
     pub fn remote(&self) -> Remote {
         self.memory.remote()

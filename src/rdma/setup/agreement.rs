@@ -1,6 +1,6 @@
 //! What the ranks agree on before they open their devices: a fabric that all of them have.
 
-use crate::bootstrap::{Bootstrap, VoteError, name_ranks, read_all, vote};
+use crate::bootstrap::{VoteError, name_ranks};
 use verbcast_core::rank::Rank;
 use verbcast_core::wire::{Fabric, Whereabouts};
 
@@ -13,21 +13,19 @@ pub struct Place {
     pub fabric: Fabric,
 }
 
-/// Agrees on a fabric, of those that this rank can use. Collective. The local rank is `told`, or this rank's place
-/// among the ranks on its host.
+/// Where this rank is, and the fabrics that it can use.
+pub fn whereabouts(fabrics: Vec<Fabric>) -> Whereabouts {
+    Whereabouts { host: host(), fabrics }
+}
+
+/// Agrees on a fabric, of those that all ranks say they can use. The local rank is `told`, or the place of `rank` among the
+/// ranks on its host.
 ///
 /// # Errors
-/// The same at every rank: if one of them has none, or they have none in common.
-pub fn agree(
-    bootstrap: &mut dyn Bootstrap,
-    fabrics: Result<Vec<Fabric>, &str>,
-    told: Option<u32>,
-) -> Result<Place, VoteError> {
-    let ballot = fabrics.map(|fabrics| Whereabouts { host: host(), fabrics }.emit());
-    let blobs = vote(bootstrap, ballot.as_deref().map_err(|why| *why))?;
-    let all = read_all(&blobs, Whereabouts::parse)?;
-    let fabric = common_fabric(&all)?;
-    let local_rank = told.unwrap_or_else(|| local_rank_among(&all, bootstrap.rank()));
+/// The same at every rank, if they have none in common.
+pub fn agree(all: &[Whereabouts], rank: Rank, told: Option<u32>) -> Result<Place, VoteError> {
+    let fabric = common_fabric(all)?;
+    let local_rank = told.unwrap_or_else(|| local_rank_among(all, rank));
     Ok(Place { local_rank, fabric })
 }
 

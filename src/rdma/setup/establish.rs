@@ -3,21 +3,25 @@
 use super::agreement::agree;
 use super::crowd::crowded;
 use super::local_rank::local_rank_of_process;
-use super::opening::Prospect;
 use super::partitions::refusals;
-use super::shared::{Lead, SharedEndpoint};
-use crate::bootstrap::{Bootstrap, Secret, VoteError, read_all, vote};
-use crate::rdma::endpoint::{Access, Channel, Site};
-use crate::rdma::group::{JoinOrder, PortSpeed, draw, gather, generator, shared_group};
-use crate::rdma::memory::{Exposed, Memory};
+use super::preparation::{Origin, Preparation, Ready};
+use super::shared::SharedEndpoint;
+use crate::bootstrap::{Bootstrap, VoteError, read_all, vote};
+use crate::rdma::endpoint::Site;
+use crate::rdma::group::{
+    Gathered, JoinOrder, Member, PortSpeed, ProvenAmong, gather, members, proven_group,
+    shared_group,
+};
+use crate::rdma::memory::Exposed;
 use crate::rdma::settings::{Multicast, Settings};
 use crate::rdma::transport::{Peer, RdmaTransport, Seat};
-use rand_chacha::rand_core::Rng;
 use std::time::Duration;
 use verbcast_core::rank::Rank;
 use verbcast_core::time::Clock;
 use verbcast_core::transport::{Arrival, Liveness, Park, Transport, TransportError};
-use verbcast_core::wire::{Draw, Introduction, Key, MacKey, PortUse};
+use verbcast_core::wire::{
+    Draw, GroupAddress, Introduction, Key, MacKey, Proposal, ProvenGroup, Terms,
+};
 use verbcast_verbs::Context;
 
 /// What all ranks agreed on.
@@ -63,13 +67,7 @@ pub fn establish(
     peers: &[Rank],
     context: Option<Context>,
 ) -> Result<(RdmaTransport, Agreed, Description), VoteError> {
-    let (rank, size) = (bootstrap.rank(), bootstrap.size());
-    let prospect = Prospect::new(settings, context);
-    let fabrics = prospect.as_ref().map(Prospect::fabrics).map_err(String::as_str);
-    let place = agree(bootstrap, fabrics, local_rank_of_process())?;
-    let opened = prospect.and_then(|prospect| prospect.open(rank, size, place));
-    let opened = opened.map(|endpoint| Access::Own(Box::new(endpoint)));
-    establish_with(bootstrap, settings, peers, opened)
+    establish_at(bootstrap, Origin::Own(context), settings, peers)
 }
 
 /// As [`establish`], on an endpoint that this process shares among communicators.
@@ -84,84 +82,165 @@ pub fn establish_on(
     peers: &[Rank],
 ) -> Result<(RdmaTransport, Agreed, Description), VoteError> {
     let settings = endpoint.settings_for(settings);
-    let (rank, size) = (bootstrap.rank(), bootstrap.size());
-    let lead = endpoint.prospect();
-    let fabrics = lead.as_ref().map(Lead::fabrics).map_err(String::as_str);
-    let place = agree(bootstrap, fabrics, local_rank_of_process())?;
-    let opened = lead.and_then(|lead| endpoint.open(lead, rank, size, place));
-    establish_with(bootstrap, &settings, peers, opened)
+    establish_at(bootstrap, Origin::Shared(endpoint), &settings, peers)
 }
 
-fn establish_with(
+fn establish_at(
     bootstrap: &mut dyn Bootstrap,
+    origin: Origin<'_>,
     settings: &Settings,
     peers: &[Rank],
-    opened: Result<Access, String>,
 ) -> Result<(RdmaTransport, Agreed, Description), VoteError> {
-    let (rank, size) = (bootstrap.rank(), bootstrap.size());
-    let secret = if settings.mac { bootstrap.secret().map(Some) } else { Ok(None) };
-    let opened = opened.and_then(|endpoint| {
-        let secret = secret?;
-        let prepared = prepare(&endpoint, rank, size, settings, secret.as_ref())?;
-        Ok((endpoint, secret, prepared))
-    });
-    let ballot = opened.as_ref().map(|(_, _, (_, introduction))| introduction.emit());
-    let ballot = ballot.as_ref().map(Vec::as_slice).map_err(|error| error.as_str());
-    let introductions = vote(bootstrap, ballot)?;
-    let all = read_all(&introductions, Introduction::parse)?;
-    let (endpoint, secret, (memory, _)) =
-        opened.map_err(|what| VoteError::Refused(vec![(rank, what)]))?;
+    let prepared = Preparation::new(origin, bootstrap, settings);
+    let terms = Terms { ring: settings.depths.ring, common: 0 };
+    let said = prepared.as_ref().map(|prepared| prepared.proposal(terms).emit());
+    let said = vote(bootstrap, said.as_deref().map_err(|what| what.as_str()))?;
+    let prepared = prepared.map_err(|what| VoteError::Refused(vec![(bootstrap.rank(), what)]))?;
+    let proposals = read_all(&said, Proposal::parse)?;
+    complete(bootstrap, prepared, settings, peers, &proposals)
+}
+
+/// Makes the transport that was prepared, when all ranks have made these proposals. Collective.
+///
+/// # Errors
+/// As [`establish`], but for what the proposals have in common.
+pub fn complete(
+    bootstrap: &mut dyn Bootstrap,
+    prepared: Preparation,
+    settings: &Settings,
+    peers: &[Rank],
+    proposals: &[Proposal],
+) -> Result<(RdmaTransport, Agreed, Description), VoteError> {
+    let Preparation { rank, size, .. } = prepared;
+    let whereabouts: Vec<_> = proposals.iter().map(|one| one.whereabouts.clone()).collect();
+    let place = agree(&whereabouts, rank, local_rank_of_process())?;
+    let ready = prepared.open(place, settings);
+    let known: Option<Vec<_>> = proposals.iter().map(|one| one.introduction.clone()).collect();
+    let (ready, all) = match (known, ready) {
+        (Some(all), Ok(ready)) => (ready, all),
+        (_, ready) => introduce(bootstrap, ready)?,
+    };
     tell_apart(&all)?;
     agree_on_partition(&all)?;
     agree_on_codes(&all)?;
-    let assembled = assemble((endpoint, secret), memory, rank, &all, settings);
-    vote(bootstrap, assembled.as_ref().map(|_| [].as_slice()).map_err(String::as_str))?;
-    let mut transport = assembled.map_err(|what| VoteError::Refused(vec![(rank, what)]))?;
-    let Draw { key, seed, groups } = &all[0].draw;
-    let shared = shared_group(all.iter().map(|one| &one.offer), *key);
-    let groups = shared.as_ref().map_or(&groups[..], std::slice::from_ref);
     let multicast = settings.multicast != Multicast::Off && size > 1;
     let crowded = crowded(&all).filter(|_| multicast);
     if let Some(what) = crowded.as_ref().filter(|_| rank == Rank(0)) {
         tracing::warn!("going on without multicast: {what}");
     }
-    let multicast = multicast
-        && crowded.is_none()
-        && gather(bootstrap, &mut transport, (groups, join_order(&all)), settings)?;
-    connect(bootstrap, &mut transport, peers, settings.timeout)?;
+    let way = match multicast && crowded.is_none() {
+        true => way(&all),
+        false => Way::None,
+    };
+    let assembled = assemble(ready, rank, &all, settings);
+    let transport = match (assembled, &way) {
+        (Ok(transport), Way::Proven(proven)) => enter_proven(transport, *proven),
+        (assembled, _) => assembled,
+    };
+    let mut transport = match transport {
+        Ok(transport) => transport,
+        Err(what) => return Err(refuse(bootstrap, &what, &way, settings)),
+    };
+    let is_connected = is_connected(&transport, peers);
+    let note: &[u8] = &[u8::from(is_connected)];
+    let (notes, multicast) = match &way {
+        Way::Draws(groups) => {
+            let order = join_order(&all);
+            let Gathered { notes, works } =
+                gather(bootstrap, &mut transport, (groups, order), settings, note)?;
+            if works {
+                note_proof(&mut transport, &all);
+            }
+            (notes, works)
+        }
+        Way::Proven(_) => (vote(bootstrap, Ok(note))?, true),
+        Way::None => (vote(bootstrap, Ok(note))?, false),
+    };
+    if notes.is_empty() || notes.iter().any(|note| note != &[1]) {
+        connect(bootstrap, &mut transport, peers, settings.timeout)?;
+    }
     transport.is_reached = true;
     let description = describe(&transport, size);
     let packet_len = transport.seat.packet_len;
-    let (key, mac) = (Key(*key), transport.seat.mac);
-    let agreed = Agreed { key, mac, seed: *seed, multicast, packet_len };
-    Ok((transport, agreed, description))
+    let Draw { key, seed, .. } = all[0].draw;
+    let (key, mac) = (Key(key), transport.seat.mac);
+    Ok((transport, Agreed { key, mac, seed, multicast, packet_len }, description))
 }
 
-/// What a communicator has of its own, and the introduction that tells of it.
-fn prepare(
-    endpoint: &Access,
-    rank: Rank,
-    size: u32,
-    settings: &Settings,
-    secret: Option<&Secret>,
-) -> Result<(Memory, Introduction), String> {
-    let endpoint = endpoint.see();
-    let mac = secret.zip(endpoint.keys.as_ref()).map(|(secret, keys)| keys.offer(secret));
-    let Site { address: own, adapter, joiner, .. } = &endpoint.site;
-    let memory = Memory::new(endpoint.device.domain(), own.packet_len, size, settings);
-    let memory = memory.map_err(|error| error.to_string())?;
-    let mut random = generator(rank);
-    let kind = joiner.address_kind(settings.group_family);
-    let draw = Draw {
-        key: random.next_u64(),
-        seed: random.next_u64(),
-        groups: std::array::from_fn(|_: usize| draw(&mut random, kind)),
-    };
-    let ((ring, cells), offer) = (memory.exposed(), endpoint.datagrams.groups().offer());
-    let port = PortUse { rate: joiner.speed.rate, pkey: joiner.partition.pkey };
-    let adapter = *adapter;
-    let introduction = Introduction { address: *own, adapter, port, ring, cells, draw, offer, mac };
-    Ok((memory, introduction))
+/// Tells the introductions of all ranks, as one of them at least could not tell its own with its proposal.
+fn introduce(
+    bootstrap: &mut dyn Bootstrap,
+    ready: Result<Ready, String>,
+) -> Result<(Ready, Vec<Introduction>), VoteError> {
+    let own = ready.as_ref().map(|ready| ready.introduction.emit());
+    let own = own.as_deref().map_err(|what| what.as_str());
+    let introductions = vote(bootstrap, own)?;
+    let all = read_all(&introductions, Introduction::parse)?;
+    let refused = |what| VoteError::Refused(vec![(bootstrap.rank(), what)]);
+    Ok((ready.map_err(refused)?, all))
+}
+
+/// How the ranks get a group.
+enum Way {
+    /// Not at all.
+    None,
+    /// They are all in one that works.
+    Proven(ProvenGroup),
+    /// They join one of these, and prove it.
+    Draws(Vec<GroupAddress>),
+}
+
+/// The same at all ranks, as it follows from what all have told.
+fn way(all: &[Introduction]) -> Way {
+    let offers = all.iter().map(|one| &one.offer);
+    if let Some(proven) = proven_group(offers.clone(), members_of(all)) {
+        return Way::Proven(proven);
+    }
+    let Draw { key, groups, .. } = &all[0].draw;
+    let shared = shared_group(offers, *key);
+    Way::Draws(shared.map_or_else(|| groups.to_vec(), |group| vec![group]))
+}
+
+fn members_of(all: &[Introduction]) -> u64 {
+    members(all.iter().map(|one| one.address.incarnation))
+}
+
+/// Uses a group that all processes of the communicator, and no others, have proven.
+fn enter_proven(
+    mut transport: RdmaTransport,
+    ProvenGroup { group, packet_len, .. }: ProvenGroup,
+) -> Result<RdmaTransport, String> {
+    let shared = transport.endpoint.hold().datagrams.share(group);
+    // Another thread may have left it meanwhile.
+    transport.group = Some(shared.ok_or_else(|| format!("has left group {group}"))?);
+    let packet_len = packet_len as usize;
+    if packet_len < transport.seat.packet_len {
+        transport.limit_packet_len(packet_len);
+    }
+    Ok(transport)
+}
+
+/// Takes note that the group works among all processes of the communicator.
+fn note_proof(transport: &mut RdmaTransport, all: &[Introduction]) {
+    let proof = ProvenAmong { members: members_of(all), packet_len: transport.seat.packet_len };
+    if let Some(group) = transport.group {
+        transport.endpoint.hold().datagrams.note_proof(group, proof);
+    }
+}
+
+/// This rank cannot go on, and tells it in the vote that the others come to next. Where they would go on without a group
+/// then, that is not why: they hear it in the vote that follows, too.
+fn refuse(bootstrap: &mut dyn Bootstrap, what: &str, way: &Way, settings: &Settings) -> VoteError {
+    let may_go_on = matches!(way, Way::Draws(_)) && settings.multicast == Multicast::Prefer;
+    let mut error = VoteError::Refused(vec![(bootstrap.rank(), what.to_owned())]);
+    for _ in 0..=usize::from(may_go_on) {
+        match vote(bootstrap, Err(what)) {
+            Err(refused @ VoteError::Refused(_)) => error = refused,
+            Err(failed) => return failed,
+            Ok(_) => unreachable!("a vote with a refusal is not unanimous"),
+        }
+    }
+    error
 }
 
 /// Makes sure that every rank is a process of its own.
@@ -203,12 +282,12 @@ fn join_order(all: &[Introduction]) -> JoinOrder {
 
 /// Makes the communicator known to its endpoint.
 fn assemble(
-    (mut endpoint, secret): (Access, Option<Secret>),
-    memory: Memory,
+    ready: Ready,
     rank: Rank,
     all: &[Introduction],
     settings: &Settings,
 ) -> Result<RdmaTransport, String> {
+    let Ready { mut endpoint, secret, memory, .. } = ready;
     let packet_len = all.iter().map(|one| one.address.packet_len).min().unwrap_or_default();
     let key = Key(all[0].draw.key);
     let mut held = endpoint.hold();
@@ -229,15 +308,12 @@ fn assemble(
         .collect();
     let peers = peers.ok_or("has too many peer processes")?;
     let processes = peers.iter().map(|peer| peer.process).collect();
-    let registered = settings.memory_of_channel(held.site.address.packet_len, all.len() as u32);
-    let channel = Channel::new(key, rank, processes, registered).with_mac(mac);
-    let channel = held.channels.open(channel);
-    let channel = channel.ok_or("has too many communicators")?;
+    let channel = held.open_channel((key, rank, mac), processes, &memory)?;
     drop(held);
     Ok(RdmaTransport::new(endpoint, channel, memory, (seat, peers), settings.clone()))
 }
 
-fn describe(transport: &RdmaTransport, size: u32) -> Description {
+pub(super) fn describe(transport: &RdmaTransport, size: u32) -> Description {
     let endpoint = transport.endpoint.see();
     let Site { device, port, gid_index, address, .. } = &endpoint.site;
     Description {
@@ -261,6 +337,14 @@ fn connect(
     let _span = tracing::info_span!("connect", peers = peers.len()).entered();
     let outcome = try_connect(transport, peers, patience).map_err(|error| error.to_string());
     vote(bootstrap, outcome.as_ref().map(|()| [].as_slice()).map_err(String::as_str)).map(drop)
+}
+
+/// Whether the connections with the peers are there, and none with any rank is broken.
+fn is_connected(transport: &RdmaTransport, peers: &[Rank]) -> bool {
+    let connections = &transport.endpoint.see().connections;
+    let is_broken = |(_, peer): (Rank, &Peer)| connections.is_broken(peer.process);
+    let is_connected = |peer: &Rank| connections.is_connected(transport.process(*peer));
+    peers.iter().all(is_connected) && !transport.peers.iter().any(is_broken)
 }
 
 /// Why a rank is not connected with all its peers.
@@ -308,6 +392,34 @@ fn try_connect(
                 }
                 Some(_) => transport.park(now - begun, until - now)?,
             },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rdma::group::testing::{Job, Wire};
+
+    const GROUP: GroupAddress = GroupAddress::Mgid([1; 16]);
+
+    /// That one rank cannot take part is no reason for the others to go without a group.
+    #[test]
+    fn who_cannot_go_on_is_named_by_all() {
+        let common = PortSpeed { mtu: 4096, rate: 100_000 };
+        let order = JoinOrder { first: Rank(0), common };
+        for multicast in [Multicast::Require, Multicast::Prefer] {
+            let settings = Settings { multicast, ..Settings::default() };
+            let wire = Wire { carries: 4096, ..Wire::default() };
+            let errors = Job { size: 3 }.run(&wire, |bootstrap, member| {
+                let way = Way::Draws(vec![GROUP]);
+                if bootstrap.rank() == Rank(1) {
+                    return refuse(bootstrap, "has no memory", &way, &settings).to_string();
+                }
+                let gathered = gather(bootstrap, member, (&[GROUP], order), &settings, &[]);
+                gathered.unwrap_err().to_string()
+            });
+            assert!(errors.iter().all(|error| error == "rank 1: has no memory"), "{errors:?}");
         }
     }
 }

@@ -85,11 +85,7 @@ impl SharedEndpoint {
 
     /// Slots of the ring that the next communicator may have.
     pub(crate) fn next_ring(&self) -> u32 {
-        let Settings { deep_rings, depths, .. } = self.settings;
-        match self.usage().communicators < deep_rings as usize {
-            true => depths.ring,
-            false => depths.ring.min(Depths::SHALLOW_RING),
-        }
+        self.settings.ring_among(self.usage().communicators)
     }
 
     /// What it takes of its device now; nothing before the first communicator.
@@ -107,6 +103,14 @@ impl SharedEndpoint {
             Lazy::Closed(context) => context.clone(),
         };
         Prospect::new(&self.settings, context).map(Lead::New)
+    }
+
+    /// The endpoint, if it is open.
+    pub(super) fn opened(&self) -> Option<Access> {
+        match &*self.lazy() {
+            Lazy::Open(endpoint) => Some(Access::Shared(Arc::clone(endpoint))),
+            Lazy::Closed(_) => None,
+        }
     }
 
     /// The endpoint, opened now if it is not.

@@ -142,6 +142,11 @@ impl RdmaTransport {
         }
     }
 
+    /// The same ranks and processes expose other memory.
+    pub(super) fn set_peers(&mut self, peers: Vec<Peer>) {
+        self.peers = Peers::new(peers);
+    }
+
     /// Most bytes of a packet, header included, by multicast and over a connection alike.
     pub fn packet_len(&self) -> usize {
         self.seat.packet_len

@@ -3,7 +3,7 @@
 use super::deferred_drop::DeferredDrop;
 use super::prediction::{Prediction, Stream};
 use super::restarts::Restarts;
-use crate::rdma::group::{DEFAULT_QKEY, Group, GroupId, Groups, Joined};
+use crate::rdma::group::{DEFAULT_QKEY, Group, GroupId, Groups, Joined, ProvenAmong};
 use crate::rdma::ids::{ChannelId, ProcessId};
 use crate::rdma::memory::{Source, Tail};
 use crate::rdma::outstanding::Outstanding;
@@ -188,6 +188,11 @@ impl UdPort {
     /// A communicator uses a group that the QP is attached to already, if there is one of that address.
     pub fn share(&mut self, address: GroupAddress) -> Option<GroupId> {
         self.groups.share(address)
+    }
+
+    /// A group was proven among all processes of a communicator.
+    pub fn note_proof(&mut self, id: GroupId, proof: ProvenAmong) {
+        self.groups.note_proof(id, proof);
     }
 
     /// The Q_Key in use.

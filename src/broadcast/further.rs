@@ -1,0 +1,53 @@
+//! A further broadcaster of the ranks of another one.
+
+use super::{Broadcaster, Config, Error};
+use crate::bootstrap::{Bootstrap, VoteError, read_all, vote};
+use crate::rdma;
+use verbcast_core::rank::Rank;
+use verbcast_core::wire::Exposure;
+
+/// A further broadcaster of the same ranks, before they have said that all can have it. It needs no agreement but that: what
+/// it shares with the other one was agreed on when that was made.
+#[derive(Debug)]
+pub struct Further {
+    prepared: rdma::Further,
+    config: Config,
+    place: (Rank, u32),
+}
+
+impl Broadcaster {
+    /// Prepares a further broadcaster of the same ranks on the same [endpoint](super::Endpoint), with an order of its own. All
+    /// ranks do this in the same order, and then [complete](Further::complete) it.
+    ///
+    /// # Errors
+    /// In words, if this one has a device to itself, or there is no memory.
+    pub fn further(&mut self) -> Result<Further, String> {
+        self.further += 1;
+        let number = self.further;
+        let (config, agreed) = (*self.origin).clone();
+        let place = (self.rank, self.size);
+        let window = config.protocol.window;
+        let prepared = rdma::Further::new(self.transport(), &agreed, number, window)?;
+        Ok(Further { prepared, config, place })
+    }
+}
+
+impl Further {
+    /// Makes what this rank has prepared, or tells the others why it has nothing. Collective, one exchange.
+    ///
+    /// # Errors
+    /// The same at every rank, if one of them cannot have it; or if the bootstrap fails.
+    pub fn complete(
+        prepared: Result<Self, String>,
+        bootstrap: &mut dyn Bootstrap,
+    ) -> Result<Broadcaster, Error> {
+        let said = prepared.as_ref().map(|further| further.prepared.exposure().emit());
+        let said = vote(bootstrap, said.as_deref().map_err(|what| what.as_str()))?;
+        let all = read_all(&said, Exposure::parse)?;
+        let refused = |what| VoteError::Refused(vec![(bootstrap.rank(), what)]);
+        let Further { prepared, mut config, place } = prepared.map_err(refused)?;
+        let made = prepared.complete(&all);
+        config.device.depths.ring = made.0.ring_len();
+        Broadcaster::assemble(config, place, made, true)
+    }
+}

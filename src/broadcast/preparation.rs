@@ -1,0 +1,75 @@
+//! A broadcaster that is to be made: what its rank says first, and what is done when all have said theirs.
+
+use super::agree::{agree, first_peers, terms};
+use super::{Broadcaster, Config, Endpoint, Error};
+use crate::bootstrap::{Bootstrap, VoteError, count_votes, read_all};
+use crate::rdma::{self, Origin};
+use verbcast_core::rank::Rank;
+use verbcast_core::wire::{Ballot, Proposal};
+
+/// A broadcaster that is to be made. What its rank says can go together with other things that the ranks tell one another.
+#[derive(Debug)]
+pub(crate) struct Preparation {
+    config: Config,
+    is_shared: bool,
+    rank: Rank,
+    /// With what the rank says; or why it cannot take part.
+    prepared: Result<(rdma::Preparation, Proposal), String>,
+}
+
+impl Preparation {
+    /// Of a bootstrap's rank, on a device of its own or on an endpoint, whose [settings](Endpoint::settings_for) those of
+    /// the configuration are.
+    pub fn new(origin: Origin<'_>, bootstrap: &dyn Bootstrap, config: &Config) -> Self {
+        let (rank, size) = (bootstrap.rank(), bootstrap.size());
+        let _span = tracing::info_span!("prepare", %rank, size).entered();
+        let own = config.device.depths.ring;
+        let (is_shared, room) = match &origin {
+            Origin::Own(_) => (false, own),
+            Origin::Shared(endpoint) => (true, endpoint.next_ring().min(own)),
+        };
+        let prepared = terms(config, room).map_err(|error| error.to_string());
+        let prepared = prepared.and_then(|terms| {
+            let mut settings = config.device.clone();
+            settings.depths.ring = terms.ring;
+            let prepared = rdma::Preparation::new(origin, bootstrap, &settings)?;
+            let proposal = prepared.proposal(terms);
+            Ok((prepared, proposal))
+        });
+        Preparation { config: config.clone(), is_shared, rank, prepared }
+    }
+
+    /// As [`new`](Self::new) on an endpoint, with any configuration.
+    pub fn on(endpoint: &Endpoint, bootstrap: &dyn Bootstrap, config: &Config) -> Self {
+        let settings = endpoint.settings_for(&config.device);
+        let config = Config { device: settings, ..config.clone() };
+        Self::new(Origin::Shared(endpoint), bootstrap, &config)
+    }
+
+    /// What the rank says to the others: its proposal, or why it cannot take part.
+    pub fn ballot(&self) -> Vec<u8> {
+        let said = self.prepared.as_ref().map(|(_, proposal)| proposal.emit());
+        Ballot::emit(said.as_deref().map_err(|what| what.as_str()))
+    }
+
+    /// Makes it, when all ranks have said this. Collective.
+    ///
+    /// # Errors
+    /// As [`Broadcaster::new`].
+    pub fn complete(
+        self,
+        bootstrap: &mut dyn Bootstrap,
+        ballots: &[Vec<u8>],
+    ) -> Result<Broadcaster, Error> {
+        let Preparation { config, is_shared, rank, prepared } = self;
+        let _span = tracing::info_span!("set_up", %rank, size = bootstrap.size()).entered();
+        let proposals = read_all(&count_votes(ballots)?, Proposal::parse)?;
+        let (prepared, _) = prepared.map_err(|what| VoteError::Refused(vec![(rank, what)]))?;
+        let all: Vec<_> = proposals.iter().map(|proposal| proposal.terms).collect();
+        let config = agree(bootstrap, &config, &all)?;
+        let peers = first_peers(rank, bootstrap.size(), &config);
+        let made = rdma::complete(bootstrap, prepared, &config.device, &peers, &proposals)?;
+        let place = (rank, bootstrap.size());
+        Broadcaster::assemble(config, place, made, is_shared)
+    }
+}
