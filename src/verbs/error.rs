@@ -26,11 +26,6 @@ impl Error {
         Error::new(call, object, errno)
     }
 
-    /// A device that was there a moment ago is not any more.
-    pub fn vanished(device: &str) -> Self {
-        Error::new("ibv_open_device", device, libc::ENODEV)
-    }
-
     pub(super) fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self

@@ -29,14 +29,50 @@ pub struct GidEntry {
     pub interface: u32,
 }
 
-/// Entries that are looked at, at most.
+impl GidEntry {
+    fn new(index: u8, entry: &sys::ibv_gid_entry) -> Self {
+        let kind = match entry.gid_type {
+            sys::IBV_GID_TYPE_ROCE_V1 => GidKind::RoceV1,
+            sys::IBV_GID_TYPE_ROCE_V2 => GidKind::RoceV2,
+            _ => GidKind::InfiniBand,
+        };
+        // SAFETY: every bit pattern of the union is a valid array of bytes.
+        let gid = unsafe { entry.gid.raw };
+        GidEntry { index, gid, kind, interface: entry.ndev_ifindex }
+    }
+}
+
+/// Entries of a port that are looked at, at most.
 const MAX_ENTRIES: u32 = 256;
+/// Entries of all ports of a device that are read at once, at most.
+const MAX_OF_DEVICE: usize = 1024;
 
 impl Context {
     /// The filled entries of a port's GID table.
     pub fn gids(&self, port: &Port) -> Vec<GidEntry> {
-        let indices = 0..port.gid_table_len.min(MAX_ENTRIES);
-        indices.filter_map(|index| self.gid(port.number, index as u8)).collect()
+        let one_by_one = || {
+            let indices = 0..port.gid_table_len.min(MAX_ENTRIES);
+            indices.filter_map(|index| self.gid(port.number, index as u8)).collect()
+        };
+        self.gids_at_once(port.number).unwrap_or_else(one_by_one)
+    }
+
+    /// The filled entries of a port in one call of the kernel, as a table may have hundreds of empty ones; none where it
+    /// cannot tell them so.
+    fn gids_at_once(&self, port: u8) -> Option<Vec<GidEntry>> {
+        // SAFETY: an entry is plain numbers, for which zero is valid.
+        let empty: sys::ibv_gid_entry = unsafe { std::mem::zeroed() };
+        let mut entries = vec![empty; MAX_OF_DEVICE];
+        let (context, room) = (self.inner.ptr.as_ptr(), entries.len());
+        // SAFETY: the context is live, and there are so many entries to be written.
+        let count =
+            unsafe { sys::inline::ibv_query_gid_table(context, entries.as_mut_ptr(), room) };
+        entries.truncate(usize::try_from(count).ok()?);
+        let own = entries.iter().filter(|entry| entry.port_num == u32::from(port));
+        let told = |entry: &sys::ibv_gid_entry| {
+            Some(GidEntry::new(u8::try_from(entry.gid_index).ok()?, entry))
+        };
+        Some(own.filter_map(told).collect())
     }
 
     /// An entry; none where it is empty, which is an error to the library.
@@ -50,14 +86,7 @@ impl Context {
             libc::ENOSYS => return self.gid_by_sysfs(port, index),
             _ => return None,
         }
-        let kind = match entry.gid_type {
-            sys::IBV_GID_TYPE_ROCE_V1 => GidKind::RoceV1,
-            sys::IBV_GID_TYPE_ROCE_V2 => GidKind::RoceV2,
-            _ => GidKind::InfiniBand,
-        };
-        // SAFETY: every bit pattern of the union is a valid array of bytes.
-        let gid = unsafe { entry.gid.raw };
-        Some(GidEntry { index, gid, kind, interface: entry.ndev_ifindex })
+        Some(GidEntry::new(index, &entry))
     }
 
     /// As rdma-core before version 32 has it: the GID by a verb, and what it means from sysfs.

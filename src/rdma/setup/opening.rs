@@ -26,8 +26,9 @@ const READS: u32 = 4;
 #[derive(Debug)]
 pub struct Prospect {
     settings: Settings,
-    context: Option<Context>,
     devices: Vec<DeviceReport>,
+    /// Each of them that could be opened; the program's as the program has.
+    contexts: Vec<Option<Context>>,
 }
 
 impl Prospect {
@@ -41,8 +42,14 @@ impl Prospect {
         if let Some(context) = &context {
             settings.devices = vec![context.name().to_owned()];
         }
-        let devices = look(&settings).map_err(|error| error.to_string())?;
-        let prospect = Prospect { settings, context, devices };
+        let found = look(&settings).map_err(|error| error.to_string())?;
+        let (devices, mut contexts): (Vec<DeviceReport>, Vec<_>) = found.into_iter().unzip();
+        if let Some(context) = context
+            && let Some(at) = devices.iter().position(|report| report.name == context.name())
+        {
+            contexts[at] = Some(context);
+        }
+        let prospect = Prospect { settings, devices, contexts };
         if prospect.fabrics().is_empty() {
             choose(&prospect.devices, &prospect.settings, 0, None).1?;
         }
@@ -59,17 +66,15 @@ impl Prospect {
     /// # Errors
     /// If it has none in its place, or the device refuses.
     pub fn open(self, rank: Rank, size: u32, place: Place) -> Result<Endpoint, String> {
-        let Prospect { mut settings, context, devices } = self;
+        let Prospect { mut settings, devices, mut contexts } = self;
         let fabric = Some(place.fabric);
         let (reasons, choice) = choose(&devices, &settings, place.local_rank, fabric);
         reasons.iter().for_each(|line| tracing::debug!("{line}"));
         let candidate = choice?;
         let report = &devices[candidate.device];
         let room = fit(&mut settings, size, report, chosen_port(report, &candidate).port.mtu)?;
-        let context = match context {
-            Some(context) => context,
-            None => open_device(&report.name).map_err(|error| error.to_string())?,
-        };
+        let context = contexts.swap_remove(candidate.device);
+        let context = context.expect("a device that was chosen has been looked at");
         let joiner = joiner(report, &candidate, &context, &settings)?;
         open_candidate(report, &candidate, context, joiner, (rank, size, room), settings)
             .map_err(|error| error.to_string())
@@ -116,14 +121,6 @@ fn open_candidate(
     let site =
         Site { device: report.name.clone(), port, gid_index, fabric, adapter, address, joiner };
     Ok(Endpoint::new((device, datagrams, connections), site, settings, keys))
-}
-
-fn open_device(name: &str) -> verbcast_verbs::Result<Context> {
-    let devices = verbcast_verbs::devices()?;
-    match devices.iter().find(|device| device.name() == name) {
-        Some(device) => device.open(),
-        None => Err(verbcast_verbs::Error::vanished(name)),
-    }
 }
 
 /// Fits what can be adapted to the device and the process, and refuses what cannot; with the connections that there

@@ -10,7 +10,7 @@ use std::net::{IpAddr, Ipv6Addr};
 use verbcast_core::rank::Rank;
 use verbcast_core::wire::Network;
 use verbcast_verbs::{
-    Context, Device, GidEntry, GidKind, InterfaceAddress, LinkLayer, Port, Result,
+    Context, GidEntry, GidKind, InterfaceAddress, LinkLayer, Port, Protocol, Result,
     interface_addresses,
 };
 
@@ -20,17 +20,18 @@ use verbcast_verbs::{
 /// # Errors
 /// If the kernel's list of devices cannot be read.
 pub fn survey(settings: &Settings, rank: Rank) -> Result<Survey> {
-    let devices = look(settings)?;
+    let (devices, _): (Vec<_>, Vec<_>) = look(settings)?.into_iter().unzip();
     let local_rank = local_rank_of_process().unwrap_or(rank.0);
     let (reasons, choice) = choose(&devices, settings, local_rank, None);
     Ok(Survey { devices, local_rank, reasons, choice })
 }
 
-/// What there is, and what of it can be used. Only devices that the settings name are opened, if they name any.
+/// What there is, and what of it can be used; with the devices that could be opened. Only devices that the settings name are
+/// opened, if they name any.
 ///
 /// # Errors
 /// If the kernel's list of devices cannot be read.
-pub fn look(settings: &Settings) -> Result<Vec<DeviceReport>> {
+pub fn look(settings: &Settings) -> Result<Vec<(DeviceReport, Option<Context>)>> {
     let locality = Locality::of_process();
     // Without them every GID of an Ethernet port counts as another namespace's, and the refusal names that.
     let addresses =
@@ -48,30 +49,36 @@ pub fn look(settings: &Settings) -> Result<Vec<DeviceReport>> {
             ports: Err("not opened, as VERBCAST_DEVICE names others".to_owned()),
             name,
         };
+        let mut context = None;
         if settings.devices.is_empty() || settings.devices.contains(&report.name) {
-            report.ports = look_inside(device, settings, &addresses, &mut report.limits);
+            let opened = device.open().map_err(|error| format!("cannot be opened: {error}"));
+            report.ports = opened.and_then(|opened| {
+                let protocol = device.protocol();
+                let context = context.insert(opened);
+                look_inside(context, protocol, settings, &addresses, &mut report.limits)
+            });
         }
-        report
+        (report, context)
     });
     Ok(reports.collect())
 }
 
 fn look_inside(
-    device: &Device,
+    context: &Context,
+    protocol: Protocol,
     settings: &Settings,
     addresses: &[InterfaceAddress],
     limits: &mut Limits,
 ) -> std::result::Result<Vec<PortReport>, String> {
-    let context = device.open().map_err(|error| format!("cannot be opened: {error}"))?;
     let failed = |error: verbcast_verbs::Error| error.to_string();
     let count = context.limits().map(|attributes| {
         *limits = limits_of(&attributes);
         attributes.phys_port_cnt
     });
-    let usable = refuse_device(device.protocol(), limits, settings.multicast);
+    let usable = refuse_device(protocol, limits, settings.multicast);
     let ports = (1..=count.map_err(failed)?).map(|number| {
         let port = context.port(number).map_err(failed)?;
-        let gids = gids(&context, &port, addresses);
+        let gids = gids(context, &port, addresses);
         let verdict = usable.clone().and_then(|()| judge_port(&port, &gids, settings));
         Ok(PortReport { port, gids, verdict })
     });
