@@ -72,7 +72,7 @@ suite_run_one() {
     local how=$1 number=$2 status=0
     printf '%s\n' "$3" >"$how/$number.list"
     SUITE_MARK=VERBCAST_SUITE_TEST=$how-$number-$$
-    [[ $how != preloaded ]] || export VERBCAST_STATS=$PWD/$how/$number.statistics
+    [[ $how != preloaded ]] || export VERBCAST_STATS=$PWD/$how/$number.statistics VERBCAST_FIRST_BY_MPI=0
     timeout -k "$SUITE_GRACE" "$SUITE_LIMIT" env "$SUITE_MARK" ./runtests -srcdir=../source \
         "-tests=$how/$number.list" "-mpiexec=$SUITE_LAUNCHER" "-tapfile=$how/$number.tap" \
         >"$how/$number.log" 2>&1 </dev/null &

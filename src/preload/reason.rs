@@ -25,13 +25,15 @@ pub enum Reason {
     Refused,
     /// `MPI_Ibcast` before the communicator's first `MPI_Bcast`, or where MPI has no way to complete its request.
     NonBlocking,
+    /// One of the first of its communicator, which may not have more.
+    Early,
     /// A persistent broadcast, where MPI has no way to complete its request.
     Persistent,
 }
 
 impl Reason {
     /// All of them, each at its [`index`](Self::index).
-    pub const ALL: [Reason; 12] = [
+    pub const ALL: [Reason; 13] = [
         Reason::NotRunning,
         Reason::OtherLibrary,
         Reason::OneRank,
@@ -43,6 +45,7 @@ impl Reason {
         Reason::Unavailable,
         Reason::Refused,
         Reason::NonBlocking,
+        Reason::Early,
         Reason::Persistent,
     ];
 
@@ -70,6 +73,7 @@ impl Reason {
             Reason::Unavailable => "no multicast",
             Reason::Refused => "refused arguments",
             Reason::NonBlocking => "non-blocking",
+            Reason::Early => "first of a communicator",
             Reason::Persistent => "persistent",
         }
     }

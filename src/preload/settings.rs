@@ -31,6 +31,9 @@ const ONE_NODE: Variable =
 /// Each communicator with multicast has one of MPI's beside it, of which MPICH has 2048.
 const COMMUNICATORS: Variable =
     Variable { name: "VERBCAST_COMMUNICATORS", takes: "a number", default: "512" };
+/// Few enough to be had soon, and more than most communicators have that are made for one exchange: `docs/src/performance.md`.
+const FIRST_BY_MPI: Variable =
+    Variable { name: "VERBCAST_FIRST_BY_MPI", takes: "a number", default: "8" };
 const STATS: Variable = Variable {
     name: "VERBCAST_STATS",
     takes: "one of 0, off, 1, on, or a path with a /",
@@ -46,6 +49,8 @@ pub struct Settings {
     pub one_node: OneNode,
     /// Most communicators with multicast at a time.
     pub communicators: usize,
+    /// Broadcasts of each communicator that MPI does before its ranks decide.
+    pub first_by_mpi: usize,
     /// Where what was counted is to go.
     pub report: Report,
     /// How broadcasts are done.
@@ -78,6 +83,7 @@ impl Settings {
             is_off: false,
             one_node: OneNode::Auto,
             communicators: 0,
+            first_by_mpi: 0,
             report: Report::None,
             config: Ok(Config::default()),
             mistake: None,
@@ -102,6 +108,10 @@ impl Settings {
         });
         take(&COMMUNICATORS, |settings, text| {
             settings.communicators = text.parse().ok()?;
+            Some(())
+        });
+        take(&FIRST_BY_MPI, |settings, text| {
+            settings.first_by_mpi = text.parse().ok()?;
             Some(())
         });
         take(&STATS, |settings, text| {
@@ -131,9 +141,9 @@ fn choice<T: Copy>(text: &str, choices: &[(&str, T)]) -> Option<T> {
 
 #[cfg(test)]
 mod tests {
-    use super::{COMMUNICATORS, ONE_NODE, OneNode, PRELOAD, Report, STATS, Settings};
+    use super::{COMMUNICATORS, FIRST_BY_MPI, ONE_NODE, OneNode, PRELOAD, Report, STATS, Settings};
 
-    const VARIABLES: [super::Variable; 4] = [PRELOAD, ONE_NODE, COMMUNICATORS, STATS];
+    const VARIABLES: [super::Variable; 5] = [PRELOAD, ONE_NODE, COMMUNICATORS, FIRST_BY_MPI, STATS];
 
     fn read(name: &'static str, value: &'static str) -> Settings {
         Settings::read(|asked| (asked == name).then(|| value.to_owned()))
@@ -150,6 +160,7 @@ mod tests {
         assert_eq!(read("VERBCAST_STATS", "./all").report, Report::File("./all".into()));
         assert_eq!(read("VERBCAST_ONE_NODE", "use").one_node, OneNode::Use);
         assert_eq!(read("VERBCAST_COMMUNICATORS", "3").communicators, 3);
+        assert_eq!(read("VERBCAST_FIRST_BY_MPI", "0").first_by_mpi, 0);
         for variable in VARIABLES {
             let Settings { mistake, mut complaints, .. } = read(variable.name, "perhaps");
             let mistake = mistake.or_else(|| complaints.pop()).unwrap();

@@ -41,6 +41,11 @@ fn nonblocking_only() {
 }
 
 #[test]
+fn first_broadcasts() {
+    preload::scenarios::first_broadcasts(Mpi::Mpich);
+}
+
+#[test]
 fn persistent() {
     preload::scenarios::persistent(Mpi::Mpich);
 }

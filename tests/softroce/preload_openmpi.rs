@@ -45,6 +45,11 @@ fn nonblocking_only() {
 }
 
 #[test]
+fn first_broadcasts() {
+    preload::scenarios::first_broadcasts(Mpi::Open);
+}
+
+#[test]
 fn persistent() {
     preload::scenarios::persistent(Mpi::Open);
 }

@@ -53,8 +53,8 @@ pub use header::{
 pub use hello::Hello;
 pub use inquiry::Inquiry;
 pub use introduction::{
-    Adapter, DRAWS, Draw, GroupOffer, Introduction, MAX_OFFERED_GROUPS, MAX_OFFERED_PROOFS, MacOffer,
-    PortUse, ProvenGroup, Region,
+    Adapter, DRAWS, Draw, GroupOffer, Introduction, MAX_OFFERED_GROUPS, MAX_OFFERED_PROOFS,
+    MacOffer, PortUse, ProvenGroup, Region,
 };
 pub use join::Join;
 pub use mac::{MAC_KEY_LEN, MacKey};

@@ -7,9 +7,9 @@ use std::fs;
 /// How the ranks are started, one on each host; `$1` is the library to preload, and `$2` the program.
 const BY_SRUN: &str = "srun --mpi=pmix -N 2 -n 2 --export=ALL,LD_PRELOAD=$1 $2";
 const OVER_SSH: &str = "mpirun.openmpi --allow-run-as-root -H node1,node2 -n 2 --mca plm rsh \
-     --mca ras ^slurm -x LD_PRELOAD=$1 -x VERBCAST_STATS -x VERBCAST_ALGORITHM $2";
+     --mca ras ^slurm -x LD_PRELOAD=$1 -x VERBCAST_STATS -x VERBCAST_FIRST_BY_MPI -x VERBCAST_ALGORITHM $2";
 /// MPI's own messages go by TCP between the hosts. Two ranks would take no multicast by themselves.
-const ENVIRONMENT: &str = "export VERBCAST_STATS=1 VERBCAST_ALGORITHM=window \
+const ENVIRONMENT: &str = "export VERBCAST_STATS=1 VERBCAST_FIRST_BY_MPI=0 VERBCAST_ALGORITHM=window \
      OMPI_MCA_pml=ob1 OMPI_MCA_btl=tcp,self \
      OMPI_MCA_btl_tcp_if_include=10.7.0.0/24 OMPI_MCA_oob_tcp_if_include=10.7.0.0/24";
 

@@ -10,6 +10,9 @@ use crate::needs;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
+/// What all programs get, unless they set something else: a communicator's first broadcasts go by multicast, too.
+const ALL_BY_MULTICAST: (&str, &str) = ("VERBCAST_FIRST_BY_MPI", "0");
+
 /// Ranks of a program, with an environment of their own.
 pub struct Ranks<'a> {
     pub number: u32,
@@ -65,7 +68,12 @@ impl Mpi {
         self.run_with(&[], library, program, kinds)
     }
 
-    /// The same with further variables of the launcher.
+    /// The same as users have it: with the defaults of all that they do not set.
+    pub fn run_as_users(self, library: &Path, program: &str, kinds: &[Ranks<'_>]) -> Said {
+        self.run_given(&[], (&[], library), program, kinds)
+    }
+
+    /// As [`run`](Self::run), with further variables of the launcher.
     pub fn run_with(
         self,
         variables: &[(&str, &str)],
@@ -73,15 +81,29 @@ impl Mpi {
         program: &str,
         kinds: &[Ranks<'_>],
     ) -> Said {
+        self.run_given(variables, (&[ALL_BY_MULTICAST], library), program, kinds)
+    }
+
+    /// With these variables for all ranks, unless they set something else.
+    fn run_given(
+        self,
+        variables: &[(&str, &str)],
+        (given, library): (&[(&str, &str)], &Path),
+        program: &str,
+        kinds: &[Ranks<'_>],
+    ) -> Said {
         let mut command = self.launcher();
         command.envs(variables.iter().copied());
         let preloaded = self.preloaded(library);
+        let preloaded = [("LD_PRELOAD", preloaded.as_str())];
         for (at, Ranks { number, environment }) in kinds.iter().enumerate() {
             if at > 0 {
                 command.arg(":");
             }
             command.args(["-n", &number.to_string()]);
-            for (name, value) in environment.iter().chain([&("LD_PRELOAD", preloaded.as_str())]) {
+            let is_unsaid = |given: &&(&str, &str)| environment.iter().all(|own| own.0 != given.0);
+            let given = given.iter().filter(is_unsaid);
+            for (name, value) in environment.iter().chain(given).chain(&preloaded) {
                 match self {
                     Mpi::Open => command.args(["-x", &format!("{name}={value}")]),
                     Mpi::Mpich => command.args(["-env", name, value]),
