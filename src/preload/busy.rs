@@ -3,14 +3,15 @@
 //! The program's own threads do so whenever they are in MPI; only they complete requests. While they are not, a thread
 //! of this library's serves the other ranks, and calls no MPI.
 
-use super::listed::{Counted, Listed};
+use super::listed::Counted;
+use super::roster::Roster;
 use super::state::State;
 use super::threads;
 use mpi::ffi::MPI_Comm;
 use multicast::mpi::Progress;
 use std::ffi::c_int;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock};
 use std::thread;
 use std::time::Duration;
 
@@ -20,17 +21,9 @@ const AWAY: Duration = Duration::from_millis(1);
 const LOOKS: u32 = 50;
 const NAP: Duration = Duration::from_micros(50);
 
-/// Whether there are any, for those who would not take a lock to find out.
-static IS_ANY: AtomicBool = AtomicBool::new(false);
 /// How often the program has been here.
 static VISITS: AtomicU64 = AtomicU64::new(0);
-static BUSY: Mutex<Busy> = Mutex::new(Busy { states: Listed::new(), has_thread: false });
-static NEWS: Condvar = Condvar::new();
-
-struct Busy {
-    states: Listed<State>,
-    has_thread: bool,
-}
+static BUSY: LazyLock<Roster<State>> = LazyLock::new(Roster::new);
 
 impl Counted for State {
     fn in_flight(&self) -> usize {
@@ -38,18 +31,10 @@ impl Counted for State {
     }
 }
 
-fn busy() -> MutexGuard<'static, Busy> {
-    BUSY.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// A communicator has one more, which it has counted.
 pub fn add(state: &Arc<State>) {
-    let mut busy = busy();
-    busy.states.add(state);
-    IS_ANY.store(!busy.states.is_empty(), Ordering::Release);
     // It ends with the process, and holds nothing that must be freed.
-    busy.has_thread = busy.has_thread || threads::start("verbcast-serve", serve);
-    NEWS.notify_all();
+    BUSY.add(state, || threads::start("verbcast-serve", serve));
 }
 
 /// Brings all forward, and returns how many requests it has completed.
@@ -57,17 +42,15 @@ pub fn add(state: &Arc<State>) {
 /// # Safety
 /// MPI runs, and the calling thread may call it.
 pub unsafe fn advance() -> c_int {
-    if !IS_ANY.load(Ordering::Acquire) {
+    if !BUSY.is_any() {
         return 0;
     }
     VISITS.fetch_add(1, Ordering::Relaxed);
-    let states = busy().states.all();
+    let states = BUSY.all();
     // SAFETY: promised by the caller.
     let completed = states.iter().map(|state| unsafe { state.advance() }).sum();
     if completed > 0 {
-        let mut busy = busy();
-        busy.states.prune();
-        IS_ANY.store(!busy.states.is_empty(), Ordering::Release);
+        BUSY.prune();
     }
     completed
 }
@@ -98,19 +81,13 @@ fn serve() {
     struct End;
     impl Drop for End {
         fn drop(&mut self) {
-            busy().has_thread = false;
+            BUSY.leave();
         }
     }
     let _end = End;
     let mut visits = 0;
     loop {
-        let states = {
-            let mut busy = busy();
-            while busy.states.is_empty() {
-                busy = NEWS.wait(busy).unwrap_or_else(PoisonError::into_inner);
-            }
-            busy.states.all()
-        };
+        let states = BUSY.wait();
         let before = visits;
         visits = VISITS.load(Ordering::Relaxed);
         if visits == before {

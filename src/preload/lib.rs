@@ -17,6 +17,7 @@
 
 mod active;
 mod adapter;
+mod attendance;
 mod busy;
 mod call;
 mod codes;
@@ -37,11 +38,13 @@ mod queue;
 mod reason;
 mod requests;
 mod retire;
+mod roster;
 mod set_up;
 mod settings;
 mod slot;
 mod start;
 mod state;
+mod sync;
 mod tally;
 mod threads;
 mod totals;

@@ -4,13 +4,14 @@
 //! they like. So its broadcaster stays, with a thread for all of them that calls no MPI, until nothing is
 //! owed.
 
+use super::attendance::Attendance;
 use super::slot::Slot;
 use super::tally;
 use super::threads;
 use super::totals;
 use multicast::broadcast::{Broadcaster, Error};
 use std::mem;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::LazyLock;
 use std::thread;
 use std::time::Duration;
 
@@ -18,13 +19,7 @@ use std::time::Duration;
 const FIRST_LOOK: Duration = Duration::from_millis(1);
 const LAST_LOOK: Duration = Duration::from_millis(16);
 
-static RETIRING: Mutex<Retiring> = Mutex::new(Retiring { new: Vec::new(), is_attended: false });
-
-/// Those that the thread does not have yet, and whether there is a thread.
-struct Retiring {
-    new: Vec<Retired>,
-    is_attended: bool,
-}
+static RETIRING: LazyLock<Attendance<Retired>> = LazyLock::new(Attendance::new);
 
 /// A broadcaster whose communicator is gone.
 struct Retired {
@@ -34,18 +29,12 @@ struct Retired {
     _slot: Slot,
 }
 
-fn retiring() -> MutexGuard<'static, Retiring> {
-    RETIRING.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// Has a broadcaster leave when nothing is owed any more, and give its slot back.
 pub fn retire(mut broadcaster: Broadcaster, slot: Slot, has_failed: bool) {
     broadcaster.while_waiting(|| ());
-    let mut retiring = retiring();
-    retiring.new.push(Retired { broadcaster, has_failed, _slot: slot });
-    let is_attended = retiring.is_attended;
+    let retired = Retired { broadcaster, has_failed, _slot: slot };
     // Where no thread can be started, they wait for the next one, or for the end.
-    retiring.is_attended = is_attended || threads::start("verbcast-retire", || attend(|| ()));
+    RETIRING.hand(retired, || threads::start("verbcast-retire", || attend(|| ())));
 }
 
 /// Attends to all of them until none is left, and calls `meanwhile` again and again. None may wait for another: ranks come
@@ -55,7 +44,7 @@ fn attend(meanwhile: impl Fn()) {
     struct End;
     impl Drop for End {
         fn drop(&mut self) {
-            retiring().is_attended = false;
+            RETIRING.leave();
         }
     }
     let end = End;
@@ -63,14 +52,9 @@ fn attend(meanwhile: impl Fn()) {
     let mut pause = FIRST_LOOK;
     loop {
         let known = all.len();
-        {
-            let mut retiring = retiring();
-            all.append(&mut retiring.new);
-            if all.is_empty() {
-                retiring.is_attended = false;
-                mem::forget(end);
-                return;
-            }
+        if !RETIRING.take(&mut all) {
+            mem::forget(end);
+            return;
         }
         let to_attend = all.len();
         all = all.into_iter().filter_map(Retired::attend).collect();
@@ -112,7 +96,7 @@ fn complain(rank: u32, error: &Error) {
 
 /// Waits for all of them, and calls `meanwhile` again and again.
 pub fn wait(meanwhile: impl Fn()) {
-    while retiring().is_attended {
+    while RETIRING.is_attended() {
         meanwhile();
         thread::sleep(FIRST_LOOK);
     }
