@@ -5,5 +5,5 @@
 pub(super) struct ProcessId(pub u32);
 
 /// A communicator, as its endpoint numbers them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct ChannelId(pub u16);

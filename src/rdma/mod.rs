@@ -14,11 +14,16 @@
 //! nothing, with an adapter.
 //!
 //! Work requests wait in their queue until the driver's turn ends, or until there are
-//! [eight](verbcast_verbs::MAX_TOGETHER), and are posted together: sends of datagrams and of reliable messages, and
+//! [sixteen](verbcast_verbs::MAX_TOGETHER), and are posted together: sends of datagrams and of reliable messages, and
 //! the receives that take the place of those that were used. Of sends posted together only the last is
 //! signalled; its completion tells of all before it. Last words and probes do not wait. Packets
 //! of up to [192 bytes](verbcast_verbs::MAX_INLINE) go inline: from a slot, into which a multicast of a retained
 //! packet copies it first. Completions are taken sixteen at a time.
+//!
+//! Most turns of a rank that waits find nothing. Such a turn compares the time with that at which something is due, which
+//! the endpoint knows until [somebody changes](endpoint::Endpoint::disturb) something, and looks into the completion queue
+//! once. The numbers that other ranks write are looked at while the protocol says that it
+//! [hears](verbcast_core::protocol::Core::hears_reports) them.
 //!
 //! # Messages without a copy
 //! The memory of a message of at least [`Settings::zero_copy`] bytes is [lent](lend) to the transport

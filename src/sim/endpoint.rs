@@ -56,11 +56,13 @@ impl Network {
     /// Whether something has come to a process that has not been taken, of all or of one of these communicators.
     pub fn has_news(&mut self, process: Rank, channels: &[Channel]) -> bool {
         let port = self.port(process);
-        let mut reported = port.reports.keys().map(|(channel, ..)| channel);
-        let any =
-            !port.completions.is_empty() || reported.any(|channel| channels.contains(channel));
+        let has_completions = !port.completions.is_empty();
+        let reported: Vec<_> = port.reports.keys().map(|(channel, ..)| *channel).collect();
         let inboxes = &self.endpoint(process).inboxes;
-        any || channels.iter().filter_map(|one| inboxes.get(one)).any(|inbox| !inbox.is_empty())
+        let hears = |one: &Channel| inboxes.get(one).is_none_or(|inbox| !inbox.ignores_reports);
+        let has_reports = reported.iter().any(|one| channels.contains(one) && hears(one));
+        let mut inboxes = channels.iter().filter_map(|one| inboxes.get(one));
+        has_completions || has_reports || inboxes.any(|inbox| !inbox.is_empty())
     }
 
     fn complete(&mut self, process: Rank, by: Channel, completion: Completion) {

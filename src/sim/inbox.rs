@@ -58,6 +58,8 @@ pub(super) struct Inbox {
     told: VecDeque<Told>,
     /// Connections that broke, to be reported when everything received before is.
     broken: VecDeque<Rank>,
+    /// Numbers that others have written are no news.
+    pub ignores_reports: bool,
 }
 
 impl Inbox {
@@ -85,6 +87,10 @@ impl Inbox {
 
     pub fn push_broken(&mut self, peer: Rank) {
         self.broken.push_back(peer);
+    }
+
+    pub fn has_broken(&self) -> bool {
+        !self.broken.is_empty()
     }
 
     pub fn next_broken(&mut self) -> Option<Rank> {

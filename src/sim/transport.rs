@@ -94,6 +94,12 @@ impl SimTransport {
         Some(Arrival::Broken { peer, reason: "its adapter is gone".to_owned() })
     }
 
+    fn looks_for_reports(&self) -> bool {
+        let mut network = self.network.borrow_mut();
+        let inbox = network.endpoint(self.process).inbox(self.channel);
+        !inbox.ignores_reports || inbox.has_broken()
+    }
+
     /// The next number that was written into this rank's memory.
     fn next_report(&mut self) -> Option<Arrival> {
         let mut network = self.network.borrow_mut();
@@ -292,11 +298,25 @@ impl Transport for SimTransport {
             let any = self.network.borrow_mut().pull(self.process, self.channel);
             if !any {
                 // What a rank wrote before it went is seen before the connection's end.
-                let report = self.next_report();
+                let report = match self.looks_for_reports() {
+                    true => self.next_report(),
+                    false => None,
+                };
                 return Ok(report.or_else(|| self.next_broken()));
             }
         }
         Ok(None)
+    }
+
+    fn is_quiet(&mut self, _now: Instant) -> bool {
+        let mut network = self.network.borrow_mut();
+        let any = network.has_news(self.process, &[self.channel]);
+        !any && !network.pull(self.process, self.channel)
+    }
+
+    fn expect_reports(&mut self, are_expected: bool) {
+        let mut network = self.network.borrow_mut();
+        network.endpoint(self.process).inbox(self.channel).ignores_reports = !are_expected;
     }
 
     fn packet(&self, buffer: &Buffer, key: Key) -> Result<Packet<'_>, Malformed> {

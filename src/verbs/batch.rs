@@ -7,7 +7,7 @@ use std::sync::Arc;
 use verbcast_sys as sys;
 
 /// Most work requests that are handed over at once.
-pub const MAX_TOGETHER: usize = 8;
+pub const MAX_TOGETHER: usize = 16;
 /// Parts of a send: a slot, and leased memory.
 pub(super) const SEND_PARTS: usize = 2;
 /// Parts of a receive: the same, and more of the slot.
@@ -95,7 +95,9 @@ impl<R: Request> Batch<R> {
         let at = self.count;
         self.requests[at] = request;
         let (all, count) = &mut self.parts[at];
-        all[..parts.len()].copy_from_slice(parts);
+        assert!(parts.len() <= RECEIVE_PARTS, "{} parts", parts.len());
+        // They are few: a call that copies would take longer.
+        all.iter_mut().zip(parts).for_each(|(to, part)| *to = *part);
         *count = parts.len();
         self.handles[at] = handle;
         self.count += 1;

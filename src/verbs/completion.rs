@@ -130,6 +130,9 @@ impl CompletionQueue {
         // Any negative number says that it failed, and no more.
         let count = usize::try_from(count)
             .map_err(|_| Error::new("ibv_poll_cq", &*self.inner.context.name, libc::EIO))?;
+        if count == 0 {
+            return Ok(false);
+        }
         for wc in &batch[..count] {
             // SAFETY: the device has written so many.
             let wc = unsafe { wc.assume_init_ref() };
@@ -140,7 +143,7 @@ impl CompletionQueue {
             };
             each(Completion { id: wc.wr_id, outcome, immediate: immediate(wc) });
         }
-        Ok(count > 0)
+        Ok(true)
     }
 
     /// Asks for the channel to become readable at the next completion. One that came before is not

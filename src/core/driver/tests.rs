@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::protocol::two_stage::{self, TwoStage};
-use crate::protocol::window::{Config, Window};
+use crate::protocol::window::{Config, Report, Seq, Window};
 use crate::protocol::{Counter, Room, Token, Via};
 use crate::rank::Fragment;
 use crate::transport::{Arrival, Buffer, Liveness, Payload, Transfer};
@@ -37,6 +37,10 @@ struct Notes {
     /// Receive buffers are needed at once.
     is_scarce: bool,
     reserved: Option<(u64, OpId)>,
+    polls: usize,
+    /// It knows when there is nothing to do.
+    knows_quiet: bool,
+    expects_reports: bool,
 }
 
 impl Notes {
@@ -142,11 +146,20 @@ impl Transport for Notes {
     }
 
     fn poll(&mut self, _: Instant) -> Result<Option<Arrival>, TransportError> {
+        self.polls += 1;
         Ok(self.arrivals.pop_front())
     }
 
     fn packet(&self, buffer: &Buffer, key: Key) -> Result<Packet<'_>, Malformed> {
         Packet::parse(&self.packets[buffer.index as usize], key)
+    }
+
+    fn is_quiet(&mut self, _: Instant) -> bool {
+        self.knows_quiet && self.arrivals.is_empty()
+    }
+
+    fn expect_reports(&mut self, are_expected: bool) {
+        self.expects_reports = are_expected;
     }
 
     fn may_stay(&self, _: &Buffer) -> bool {
@@ -222,6 +235,45 @@ fn a_turn_that_has_nothing_to_do_asks_for_nothing_until_it_is_time() {
     assert_eq!(driver.transport.submitted, submitted);
     assert!(driver.turn(due, None).unwrap());
     assert_eq!(driver.transport.fetched.len(), 1, "its timer was for that");
+}
+
+#[test]
+fn a_transport_is_not_polled_while_it_knows_that_there_is_nothing() {
+    let mut driver = waiting();
+    driver.transport.knows_quiet = true;
+    driver.turn(Instant::ZERO, None).unwrap();
+    let (polls, due) = (driver.transport.polls, driver.next_timeout().unwrap());
+    assert!(polls > 0, "what has begun is not at rest");
+    for _ in 0..10 {
+        assert!(!driver.turn(Instant::ZERO, None).unwrap());
+    }
+    assert_eq!(driver.transport.polls, polls);
+    assert!(driver.turn(due, None).unwrap(), "its timer");
+    receive(&mut driver, packet(0, Kind::Fragment, 0, KEY, &[9; 10])).unwrap();
+    assert!(driver.take_complete(OpId(0)), "what comes is taken");
+    driver.abort("enough");
+    driver.turn(Instant::ZERO, None).unwrap_err();
+}
+
+#[test]
+fn reports_are_looked_for_while_something_is_kept_for_others() {
+    let core = Window::new(Rank(1), 3, OpId(0), Config::new(10, 4)).unwrap();
+    let mut driver = Driver::new(core, Notes::default(), identity(1));
+    let (now, counter) = (Instant::ZERO, Counter::Acknowledged);
+    driver.start_owned(now, Rank(0), vec![0; 10]).unwrap();
+    receive(&mut driver, packet(0, Kind::Fragment, 0, KEY, &[9; 10])).unwrap();
+    assert!(!driver.transport.expects_reports, "nobody tells a leaf anything");
+    driver.start_owned(now, Rank(1), vec![0; 10]).unwrap();
+    driver.turn(now, None).unwrap();
+    assert!(driver.transport.expects_reports);
+    let have = Seq(2);
+    let value = Report { have, credit: have }.emit();
+    for from in [0, 2].map(Rank) {
+        assert!(driver.transport.expects_reports, "{from} has not told");
+        driver.transport.arrivals.push_back(Arrival::Reported { from, counter, value });
+        driver.turn(now, None).unwrap();
+    }
+    assert!(!driver.transport.expects_reports);
 }
 
 #[test]

@@ -21,9 +21,12 @@ impl Bitmap {
 
     /// `len` flags, all of them set.
     pub fn full(len: u32) -> Self {
-        let mut bitmap = Bitmap::new(len);
-        for index in 0..len {
-            bitmap.insert(index);
+        let mut bitmap = Bitmap { set: len, ..Bitmap::new(len) };
+        bitmap.words.fill(u64::MAX);
+        if let Some(last) = bitmap.words.last_mut()
+            && !len.is_multiple_of(64)
+        {
+            *last >>= 64 - len % 64;
         }
         bitmap
     }

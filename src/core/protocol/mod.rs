@@ -161,6 +161,12 @@ pub trait Core {
         let _ = (now, from, counter, value);
     }
 
+    /// Whether a [report](Self::handle_report) can change anything now. Where it cannot, the latest one is handed in when it
+    /// can. By default it always can.
+    fn hears_reports(&self) -> bool {
+        true
+    }
+
     /// Learns that the adapter of `to` has acknowledged the last report.
     fn handle_write_acked(&mut self, now: Instant, to: Rank, counter: Counter) {
         let _ = (now, to, counter);

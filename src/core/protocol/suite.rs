@@ -96,6 +96,12 @@ pub struct Parts {
     pub history: usize,
 }
 
+impl Parts {
+    fn have_events(&self) -> bool {
+        self.window.has_events() || self.two_stage.has_events() || self.unicast.has_events()
+    }
+}
+
 /// All protocols at one rank.
 #[derive(Debug)]
 pub struct Suite {
@@ -110,6 +116,8 @@ pub struct Suite {
     /// Which of [`LANES`] operations have gone to. The others have nothing to send, no timers and no events, and are not
     /// asked for any.
     used: [bool; 3],
+    /// An operation has begun since the protocols were asked for [partners](Core::take_partners).
+    may_have_partners: bool,
     /// How many entries at the front are not in flight any more. Those behind one that is count, as each protocol counts
     /// its own.
     over: usize,
@@ -131,6 +139,7 @@ impl Suite {
             entries: VecDeque::new(),
             first,
             used: UNUSED,
+            may_have_partners: false,
             over: 0,
             waiting: VecDeque::new(),
             now: Instant::ZERO,
@@ -205,7 +214,9 @@ impl Suite {
     }
 
     fn collect_events(&mut self) {
-        while let Some((lane, event)) = self.next_event() {
+        while self.parts.have_events()
+            && let Some((lane, event)) = self.next_event()
+        {
             let event = match event {
                 Event::Complete { op: inner, lost } => {
                     let op = self.outer(lane, inner);
@@ -279,6 +290,7 @@ impl Suite {
         };
         let lane = Lane::of(algorithm);
         self.used[lane as usize] = true;
+        self.may_have_partners = true;
         let entry = Entry { lane, inner, is_complete: false, is_quiescent: false };
         self.entries.push_back(entry);
         self.events.extend(self.departed.iter().filter_map(|left| left.disagreement(op)));
@@ -293,7 +305,11 @@ impl Suite {
         limits.admit(root, len, begun + self.waiting.len()).map(drop)
     }
 
+    /// Takes the protocols' events, and does what follows from them. Most packets make none, and then nothing follows.
     fn settle(&mut self) {
+        if self.waiting.is_empty() && !self.parts.have_events() {
+            return;
+        }
         self.collect_events();
         self.begin_waiting();
         while self.entries.get(self.over).is_some_and(Entry::is_over) {
@@ -356,6 +372,10 @@ impl Core for Suite {
             self.lane(lane).handle_report(now, from, counter, value);
         }
         self.settle();
+    }
+
+    fn hears_reports(&self) -> bool {
+        self.used_lanes().any(Core::hears_reports)
     }
 
     fn handle_write_acked(&mut self, now: Instant, to: Rank, counter: Counter) {
@@ -440,6 +460,9 @@ impl Core for Suite {
     }
 
     fn take_partners(&mut self) -> Vec<Rank> {
+        if !std::mem::take(&mut self.may_have_partners) {
+            return Vec::new();
+        }
         let mut partners = self.parts.window.take_partners();
         partners.extend(self.parts.two_stage.take_partners());
         partners.extend(self.parts.unicast.take_partners());
@@ -448,12 +471,15 @@ impl Core for Suite {
 
     fn expected(&self, before: OpId) -> u64 {
         let begun = usize::try_from(before.after(self.first)).unwrap_or(0);
-        let before = |(core, lane): (&dyn Core, Lane)| {
+        let before = |((core, lane), is_used): ((&dyn Core, Lane), bool)| {
+            if !is_used {
+                return 0;
+            }
             let mut later = self.entries.iter().skip(begun);
             let next = later.find(|entry| entry.lane == lane);
             core.expected(next.map_or(core.next_op(), |entry| entry.inner))
         };
-        self.lanes().into_iter().zip(LANES).map(before).sum()
+        self.lanes().into_iter().zip(LANES).zip(self.used).map(before).sum()
     }
 
     fn eager(&self) -> u64 {

@@ -153,6 +153,17 @@ pub trait Transport: Room + Liveness {
     /// If the device fails.
     fn poll(&mut self, now: Instant) -> Result<Option<Arrival>, TransportError>;
 
+    /// Looks for what has come, and says whether that was nothing, and nothing is to be done besides: then a
+    /// [poll](Self::poll) now would neither report nor do anything. It is asked where most answers are yes, and costs
+    /// little then. By default it does not know.
+    fn is_quiet(&mut self, _now: Instant) -> bool {
+        false
+    }
+
+    /// Whether the numbers that others write for this rank may be of any use to it now. Where they are not, they need not
+    /// be looked at: the latest values are still there when they are. By default they always are.
+    fn expect_reports(&mut self, _are_expected: bool) {}
+
     /// The packet in a received buffer, checked; its payload may have been received into a lent message.
     ///
     /// # Errors

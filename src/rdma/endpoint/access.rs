@@ -34,7 +34,15 @@ impl Access {
         }
     }
 
+    /// Whoever changes something has the endpoint look at everything in its next turn.
     pub fn hold(&mut self) -> Held<'_> {
+        let mut endpoint = self.look();
+        endpoint.disturb();
+        endpoint
+    }
+
+    /// As [`hold`](Self::hold), for a look whether there is anything to do.
+    pub fn look(&mut self) -> Held<'_> {
         match self {
             Access::Own(endpoint) => Guard::Own(endpoint),
             Access::Shared(endpoint) => Guard::Shared(lock(endpoint)),

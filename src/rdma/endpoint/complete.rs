@@ -9,7 +9,7 @@ use crate::rdma::work::Work;
 use verbcast_core::protocol::Counter;
 use verbcast_core::time::Instant;
 use verbcast_core::transport::TransportError;
-use verbcast_verbs::Outcome;
+use verbcast_verbs::{Completion, Outcome};
 
 impl Endpoint {
     /// Hands to the device what waits, and takes completions on behalf of a channel; whether there were any.
@@ -18,7 +18,13 @@ impl Endpoint {
         if let Err(error) = self.submit() {
             self.device.fail(error);
         }
-        let Some(mut batch) = self.device.poll() else { return false };
+        let Some(batch) = self.device.poll() else { return false };
+        self.complete_all(by, now, batch);
+        true
+    }
+
+    /// Takes note of completions, on behalf of a channel.
+    pub(super) fn complete_all(&mut self, by: ChannelId, now: Instant, mut batch: Vec<Completion>) {
         for completion in batch.drain(..) {
             if let Some(work) = Work::of_id(completion.id)
                 && let Err(error) = self.complete(by, now, work, completion.outcome)
@@ -27,7 +33,6 @@ impl Endpoint {
             }
         }
         self.device.give_back(batch);
-        true
     }
 
     fn complete(

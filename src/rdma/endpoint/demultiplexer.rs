@@ -14,6 +14,8 @@ use verbcast_verbs::Span;
 pub struct Demultiplexer {
     by_id: Vec<Option<Channel>>,
     by_key: NumberMap<u64, ChannelId>,
+    /// That of the last packet, which most often is that of the next one.
+    last: ChannelId,
     /// Communicators in use here.
     open: usize,
     /// Packets of communicators that are not here, or of no verbcast at all.
@@ -74,10 +76,12 @@ impl Demultiplexer {
     }
 
     /// The communicator that a packet is for, if it may come to it so.
-    pub fn receiver(&self, via: Via, header: &RawHeader) -> Option<ChannelId> {
+    pub fn receiver(&mut self, via: Via, header: &RawHeader) -> Option<ChannelId> {
         let header = header.unchecked();
-        let id = self.of_key(header.key)?;
-        self.get(id)?.admits(via, header).then_some(id)
+        if self.get(self.last).is_none_or(|last| last.key() != header.key) {
+            self.last = self.of_key(header.key)?;
+        }
+        self.get(self.last)?.admits(via, header).then_some(self.last)
     }
 
     pub fn iter(&self) -> impl Iterator<Item = &Channel> {
@@ -148,7 +152,12 @@ impl Demultiplexer {
         self.has_slots = true;
     }
 
-    /// Whether packets may wait so; from now on they do not.
+    /// Whether packets may wait so.
+    pub fn has_slots(&self) -> bool {
+        self.has_slots
+    }
+
+    /// As [`has_slots`](Self::has_slots); from now on they do not.
     pub fn take_slots(&mut self) -> bool {
         std::mem::take(&mut self.has_slots)
     }
@@ -181,7 +190,7 @@ mod tests {
     fn what_no_rank_sends_so_is_for_nobody() {
         let mut channels = Demultiplexer::default();
         let id = open(&mut channels, 5);
-        let receiver = |via, kind, source, key| {
+        let mut receiver = |via, kind, source, key| {
             let (key, op, fragment) = (Key(key), OpId(0), Fragment(0));
             let source = Rank(source);
             let header =

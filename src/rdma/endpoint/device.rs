@@ -120,6 +120,11 @@ impl Device {
         self.broken.get_or_insert(error);
     }
 
+    /// Whether it has failed.
+    pub fn is_broken(&self) -> bool {
+        self.broken.is_some()
+    }
+
     /// An error if it has failed.
     pub fn works(&self) -> Result<(), TransportError> {
         match &self.broken {

@@ -54,6 +54,11 @@ impl Inbox {
         !self.events.is_empty() || !self.broken.is_empty()
     }
 
+    /// Whether there is a broken connection.
+    pub fn has_broken(&self) -> bool {
+        !self.broken.is_empty()
+    }
+
     /// Datagrams among the events that are copies.
     pub fn copies(&self) -> usize {
         self.copies

@@ -40,6 +40,11 @@ impl Lifetimes {
         self.departed.push_back((process, now));
     }
 
+    /// When the first of the processes that have left will be told by [`take_departed`](Self::take_departed).
+    pub fn next_departed(&self) -> Option<Instant> {
+        self.departed.front().map(|(_, at)| *at + ANSWERED_AFTER)
+    }
+
     /// A process that left long enough ago for its adapter to have heard that its farewell has come.
     pub fn take_departed(&mut self, now: Instant) -> Option<ProcessId> {
         let is_due = |(_, at): &(ProcessId, Instant)| now - *at >= ANSWERED_AFTER;

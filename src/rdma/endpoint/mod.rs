@@ -88,6 +88,8 @@ pub struct Endpoint {
     pub is_shared: bool,
     /// Somebody panicked while nobody else could have it.
     is_poisoned: bool,
+    /// Until then nothing is due, unless something comes or somebody [changes](Self::disturb) something.
+    quiet_until: Instant,
     lifetimes: Lifetimes,
     upkeep: Upkeep,
     announcement: Announcement,
@@ -113,6 +115,7 @@ impl Endpoint {
             keys,
             is_shared: false,
             is_poisoned: false,
+            quiet_until: Instant::ZERO,
             lifetimes: Lifetimes::default(),
             upkeep: Upkeep::default(),
             announcement: Announcement::default(),
@@ -140,6 +143,7 @@ impl Endpoint {
     /// Nobody can use it any more, since somebody panicked while nobody else could have it.
     pub fn poison(&mut self) {
         self.is_poisoned = true;
+        self.disturb();
     }
 
     /// Uses a Q_Key from now on, which datagrams of all groups must have.
@@ -196,7 +200,43 @@ impl Endpoint {
         self.drive_handshakes(now)?;
         self.announce(now)?;
         let any = self.pull(by, now);
-        self.device.works().map(|()| any)
+        self.device.works()?;
+        self.quiet_until = if any { Instant::ZERO } else { self.next_due() };
+        Ok(any)
+    }
+
+    /// Something may be due at once.
+    pub fn disturb(&mut self) {
+        self.quiet_until = Instant::ZERO;
+    }
+
+    /// When there is something to do at the latest, whatever comes.
+    fn next_due(&self) -> Instant {
+        let is_waiting = self.connections.are_opening()
+            || self.announcement.is_under_way()
+            || self.lifetimes.has_inquiries()
+            || (self.is_shared && self.channels.has_slots());
+        match self.lifetimes.next_departed() {
+            _ if is_waiting => Instant::ZERO,
+            Some(at) => at.min(self.upkeep.due()),
+            None => self.upkeep.due(),
+        }
+    }
+
+    /// Whether nothing is due, nothing waits for a channel, and nothing came. What came is taken in.
+    pub fn is_quiet(&mut self, by: ChannelId, now: Instant) -> bool {
+        if now >= self.quiet_until || self.channels.get(by).is_none_or(|one| one.inbox.has_news()) {
+            return false;
+        }
+        let Some(batch) = self.device.poll() else { return !self.device.is_broken() };
+        self.disturb();
+        self.complete_all(by, now, batch);
+        false
+    }
+
+    /// Whether a connection of a channel broke that it was not told of.
+    pub fn has_broken(&self, channel: ChannelId) -> bool {
+        self.channels.get(channel).is_some_and(|one| one.inbox.has_broken())
     }
 
     /// What a channel was told first of what it has not taken.

@@ -23,7 +23,7 @@
 //!    of the fragment that it will probably get.
 
 use super::event::{Body, Event};
-use super::{Endpoint, failed};
+use super::{Channel, Endpoint, failed};
 use crate::rdma::ids::{ChannelId, ProcessId};
 use crate::rdma::rc::Fetcher;
 use crate::rdma::settings::GRH_LEN;
@@ -47,7 +47,18 @@ impl Endpoint {
     ) -> Result<(), TransportError> {
         let len = if let Outcome::Done(len) = outcome { len } else { 0 };
         let header = RawHeader::parse(self.datagrams.bytes(&slot, len));
-        let channel = header.and_then(|header| self.channels.receiver(Via::Multicast, &header));
+        let channel =
+            header.as_ref().and_then(|header| self.channels.receiver(Via::Multicast, header));
+        // Most of what a root receives.
+        if place.is_none()
+            && let (Some(header), Some(channel)) = (&header, channel)
+            && let Some(own) = self.channels.get(channel).map(Channel::rank)
+            && is_own_fragment(header, own)
+        {
+            self.datagrams.note_received(None);
+            self.datagrams.note_work();
+            return self.recycle_datagram(slot);
+        }
         let came = header.zip(channel);
         let fragment = came.and_then(|(header, channel)| self.fragment(channel, &header));
         let place = place.and_then(|place| {

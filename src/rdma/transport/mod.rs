@@ -88,6 +88,8 @@ pub struct RdmaTransport {
     pub(super) rx_table: RxTable,
     /// Reports that were read in this rank's memory.
     pub(super) reported: VecDeque<Arrival>,
+    /// Reports are looked for.
+    expects_reports: bool,
     pub(super) heard: Heard,
     /// Other ranks may reach into this one's memory.
     pub(super) is_reached: bool,
@@ -133,6 +135,7 @@ impl RdmaTransport {
             settings,
             rx_table: RxTable::default(),
             reported: VecDeque::new(),
+            expects_reports: true,
             is_reached: false,
             is_reserved: false,
             foreign_before,
@@ -170,26 +173,38 @@ impl RdmaTransport {
     /// Takes what has come first of what has not been taken, or looks for more, on this communicator and on others. The
     /// endpoint is taken once for all that.
     fn look(&mut self, now: Instant) -> Result<Seen, TransportError> {
-        let RdmaTransport { endpoint, channel, peers, memory, reported, .. } = self;
+        let RdmaTransport { endpoint, channel, peers, memory, reported, expects_reports, .. } =
+            self;
         let mut endpoint = endpoint.hold();
-        if let Some(event) = endpoint.next_event(*channel) {
-            return Ok(Seen::Event(event));
+        while let Some(event) = endpoint.next_event(*channel) {
+            match event {
+                // There is one for each fragment that a root sends.
+                Event::RingSent { slot, delivered: None } => memory.ring.end(slot),
+                event => return Ok(Seen::Event(event)),
+            }
         }
         if let Some(report) = reported.pop_front() {
             return Ok(Seen::Report(report));
         }
         let any = endpoint.pump(*channel, now)?;
-        peers.look_at(&endpoint.connections);
-        // Nobody writes without a connection, which exists here before it does there.
-        for from in peers.connected().iter().copied() {
-            memory.reports.look(from, |counter, value| {
-                reported.push_back(Arrival::Reported { from, counter, value });
-            });
+        // What a rank wrote before it went is seen before the connection's end.
+        if *expects_reports || endpoint.has_broken(*channel) {
+            peers.look_at(&endpoint.connections);
+            look_for_reports(peers, memory, reported);
         }
         match any || !reported.is_empty() {
             true => Ok(Seen::More),
             false => Ok(Seen::Nothing(endpoint.next_broken(*channel))),
         }
+    }
+}
+
+/// Nobody writes without a connection, which exists here before it does there.
+fn look_for_reports(peers: &Peers, memory: &mut Memory, reported: &mut VecDeque<Arrival>) {
+    for from in peers.connected().iter().copied() {
+        memory.reports.look(from, |counter, value| {
+            reported.push_back(Arrival::Reported { from, counter, value });
+        });
     }
 }
 
@@ -371,6 +386,23 @@ impl Transport for RdmaTransport {
             }
         }
         Ok(None)
+    }
+
+    fn is_quiet(&mut self, now: Instant) -> bool {
+        self.now = now;
+        let RdmaTransport { endpoint, channel, peers, memory, reported, expects_reports, .. } =
+            self;
+        if !reported.is_empty() || !endpoint.look().is_quiet(*channel, now) {
+            return false;
+        }
+        if *expects_reports {
+            look_for_reports(peers, memory, reported);
+        }
+        reported.is_empty()
+    }
+
+    fn expect_reports(&mut self, are_expected: bool) {
+        self.expects_reports = are_expected;
     }
 
     fn packet(&self, buffer: &Buffer, key: Key) -> Result<Packet<'_>, Malformed> {

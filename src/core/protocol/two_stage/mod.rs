@@ -302,6 +302,11 @@ impl TwoStage {
             self.settle(op);
         }
     }
+
+    /// Whether there is an event.
+    pub(super) fn has_events(&self) -> bool {
+        !self.events.is_empty()
+    }
 }
 
 impl Core for TwoStage {

@@ -233,6 +233,11 @@ impl Unicast {
         self.credits.forget(rank);
         self.settle();
     }
+
+    /// Whether there is an event.
+    pub(super) fn has_events(&self) -> bool {
+        !self.events.is_empty()
+    }
 }
 
 impl Core for Unicast {

@@ -115,6 +115,9 @@ impl Debts {
 
     /// Everything before a fragment is here: who has asked for that is owed a report now, unless it was told.
     pub fn answer(&mut self, have: Seq, now: Instant) {
+        if self.asked.is_empty() {
+            return;
+        }
         while let Some((to, Question { until, context })) = self.next_answer(have) {
             self.asked.remove(to);
             if self.told(to).have.after(until) < 0 {

@@ -5,6 +5,7 @@
 //! others, and the rest are its leaves. The heads form a binomial tree under the root.
 
 use crate::rank::Rank;
+use std::ops::Range;
 
 /// Who keeps a message for whom.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -95,14 +96,22 @@ impl Groups {
 
     /// The ranks that a rank repairs.
     pub fn leaves(&self, rank: Rank, root: Rank) -> impl Iterator<Item = Rank> + use<> {
+        let this = *self;
+        self.relative_leaves(rank, root).map(move |relative| this.absolute(relative, root))
+    }
+
+    /// How many ranks a rank repairs.
+    pub fn leaf_count(&self, rank: Rank, root: Rank) -> u32 {
+        self.relative_leaves(rank, root).len() as u32
+    }
+
+    fn relative_leaves(&self, rank: Rank, root: Rank) -> Range<u32> {
         let relative = self.relative(rank, root);
-        let range = match self.repairers {
+        match self.repairers {
             Repairers::Predecessor => relative + 1..(relative + 2).min(self.size),
             _ if !self.is_head(rank, root) => 0..0,
             _ => relative + 1..self.head(self.group(relative) + 1),
-        };
-        let this = *self;
-        range.map(move |relative| this.absolute(relative, root))
+        }
     }
 
     /// The co-roots that a head sends to, the one with most co-roots below it first.

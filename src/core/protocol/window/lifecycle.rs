@@ -31,6 +31,8 @@ impl Window {
         }
         self.introduce(&operation);
         self.next_seq = operation.end();
+        // Its repairer may have been told less than others.
+        self.lags_from = self.have;
         self.operations.push_back(operation);
         self.advance();
         if is_repaired && self.config.repair == Repair::Pull {

@@ -95,6 +95,8 @@ pub struct Window {
     next_seq: Seq,
     /// Every fragment before this one is here.
     have: Seq,
+    /// Before everything up to here is here, no report lags so far that it is owed for that; without credits.
+    lags_from: Seq,
     /// Every fragment before this one is known to have been sent, as far as its root goes.
     seen: Seq,
     ring: Ring,
@@ -140,6 +142,7 @@ impl Window {
             whole: 0,
             next_seq: begin,
             have: begin,
+            lags_from: begin,
             seen: begin,
             ring: Ring::new(me, begin, &config),
             holding: SmallMap::default(),
@@ -164,12 +167,18 @@ impl Window {
     pub fn pass(&mut self, fragments: u64) {
         self.next_seq = Seq(self.next_seq.0 + fragments);
         self.have = self.next_seq;
+        self.lags_from = self.next_seq;
         self.seen = self.next_seq;
     }
 
     fn operation(&mut self, op: OpId) -> Option<&mut Operation> {
         let index = usize::try_from(op.after(self.first)).ok()?;
         self.operations.get_mut(index)
+    }
+
+    /// Whether there is an event.
+    pub(super) fn has_events(&self) -> bool {
+        !self.events.is_empty()
     }
 }
 
@@ -211,6 +220,11 @@ impl Core for Window {
         if counter == Counter::Acknowledged && from.0 < self.size {
             self.learn(from, value);
         }
+    }
+
+    /// Who keeps nothing for others waits for nobody's acknowledgement.
+    fn hears_reports(&self) -> bool {
+        self.config.credits.is_some() || !self.holding.is_empty()
     }
 
     fn handle_write_acked(&mut self, now: Instant, to: Rank, counter: Counter) {

@@ -110,21 +110,27 @@ impl Window {
 
     /// A report that lags too far is due at once, or soon where a datagram may have brought it.
     fn owe_what_lags(&mut self) {
-        let chunk = i64::from(self.config.chunk());
+        if self.config.credits.is_none() && self.have.after(self.lags_from) < 0 {
+            return;
+        }
+        let chunk = self.config.chunk();
+        let mut lags_from = self.have.plus(chunk);
         for index in 0..self.operations.len() {
             let operation = &self.operations[index];
             let Some(to) = self.reports_to(operation) else { continue };
             let context = operation.context();
             let report = self.report(context);
             let told = self.debts.told(to);
-            if report.lead(told) < chunk {
+            lags_from = lags_from.earlier(told.have.plus(chunk));
+            if report.lead(told) < chunk.into() {
                 self.owe_credit(to, context, report.credit.after(told.credit));
                 continue;
             }
-            let was_said = report.lead(self.debts.said()) < chunk;
+            let was_said = report.lead(self.debts.said()) < chunk.into();
             let by = if was_said { self.put_off() } else { self.now };
             self.debts.owe(to, context, self.now, by);
         }
+        self.lags_from = lags_from;
     }
 
     /// Credits that were gathered pass through any number of ranks. So that what each holds back never adds up to all that

@@ -142,11 +142,13 @@ impl Ring {
         is_asked: bool,
     ) {
         let slot = self.slot(seq);
-        let leaves = groups.leaves(self.me, root);
         let unacknowledged = match root == self.me {
             // Nobody has what was not sent.
-            true => leaves.count(),
-            false => leaves.filter(|leaf| self.known(*leaf).have.after(seq) <= 0).count(),
+            true => groups.leaf_count(self.me, root),
+            false => {
+                let leaves = groups.leaves(self.me, root);
+                leaves.filter(|leaf| self.known(*leaf).have.after(seq) <= 0).count() as u32
+            }
         };
         let mut undelivered = 0;
         for to in groups.heads_below(self.me, root) {
@@ -159,7 +161,7 @@ impl Ring {
             root,
             groups,
             asked: is_asked.then_some(now),
-            unacknowledged: unacknowledged as u32,
+            unacknowledged,
             undelivered,
             is_pushed: false,
         };

@@ -142,6 +142,30 @@ fn a_leaf_answers_a_root_that_it_never_told_anything() {
     }
 }
 
+/// What lags behind one root says nothing of another, which may have been told less.
+#[test]
+fn a_root_that_was_told_little_is_told_when_its_broadcast_begins() {
+    let config = Config { acknowledge: Acknowledge::Needed, ..Config::new(10, 8) };
+    let mut leaf = core(2, 3, 0, config);
+    let mut told = Vec::new();
+    for (op, fragments) in [(FIRST, 4), (FIRST.next(), 1)] {
+        let message_len = 10 * u64::from(fragments);
+        leaf.start(Instant::ZERO, Rank(0), message_len).unwrap();
+        for index in 0..fragments {
+            let packet = Incoming { op, message_len, ..fragment(index, false) };
+            leaf.handle_packet(Instant::ZERO, &packet);
+        }
+        told.extend(sent(&mut leaf));
+    }
+    leaf.start(Instant::ZERO, Rank(1), LEN).unwrap();
+    told.extend(sent(&mut leaf));
+    let to = told.iter().filter_map(|transmit| match transmit {
+        Transmit::Report { to, .. } => Some(to.0),
+        _ => None,
+    });
+    assert_eq!(to.collect::<Vec<_>>(), [0, 1]);
+}
+
 #[test]
 fn a_root_with_credits_waits_for_who_never_told_it_anything() {
     let config = Config { credits: Some(1), repair: Repair::Push, ..Config::new(10, 8) };

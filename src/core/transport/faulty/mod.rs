@@ -245,6 +245,15 @@ impl<T: Transport> Transport for Faulty<T> {
         }
     }
 
+    fn is_quiet(&mut self, now: Instant) -> bool {
+        // What was set aside may be due.
+        self.generator.is_none() && self.inner.is_quiet(now)
+    }
+
+    fn expect_reports(&mut self, are_expected: bool) {
+        self.inner.expect_reports(are_expected);
+    }
+
     fn packet(&self, buffer: &Buffer, key: Key) -> Result<Packet<'_>, Malformed> {
         self.inner.packet(buffer, key)
     }
