@@ -138,6 +138,8 @@ impl<C: Core, T: Transport> Driver<C, T> {
     pub fn start(&mut self, now: Instant, root: Rank, len: usize) -> Result<OpId, StartError> {
         self.rest = Rest::Disturbed;
         let op = self.core.start(now, root, len as u64)?;
+        // What others wrote while that was of no use is looked at before anybody sleeps.
+        self.transport.expect_reports(self.core.hears_reports());
         self.in_flight += 1;
         self.statistics.operations += 1;
         self.watch.progress(now);

@@ -48,6 +48,8 @@ impl Window {
     fn introduce(&mut self, operation: &Operation) {
         let (root, groups) = operation.context();
         if self.introduced.insert((root, groups)) {
+            let is_between = root != self.me && groups.leaves(self.me, root).next().is_some();
+            self.gathers |= is_between && self.config.credits.is_some();
             self.partners.extend(groups.repairer(self.me, root));
             self.partners.extend(groups.leaves(self.me, root));
         }

@@ -95,8 +95,11 @@ pub struct Window {
     next_seq: Seq,
     /// Every fragment before this one is here.
     have: Seq,
-    /// Before everything up to here is here, no report lags so far that it is owed for that; without credits.
+    /// Before everything up to here is here, no report lags so far that it is owed for that, unless this rank gathers
+    /// credits.
     lags_from: Seq,
+    /// It passes the credits of others on to a root.
+    gathers: bool,
     /// Every fragment before this one is known to have been sent, as far as its root goes.
     seen: Seq,
     ring: Ring,
@@ -143,6 +146,7 @@ impl Window {
             next_seq: begin,
             have: begin,
             lags_from: begin,
+            gathers: false,
             seen: begin,
             ring: Ring::new(me, begin, &config),
             holding: SmallMap::default(),
@@ -222,9 +226,11 @@ impl Core for Window {
         }
     }
 
-    /// Who keeps nothing for others waits for nobody's acknowledgement.
+    /// Who keeps nothing for others waits for nobody's acknowledgement; for credits waits who has something to send, or
+    /// passes them on.
     fn hears_reports(&self) -> bool {
-        self.config.credits.is_some() || !self.holding.is_empty()
+        let is_sending = |one: &Operation| one.root == self.me && !one.keeps_all();
+        self.gathers || !self.holding.is_empty() || self.operations.iter().any(is_sending)
     }
 
     fn handle_write_acked(&mut self, now: Instant, to: Rank, counter: Counter) {

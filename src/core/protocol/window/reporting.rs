@@ -110,7 +110,7 @@ impl Window {
 
     /// A report that lags too far is due at once, or soon where a datagram may have brought it.
     fn owe_what_lags(&mut self) {
-        if self.config.credits.is_none() && self.have.after(self.lags_from) < 0 {
+        if !self.gathers && self.have.after(self.lags_from) < 0 {
             return;
         }
         let chunk = self.config.chunk();

@@ -167,6 +167,21 @@ fn a_root_that_was_told_little_is_told_when_its_broadcast_begins() {
 }
 
 #[test]
+fn who_passes_credits_on_hears_reports_at_all_times() {
+    for (repairers, rank, hears) in [
+        (Repairers::Predecessor, 1, true),
+        (Repairers::Predecessor, 2, false),
+        (Repairers::Root, 1, false),
+    ] {
+        let config = Config { repairers, credits: Some(8), ..Config::new(10, 8) };
+        let mut leaf = core(rank, 3, 0, config);
+        assert!(!leaf.hears_reports(), "nothing has begun");
+        leaf.start(Instant::ZERO, Rank(0), LEN).unwrap();
+        assert_eq!(leaf.hears_reports(), hears, "{repairers:?}, rank {rank}");
+    }
+}
+
+#[test]
 fn a_root_with_credits_waits_for_who_never_told_it_anything() {
     let config = Config { credits: Some(1), repair: Repair::Push, ..Config::new(10, 8) };
     for passed in PASSED {
@@ -177,6 +192,7 @@ fn a_root_with_credits_waits_for_who_never_told_it_anything() {
             sent.iter().filter(is_multicast).count()
         };
         assert_eq!(to_group(sent(&mut root)), 0, "after {passed}");
+        assert!(root.hears_reports(), "it waits for credits");
         let begin = Seq(end(passed + 8).0 - 2);
         for leaf in [1, 2] {
             let report = Report::initial(begin).emit();
