@@ -6,8 +6,9 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::time::Duration;
 use verbcast_core::transport::Park;
 
-/// The descriptor of the completion channel, which becomes readable when the device has completed something
-/// after [`Broadcaster::arm`] was called. Nobody but the broadcaster reads from it.
+/// The descriptor of the completion channel, which becomes readable when something has come after
+/// [`Broadcaster::arm`] was called: once for what other ranks send together, not for each packet of
+/// a message. Nobody but the broadcaster reads from it.
 ///
 /// The communicators on a shared [`Endpoint`](super::Endpoint) have the same one.
 impl AsFd for Broadcaster {

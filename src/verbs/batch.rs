@@ -125,6 +125,17 @@ impl<R: Request> Batch<R> {
     }
 }
 
+impl Batch<sys::ibv_send_wr> {
+    /// Has the last request wake the receivers that sleep, if it is a send; what else there is wakes nobody.
+    pub fn solicit(&mut self) {
+        if let Some(last) = self.requests[..self.count].last_mut()
+            && matches!(last.opcode, sys::IBV_WR_SEND | sys::IBV_WR_SEND_WITH_IMM)
+        {
+            last.send_flags |= sys::IBV_SEND_SOLICITED;
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -153,6 +164,20 @@ mod tests {
             assert!(at.is_null());
             sends.clear();
             assert!(sends.is_empty());
+        }
+    }
+
+    #[test]
+    fn only_a_send_that_is_the_last_is_solicited() {
+        for (last, expected) in [(sys::IBV_WR_SEND, true), (sys::IBV_WR_RDMA_READ, false)] {
+            let mut sends: Box<Batch<sys::ibv_send_wr>> = Batch::new();
+            for opcode in [sys::IBV_WR_SEND, sys::IBV_WR_SEND, last] {
+                let request = sys::ibv_send_wr { opcode, ..Request::new(0) };
+                sends.push(request, &[part(0)], None);
+            }
+            sends.solicit();
+            let is_solicited = |one: &sys::ibv_send_wr| one.send_flags == sys::IBV_SEND_SOLICITED;
+            assert_eq!(sends.requests.map(|one| is_solicited(&one))[..3], [false, false, expected]);
         }
     }
 

@@ -56,6 +56,17 @@ pub struct Completion {
     pub immediate: Option<u32>,
 }
 
+/// Which completions the channel tells of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Told {
+    /// All.
+    Any,
+    /// Receives of what was sent solicited: each message and datagram to one process, and the last datagram to a group of
+    /// each [burst](super::QueuePair::submit). Failures too, at adapters that do as the specification says; rxe does not
+    /// tell of sends that fail.
+    Solicited,
+}
+
 /// What to do where completion queues stay as they were made.
 const CANNOT_RESIZE: &str = "the adapter cannot resize completion queues, so that a process connects with no more \
     processes than its first communicator has: make the largest communicator first, or see whether newer firmware or a \
@@ -146,14 +157,16 @@ impl CompletionQueue {
         Ok(true)
     }
 
-    /// Asks for the channel to become readable at the next completion. One that came before is not
+    /// Asks for the channel to become readable at the next completion of the kind. One that came before is not
     /// told, so poll again before waiting.
     ///
     /// # Errors
     /// If the device failed.
-    pub fn arm(&self) -> Result<()> {
+    pub fn arm(&self, told: Told) -> Result<()> {
+        let solicited_only = i32::from(told == Told::Solicited);
         // SAFETY: the queue is live.
-        let answer = unsafe { sys::inline::ibv_req_notify_cq(self.inner.ptr.as_ptr(), 0) };
+        let answer =
+            unsafe { sys::inline::ibv_req_notify_cq(self.inner.ptr.as_ptr(), solicited_only) };
         check("ibv_req_notify_cq", &self.inner.context.name, answer)
     }
 

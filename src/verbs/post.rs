@@ -87,7 +87,7 @@ impl QueuePair {
     /// As [`submit`](Self::submit).
     pub fn send(&mut self, slot: Slot, len: usize, id: u64) -> Result<()> {
         let part = self.inner.sends.sge(&slot, len);
-        let mut request = request(id, sys::IBV_WR_SEND);
+        let mut request = message(id);
         request.send_flags |= self.inline(len);
         self.queue(request, &[part], None)
     }
@@ -98,7 +98,7 @@ impl QueuePair {
     /// As [`send`](Self::send).
     pub fn send_fenced(&mut self, slot: Slot, len: usize, id: u64) -> Result<()> {
         let part = self.inner.sends.sge(&slot, len);
-        let mut request = request(id, sys::IBV_WR_SEND);
+        let mut request = message(id);
         request.send_flags |= self.inline(len) | sys::IBV_SEND_FENCE;
         self.queue(request, &[part], None)
     }
@@ -115,7 +115,7 @@ impl QueuePair {
         id: u64,
     ) -> Result<()> {
         let parts = [self.inner.sends.sge(&slot, len), lease.begin(range)?];
-        self.queue(request(id, sys::IBV_WR_SEND), &parts, None)
+        self.queue(message(id), &parts, None)
     }
 
     /// Queues a reliable message of a part of shared memory. Until it has completed, somebody keeps
@@ -125,7 +125,7 @@ impl QueuePair {
     /// As [`submit`](Self::submit), or if the memory belongs to another domain.
     pub fn send_from(&mut self, span: &Span, id: u64) -> Result<()> {
         let part = self.shared(span)?;
-        self.queue(request(id, sys::IBV_WR_SEND), &[part], None)
+        self.queue(message(id), &[part], None)
     }
 
     /// Queues an RDMA write of a part of shared memory. Until it has completed, somebody keeps
@@ -276,8 +276,11 @@ impl QueuePair {
         parts: &[sys::ibv_sge],
         to: Option<&AddressHandle>,
     ) -> Result<()> {
+        if self.sends.is_full() {
+            self.hand_sends_over(Burst::GoesOn)?;
+        }
         self.sends.push(request, parts, to.map(|to| Arc::clone(&to.inner)));
-        if self.sends.is_full() { self.submit() } else { Ok(()) }
+        Ok(())
     }
 
     /// Whether sends wait to be handed over.
@@ -285,17 +288,21 @@ impl QueuePair {
         !self.sends.is_empty()
     }
 
-    /// Hands the sends that wait to the device.
+    /// Hands the sends that wait to the device. The last of them ends a burst: if it is a datagram, it is solicited, and
+    /// wakes receivers that sleep until [something solicited](super::CompletionQueue::arm) comes.
     ///
     /// # Errors
     /// If the send queue is full; the QP is unusable.
     #[inline]
     pub fn submit(&mut self) -> Result<()> {
-        if self.sends.is_empty() { Ok(()) } else { self.hand_sends_over() }
+        if self.sends.is_empty() { Ok(()) } else { self.hand_sends_over(Burst::Ends) }
     }
 
-    fn hand_sends_over(&mut self) -> Result<()> {
+    fn hand_sends_over(&mut self, burst: Burst) -> Result<()> {
         let mut bad = std::ptr::null_mut();
+        if burst == Burst::Ends {
+            self.sends.solicit();
+        }
         // SAFETY: slots in the requests were handed over, and their pool outlives the QP; shared memory is
         // out of the device's reach before it is freed; leased memory counts its requests, and is out of
         // the device's reach when the lease has ended. Address handles are held meanwhile, and the requests
@@ -309,12 +316,31 @@ impl QueuePair {
     }
 }
 
+/// The QP number that stands for all QPs of a group.
+const MULTICAST_QPN: u32 = 0xff_ffff;
+
+/// Whether more follows at once what is handed over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Burst {
+    GoesOn,
+    Ends,
+}
+
 fn request(id: u64, opcode: u32) -> sys::ibv_send_wr {
     sys::ibv_send_wr { opcode, ..Request::new(id) }
 }
 
-fn datagram(id: u64, to: &AddressHandle, (qpn, qkey): (u32, u32)) -> sys::ibv_send_wr {
+/// A message to one process. Each is solicited: the one that it sleeps for may be any of them.
+fn message(id: u64) -> sys::ibv_send_wr {
     let mut request = request(id, sys::IBV_WR_SEND);
+    request.send_flags |= sys::IBV_SEND_SOLICITED;
+    request
+}
+
+fn datagram(id: u64, to: &AddressHandle, (qpn, qkey): (u32, u32)) -> sys::ibv_send_wr {
+    // One to a single process may be all that it sleeps for.
+    let mut request =
+        if qpn == MULTICAST_QPN { request(id, sys::IBV_WR_SEND) } else { message(id) };
     request.wr.ud.ah = to.inner.ptr.as_ptr();
     request.wr.ud.remote_qpn = qpn;
     request.wr.ud.remote_qkey = qkey;

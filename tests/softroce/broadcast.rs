@@ -4,8 +4,8 @@ use crate::needs;
 use crate::ranks;
 use crate::stranger;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Barrier};
 use std::task::Poll;
 use std::time::Duration;
 use verbcast::broadcast::{Broadcaster, Config, Error};
@@ -236,6 +236,61 @@ fn a_broadcast_can_be_waited_for_by_its_descriptor() {
         woken
     });
     assert!(woken[1] > 0 && woken[2] > 0, "nobody was woken by the descriptor: {woken:?}");
+}
+
+/// Each of sixteen packets could wake who sleeps. Nothing else comes here, no question and no acknowledgement; what a rank
+/// itself asks for, as in the set-up, wakes it too.
+#[test]
+fn who_sleeps_is_woken_for_a_message_and_not_for_each_fragment() {
+    const MESSAGES: usize = 10;
+    const LEN: usize = 16 * FRAGMENT;
+    let Some(devices) = needs::devices() else { return };
+    let mut config = config(&devices);
+    for (name, value) in [
+        ("VERBCAST_ALGORITHM", "window"),
+        ("VERBCAST_ACKNOWLEDGE", "every:1000"),
+        ("VERBCAST_ACKNOWLEDGE_AFTER", "10000000"),
+    ] {
+        config.set(name, value).unwrap();
+    }
+    let all_wait = Barrier::new(3);
+    let woken = ranks::run(3, |bootstrap| {
+        let mut broadcaster = Broadcaster::new(bootstrap, &config).unwrap();
+        let me = broadcaster.rank();
+        let mut woken = 0;
+        for op in 0..MESSAGES {
+            let sent = ranks::message(op, LEN);
+            if me == Rank(0) {
+                all_wait.wait();
+                broadcaster.broadcast_from(&sent).unwrap();
+                continue;
+            }
+            let mut pending = broadcaster.start(Rank(0), vec![0; LEN]).unwrap();
+            let mut is_waiting = false;
+            let received = loop {
+                if let Poll::Ready(message) = broadcaster.try_wait(&mut pending) {
+                    break message.unwrap();
+                }
+                if broadcaster.arm().unwrap().is_zero() {
+                    continue;
+                }
+                if !std::mem::replace(&mut is_waiting, true) {
+                    all_wait.wait();
+                }
+                // Only what comes ends the wait, no timer does.
+                let at_most = Timespec { tv_sec: 10, tv_nsec: 0 };
+                let mut fds = [PollFd::new(&broadcaster, PollFlags::IN)];
+                woken += poll(&mut fds, Some(&at_most)).unwrap();
+            };
+            assert!(received == sent, "{me}, broadcast {op}");
+        }
+        broadcaster.close().unwrap();
+        woken
+    });
+    println!("woken {woken:?} times by {MESSAGES} messages");
+    for woken in &woken[1..] {
+        assert!((MESSAGES..2 * MESSAGES).contains(woken), "{woken} times by {MESSAGES} messages");
+    }
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::time::Duration;
 use verbcast_core::cause::Cause;
 use verbcast_core::transport::TransportError;
 use verbcast_verbs::{
-    AsyncEvent, Completion, CompletionQueue, Context, Descriptors, ProtectionDomain,
+    AsyncEvent, Completion, CompletionQueue, Context, Descriptors, ProtectionDomain, Told,
 };
 
 /// An opened device, and the queue that all completions come to.
@@ -133,9 +133,9 @@ impl Device {
         }
     }
 
-    /// Has the next completion told by the queue's descriptor.
-    pub fn arm(&self) -> Result<(), TransportError> {
-        self.cq.arm().map_err(failed)
+    /// Has the next completion of the kind told by the queue's descriptor.
+    pub fn arm(&self, told: Told) -> Result<(), TransportError> {
+        self.cq.arm(told).map_err(failed)
     }
 }
 

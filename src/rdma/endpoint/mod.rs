@@ -52,7 +52,7 @@ use verbcast_core::rank::{Fragment, OpId, Rank};
 use verbcast_core::time::Instant;
 use verbcast_core::transport::{Arrival, Reserved, TransportError};
 use verbcast_core::wire::{Adapter, Fabric, Key, MacKey, ProcessAddress};
-use verbcast_verbs::Anchor;
+use verbcast_verbs::{Anchor, Told};
 
 /// Longest sleep of a thread while others use the endpoint too.
 const SLEEP_AMONG_OTHERS: Duration = Duration::from_millis(4);
@@ -264,6 +264,13 @@ impl Endpoint {
             true => at_most.min(others).min(MAX_PAUSE / 16),
             false => at_most.min(others),
         }
+    }
+
+    /// Has the next completion that somebody may sleep for told by the descriptor of the device: any, while something that
+    /// was asked for here is under way; else what others sent to wake whoever sleeps, not each of their packets.
+    pub fn arm(&self) -> Result<(), TransportError> {
+        let is_asking = self.datagrams.is_sending() || self.connections.are_busy();
+        self.device.arm(if is_asking { Told::Any } else { Told::Solicited })
     }
 
     /// Whether a communicator may keep what has come for it in its buffers for a while. All together keep half of the

@@ -125,6 +125,11 @@ impl Connection {
         self.outstanding.len() == 0 && self.queue.is_empty()
     }
 
+    /// Whether a request or a probe is under way, or waits.
+    pub fn is_busy(&self) -> bool {
+        self.is_probing || !self.is_idle()
+    }
+
     /// The first request that has ended, up to the one of a number, and whether it is that one. What has
     /// waited for it is to be [started](Self::start).
     pub fn ended(&mut self, number: u32) -> Option<(Request, bool)> {

@@ -512,21 +512,23 @@ impl RdmaTransport {
         if at_most.is_zero() {
             return Ok(());
         }
-        let waited = self.descriptors.wait(at_most);
-        self.cq.take_events();
-        waited.map(drop).map_err(|error| TransportError::Wait {
+        let waited = self.descriptors.wait(at_most).map_err(|error| TransportError::Wait {
             device: self.endpoint.see().device.name().to_owned(),
             source: Cause::new(error),
-        })
+        });
+        if waited? {
+            self.cq.take_events();
+        }
+        Ok(())
     }
 
-    /// Has the next completion told by the channel; how long to wait for it at most, of `at_most`: zero where
-    /// there is something to poll already.
+    /// Has the next completion that this rank may wait for told by the channel; how long to wait for it at most, of
+    /// `at_most`: zero where there is something to poll already.
     fn arm_queue(&mut self, at_most: Duration) -> Result<Duration, TransportError> {
         let mut endpoint = self.endpoint.hold();
         endpoint.tend(self.now)?;
         let at_most = endpoint.longest_sleep(self.now, at_most);
-        endpoint.device.arm()?;
+        endpoint.arm()?;
         // What completed before the queue was armed is told by nobody.
         let is_ready = endpoint.pull(self.channel, self.now) || has_news(&endpoint, self.channel);
         Ok(if is_ready { Duration::ZERO } else { at_most })

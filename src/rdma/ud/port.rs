@@ -427,6 +427,11 @@ impl UdPort {
         self.idle.is_some()
     }
 
+    /// Whether sends are under way.
+    pub fn is_sending(&self) -> bool {
+        self.outstanding.len() > 0
+    }
+
     /// Whether no requests are under way.
     pub fn is_flushed(&self) -> bool {
         let sends = self.free.len() == self.send_depth && self.ring_room == self.ring_depth;

@@ -317,6 +317,11 @@ impl ConnectionPool {
         self.get(process).is_none_or(Connection::is_idle)
     }
 
+    /// Whether a request or a probe to any process is under way, or waits for its connection.
+    pub fn are_busy(&self) -> bool {
+        self.processes.iter().filter_map(|one| one.connection.as_ref()).any(Connection::is_busy)
+    }
+
     /// Slots that a channel sends from.
     pub fn sends_of(&self, channel: ChannelId) -> usize {
         self.sends.of(channel)
