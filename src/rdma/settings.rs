@@ -14,7 +14,8 @@ pub enum Waiting {
     Yield,
     /// Sleep until the device tells.
     Block,
-    /// Yield for a short while, then block.
+    /// Poll for a short while, then block. Between two looks, yield where the core is the rank's own, and nap where others
+    /// want it.
     #[default]
     Adaptive,
 }

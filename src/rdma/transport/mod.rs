@@ -85,6 +85,7 @@ pub struct RdmaTransport {
     pub(super) seat: Seat,
     pub(super) peers: Peers,
     pub(super) settings: Settings,
+    waiter: wait::Waiter,
     pub(super) rx_table: RxTable,
     /// Reports that were read in this rank's memory.
     pub(super) reported: VecDeque<Arrival>,
@@ -132,6 +133,7 @@ impl RdmaTransport {
             seat,
             heard: Heard::new(peers.len(), seat.packet_len),
             peers: Peers::new(peers),
+            waiter: wait::Waiter::new(settings.waiting),
             settings,
             rx_table: RxTable::default(),
             reported: VecDeque::new(),
@@ -474,9 +476,10 @@ fn no_slot(what: &str) -> TransportError {
 
 impl Park for RdmaTransport {
     fn park(&mut self, idle: Duration, at_most: Duration) -> Result<(), TransportError> {
-        match wait::step(self.settings.waiting, idle) {
+        match self.waiter.step(idle) {
             wait::Step::Spin => std::hint::spin_loop(),
-            wait::Step::Yield => std::thread::yield_now(),
+            wait::Step::Yield => self.waiter.yield_core(),
+            wait::Step::Nap(time) => std::thread::sleep(time.min(at_most)),
             wait::Step::Block => self.sleep(at_most.min(wait::longest_sleep(idle)))?,
         }
         Ok(())

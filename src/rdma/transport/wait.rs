@@ -1,11 +1,14 @@
 //! Waiting for the device, by policy.
 
+mod sharing;
+
 use crate::rdma::settings::Waiting;
+use sharing::{Sharing, switches};
 use std::time::Duration;
 
-/// How long the adaptive policy yields before it blocks. Long enough for ranks that share a core to take their turns in a
+/// How long the adaptive policy polls before it blocks. Long enough for ranks that share a core to take their turns in a
 /// broadcast: each that blocks would have to be woken, at the expense of the one that sends.
-const YIELD_FOR: Duration = Duration::from_millis(5);
+const POLL_FOR: Duration = Duration::from_millis(5);
 
 /// Nobody is woken by an RDMA write into its memory, so who sleeps has to look now and then. This is
 /// the first pause: several times what a wake-up costs, and still short beside a rendezvous.
@@ -14,22 +17,52 @@ const FIRST_SLEEP: Duration = Duration::from_micros(200);
 /// after it is late by an eighth of it at most.
 const SLEEP_SHARE: u32 = 8;
 
+/// How long a rank naps where others want its core: several times as long as a switch to another process takes, and
+/// short beside the turns that the others take.
+const NAP: Duration = Duration::from_micros(50);
+
 /// What to do now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     Spin,
     Yield,
+    Nap(Duration),
     Block,
 }
 
-/// The policy's answer after `idle` without anything to do.
-pub fn step(waiting: Waiting, idle: Duration) -> Step {
-    match waiting {
-        Waiting::Spin => Step::Spin,
-        Waiting::Yield => Step::Yield,
-        Waiting::Block => Step::Block,
-        Waiting::Adaptive if idle < YIELD_FOR => Step::Yield,
-        Waiting::Adaptive => Step::Block,
+/// Decides how a rank waits.
+#[derive(Debug)]
+pub struct Waiter {
+    waiting: Waiting,
+    sharing: Sharing,
+}
+
+impl Waiter {
+    pub fn new(waiting: Waiting) -> Waiter {
+        Waiter { waiting, sharing: Sharing::default() }
+    }
+
+    /// The policy's answer after `idle` without anything to do.
+    ///
+    /// Who yields keeps its share of the core: the scheduler gives it back as soon as each of the others has had a turn.
+    /// Only who sleeps leaves it to the one that has to send.
+    pub fn step(&mut self, idle: Duration) -> Step {
+        match self.waiting {
+            Waiting::Spin => Step::Spin,
+            Waiting::Yield => Step::Yield,
+            Waiting::Block => Step::Block,
+            Waiting::Adaptive if idle >= POLL_FOR => Step::Block,
+            Waiting::Adaptive if self.sharing.is_to_nap() => Step::Nap(NAP),
+            Waiting::Adaptive => Step::Yield,
+        }
+    }
+
+    /// Lets others have the core for a moment, and notes whether any of them wanted it.
+    pub fn yield_core(&mut self) {
+        std::thread::yield_now();
+        if self.waiting == Waiting::Adaptive {
+            self.sharing.note_yield(switches);
+        }
     }
 }
 
@@ -44,8 +77,21 @@ mod tests {
 
     #[test]
     fn the_adaptive_policy_yields_first_and_sleeps_later() {
-        assert_eq!(step(Waiting::Adaptive, Duration::ZERO), Step::Yield);
-        assert_eq!(step(Waiting::Adaptive, YIELD_FOR), Step::Block);
+        let mut waiter = Waiter::new(Waiting::Adaptive);
+        assert_eq!(waiter.step(Duration::ZERO), Step::Yield);
+        assert_eq!(waiter.step(POLL_FOR), Step::Block);
+    }
+
+    #[test]
+    fn where_others_want_the_core_it_naps_before_it_sleeps() {
+        let mut waiter = Waiter::new(Waiting::Adaptive);
+        let mut switches = 0;
+        while !waiter.sharing.is_to_nap() {
+            switches += 1;
+            waiter.sharing.note_yield(|| switches);
+        }
+        assert_eq!(waiter.step(Duration::ZERO), Step::Nap(NAP));
+        assert_eq!(waiter.step(POLL_FOR), Step::Block);
     }
 
     #[test]
