@@ -44,7 +44,7 @@ const LAYERS: &[Layers] = &[
             ("rdma", &["bootstrap"]),
             ("broadcast", &["bootstrap", "rdma"]),
             ("mpi", &["bootstrap", "broadcast"]),
-            ("trace", &[]),
+            ("trace", &["bootstrap"]),
         ],
     },
     Layers {

@@ -23,7 +23,7 @@
 //!    of the fragment that it will probably get.
 
 use super::event::{Body, Event};
-use super::{Channel, Endpoint, failed};
+use super::{Endpoint, failed};
 use crate::rdma::ids::{ChannelId, ProcessId};
 use crate::rdma::rc::Fetcher;
 use crate::rdma::settings::GRH_LEN;
@@ -52,8 +52,7 @@ impl Endpoint {
         // Most of what a root receives.
         if place.is_none()
             && let (Some(header), Some(channel)) = (&header, channel)
-            && let Some(own) = self.channels.get(channel).map(Channel::rank)
-            && is_own_fragment(header, own)
+            && self.is_own_fragment(channel, header)
         {
             self.datagrams.note_received(None);
             self.datagrams.note_work();
