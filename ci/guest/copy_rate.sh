@@ -1,5 +1,6 @@
 #!/bin/bash
-# How fast a file of 64 MiB comes to all ranks, beside a bare multicast of as many bytes; they take turns.
+# How fast a file of 64 MiB comes to all ranks, beside as many bytes as a stream of broadcasts of 1 MiB: bare, which is the
+# floor, raw and window. They take turns.
 # Usage: copy_rate.sh VERBCAST RANKS ROUNDS
 set -euo pipefail
 # What fails in $(…) ends the script too.
@@ -12,24 +13,25 @@ trap 'rm -rf "$folder"' EXIT
 on=(--ranks "$ranks" --device "$VERBCAST_TEST_DEVICES")
 head -c 64M /dev/urandom >"$folder/src"
 
-# Prints 10⁶ bytes a second to each rank.
+# Prints 10⁶ bytes a second to each rank. Usage: copy HASH
 copy() {
-    VERBCAST_ALGORITHM=$1 "$verbcast" copy "$folder/src" "$folder/dst.{rank}" "${on[@]}" |
+    "$verbcast" copy "$folder/src" "$folder/dst.{rank}" --hash "$1" "${on[@]}" |
         awk '/ bytes in / { printf "%.2f", $1 / $4 / 1e6; found = 1 } END { exit !found }'
     rm -f "$folder"/dst.*
 }
 
-raw() {
-    "$verbcast" bench throughput --algorithms raw --sizes 64M:64M --iterations 1 --warmup 0 --validate off "${on[@]}" |
-        awk '/^67108864 / { printf "%.2f", $2; found = 1 } END { exit !found }'
+# The same of broadcasts back to back. Usage: stream ALGORITHM
+stream() {
+    "$verbcast" bench throughput --algorithms "$1" --sizes 1M:1M --iterations 64 --warmup 2 --validate off "${on[@]}" |
+        awk '/^1048576 / { printf "%.2f", $2; found = 1 } END { exit !found }'
 }
 
-echo "# 64 MiB to $ranks ranks, MB/s (10⁶ bytes a second) to each"
-echo "# raw: multicast alone; the others: verbcast copy with VERBCAST_ALGORITHM"
-printf '%10s %10s %10s\n' raw auto window
+echo "# 64 MiB to $ranks ranks, MB/s (10⁶ bytes a second) to each; kernel $(uname -r)"
+echo "# bare, raw, window: broadcasts of 1 MiB; the others: verbcast copy with that --hash"
+printf '%8s %8s %8s %8s %8s %8s\n' bare raw window sha256 blake3 none
 for ((round = 0; round < rounds; round++)); do
-    raw=$(raw)
-    auto=$(copy auto)
-    window=$(copy window)
-    printf '%10s %10s %10s\n' "$raw" "$auto" "$window"
+    printf '%8s' "$(stream bare)"
+    for algorithm in raw window; do printf ' %8s' "$(stream $algorithm)"; done
+    for hash in sha256 blake3 none; do printf ' %8s' "$(copy $hash)"; done
+    echo
 done

@@ -1,16 +1,14 @@
 //! What can be said on the command line.
 
 use crate::bench;
+use crate::copy;
 use crate::doctor;
 use crate::fabric;
 use crate::report;
 use crate::sim;
 use crate::trace;
-use crate::transport_args::TransportArgs;
 use crate::tune;
-use crate::units;
 use clap::{Args, Parser, Subcommand};
-use std::path::PathBuf;
 
 /// Reliable broadcast over InfiniBand hardware multicast.
 #[derive(Parser)]
@@ -29,9 +27,9 @@ pub enum Command {
     Doctor(doctor::args::DoctorArgs),
     /// Print what is assumed of adapters, and where each assumption was seen to hold, as a page in Markdown
     Conformance,
-    /// Copy a file to every rank, sending each packet once
-    #[command(after_long_help = COPY_HELP)]
-    Copy(CopyArgs),
+    /// Copy files and folders to every rank, sending each packet once
+    #[command(after_long_help = copy::args::HELP)]
+    Copy(copy::args::CopyArgs),
     /// Measure ways to broadcast side by side, and the bare multicast beside them
     #[command(after_long_help = BENCH_HELP)]
     Bench(Box<bench::args::BenchArgs>),
@@ -60,43 +58,6 @@ pub struct InfoArgs {
     #[arg(long)]
     pub json: bool,
 }
-
-#[derive(Args)]
-pub struct CopyArgs {
-    /// The file to copy; rank 0 reads it. It must be a regular file
-    pub src: PathBuf,
-    /// Where every other rank writes it; {rank} stands for the rank's number. An existing file is
-    /// replaced once all ranks have the whole file
-    pub dst: String,
-    #[command(flatten)]
-    pub transport: TransportArgs,
-    /// Bytes per broadcast, 1 to 1G, with K, M or G for 1024, 1024² or 1024³ bytes; rank 0 decides.
-    /// Every rank has memory for two: one is read or written while the other is broadcast
-    #[arg(long, value_name = "SIZE", default_value = "1M", value_parser = units::parse_chunk)]
-    pub chunk: u64,
-    /// Print the summary as JSON
-    #[arg(long)]
-    pub json: bool,
-}
-
-const COPY_HELP: &str = "\
-Examples:
-  Eight processes on this host; ranks 1 to 7 write out.1 to out.7:
-    verbcast copy data.bin 'out.{rank}' --ranks 8
-
-  The same with a tenth of the packets lost on purpose:
-    verbcast copy data.bin 'out.{rank}' --ranks 8 --fault loss=0.10
-
-  One process on each of 16 hosts, from a Slurm job; the first host has data.bin:
-    srun -N 16 --ntasks-per-node=1 verbcast copy data.bin /scratch/data.bin
-
-  Two hosts by hand, each with its own VERBCAST_RANK (0 and 1):
-    VERBCAST_RANK=0 VERBCAST_SIZE=2 VERBCAST_RENDEZVOUS=node1:20000 \\
-      verbcast copy data.bin /scratch/data.bin
-
-A file appears at its destination only when every rank has all of it and the SHA-256 sums agree.
-
-Exit status: 0 if every rank has the file, 1 if not, 2 if the command line is wrong.";
 
 const BENCH_HELP: &str = "\
 Examples:

@@ -118,7 +118,12 @@ pub fn until(what: &str, mut condition: impl FnMut() -> bool) {
 
 /// The processes that a launcher has started, by rank.
 pub fn children(launcher: &Running) -> Vec<u32> {
-    let parent = format!("\nPPid:\t{}\n", launcher.id());
+    children_of(launcher.id())
+}
+
+/// The same by the launcher's number.
+pub fn children_of(launcher: u32) -> Vec<u32> {
+    let parent = format!("\nPPid:\t{launcher}\n");
     let mut found = Vec::new();
     for entry in fs::read_dir("/proc").unwrap() {
         let path = entry.unwrap().path();
@@ -148,7 +153,9 @@ pub fn check_death(output: &Output, rank: u32) {
         (format!("rank {rank} was killed by signal 9 (SIGKILL)"), format!("rank {rank}"));
     assert!(stderr.contains(&killed), "{stderr}");
     // The others' own words, whoever says them.
-    let others: Vec<&str> = stderr.lines().filter(|line| !line.contains("signal 9")).collect();
+    let is_about_others =
+        |line: &&str| !line.contains("signal 9") && !line.contains(": not copied on ");
+    let others: Vec<&str> = stderr.lines().filter(is_about_others).collect();
     assert!(!others.is_empty() && others.iter().all(|line| line.contains(&name)), "{stderr}");
     assert!(!stderr.contains("did not end"), "{stderr}");
 }

@@ -74,6 +74,7 @@ pub fn measure(
         timeout: config.device.timeout,
         interrupted: "interrupted",
         finds_rendezvous: needs_mpi,
+        reads_stdin: false,
     };
     job.run(
         |_| (),

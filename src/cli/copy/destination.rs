@@ -1,208 +1,153 @@
-//! The file that a rank writes: under a temporary name until all ranks have everything.
+//! DST, as it was given: the names of the copies.
 
-use crate::launch::cleanup::Cleanup;
-use std::ffi::OsString;
-use std::fs::{self, File, OpenOptions, Permissions};
-use std::io::{self, Write};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
-use std::path::{Path, PathBuf};
-use std::str::FromStr;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Component, Path, PathBuf};
 use verbcast_core::rank::Rank;
 
-const PLACEHOLDER: &str = "{rank}";
+const PLACEHOLDER: &[u8] = b"{rank}";
 /// File names have at most 255 bytes; the temporary one adds about 40.
 const MAX_STEM: usize = 200;
 
-/// DST as it was given.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Destination(String);
-
-impl FromStr for Destination {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        if text.ends_with('/') || Path::new(text).file_name().is_none() {
-            return Err(format!("DST must name a file, not a folder: '{text}'"));
-        }
-        Ok(Destination(text.to_owned()))
-    }
+pub enum Destination {
+    /// Each rank's standard output.
+    Output,
+    Path(Template),
 }
+
+/// A path in which the rank's number may stand.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Template(Vec<u8>);
 
 impl Destination {
+    pub fn parse(text: &OsStr) -> Result<Destination, String> {
+        match text.as_bytes() {
+            b"" => Err("DST is empty".to_owned()),
+            b"-" => Ok(Destination::Output),
+            bytes if bytes.contains(&0) => Err("DST has a byte of zero in it".to_owned()),
+            bytes => Ok(Destination::Path(Template(bytes.to_owned()))),
+        }
+    }
+
+    pub fn path(&self, rank: Rank) -> Option<PathBuf> {
+        match self {
+            Destination::Output => None,
+            Destination::Path(template) => Some(template.path(rank)),
+        }
+    }
+}
+
+impl Template {
     /// Whether each rank writes a file of its own.
     pub fn is_numbered(&self) -> bool {
-        self.0.contains(PLACEHOLDER)
+        self.0.windows(PLACEHOLDER.len()).any(|part| part == PLACEHOLDER)
     }
 
-    /// The file of `rank`.
+    /// Whether it can only be a folder, as it ends in `/`, `.` or `..`.
+    pub fn is_folder(&self) -> bool {
+        let path = Path::new(OsStr::from_bytes(&self.0));
+        let last = path.components().next_back();
+        self.0.ends_with(b"/")
+            || self.0.ends_with(b"/.")
+            || !matches!(last, Some(Component::Normal(_)))
+    }
+
+    /// What `rank` writes.
     pub fn path(&self, rank: Rank) -> PathBuf {
-        self.0.replace(PLACEHOLDER, &rank.0.to_string()).into()
-    }
-
-    /// The temporary file of `rank` in the job of that name.
-    pub fn temporary(&self, rank: Rank, job: &str) -> PathBuf {
-        let path = self.path(rank);
-        let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
-        let end = (0..=MAX_STEM.min(name.len())).rev().find(|&end| name.is_char_boundary(end));
-        let stem = &name[..end.unwrap_or(0)];
-        path.with_file_name(OsString::from(format!(".{stem}.verbcast-{job}-{}.part", rank.0)))
-    }
-}
-
-/// A file in the making. Dropping it removes it.
-pub struct Partial {
-    file: File,
-    temporary: PathBuf,
-    path: PathBuf,
-    /// Its permissions in the end.
-    rights: Permissions,
-    cleanup: Cleanup,
-}
-
-/// The permissions that a mode may ask for: reading, writing and executing, but not to run as another user.
-const PERMISSIONS: u32 = 0o777;
-
-impl Partial {
-    /// A file that gets the permissions of `mode` which this process's umask allows, as any file that it creates. Until
-    /// it is complete, it is its owner's alone.
-    pub fn create(
-        destination: &Destination,
-        rank: Rank,
-        (job, mode): (&str, u32),
-        cleanup: &Cleanup,
-    ) -> Result<Partial, String> {
-        let path = destination.path(rank);
-        if path.is_dir() {
-            return Err(format!("{} is a folder; DST must name a file", path.display()));
+        let number = rank.0.to_string();
+        let (mut name, mut rest) = (Vec::new(), &self.0[..]);
+        while let Some((&byte, after)) = rest.split_first() {
+            match rest.strip_prefix(PLACEHOLDER) {
+                Some(after) => {
+                    name.extend_from_slice(number.as_bytes());
+                    rest = after;
+                }
+                None => {
+                    name.push(byte);
+                    rest = after;
+                }
+            }
         }
-        let temporary = destination.temporary(rank, job);
-        let mut options = OpenOptions::new();
-        options.write(true).create_new(true).mode(mode & PERMISSIONS);
-        let opened = cleanup.update(|file| {
-            let opened = options.open(&temporary);
-            if opened.is_ok() {
-                *file = Some(temporary.clone());
-            }
-            opened
-        });
-        let file = opened.map_err(|error| {
-            let folder = temporary.parent().filter(|folder| !folder.as_os_str().is_empty());
-            match (folder, error.kind()) {
-                (Some(folder), io::ErrorKind::NotFound) if !folder.exists() => {
-                    format!(
-                        "cannot write {}: the folder {} does not exist",
-                        path.display(),
-                        folder.display()
-                    )
-                }
-                _ => {
-                    format!("cannot create {} beside its destination: {error}", temporary.display())
-                }
-            }
-        })?;
-        let rights = Permissions::from_mode(mode & PERMISSIONS);
-        let mut partial = Partial { file, temporary, path, rights, cleanup: cleanup.clone() };
-        partial.keep_private().map_err(|error| partial.cannot("write", &error))?;
-        Ok(partial)
+        OsString::from_vec(name).into()
     }
 
-    /// Remembers the permissions that the kernel has granted, and takes all but the owner's for now.
-    fn keep_private(&mut self) -> io::Result<()> {
-        let granted = self.file.metadata()?.permissions().mode() & PERMISSIONS;
-        self.rights = Permissions::from_mode(granted);
-        self.file.set_permissions(Permissions::from_mode(0o600))
+    /// Where what becomes `path` is kept until it is whole: beside it. `tag` tells copies apart.
+    pub fn beside(path: &Path, tag: &str) -> PathBuf {
+        let name = path.file_name().map(OsStr::as_bytes).unwrap_or_default();
+        let mut end = name.len().min(MAX_STEM);
+        // A character that is cut in two would make a name that some file systems refuse.
+        while end < name.len() && end > 0 && name[end] & 0xc0 == 0x80 {
+            end -= 1;
+        }
+        path.with_file_name(temporary_name(&[b".", &name[..end]].concat(), tag))
     }
 
-    pub fn write(&mut self, bytes: &[u8]) -> Result<(), String> {
-        self.file.write_all(bytes).map_err(|error| self.cannot("write", &error))
-    }
-
-    /// Makes the file durable, with its final permissions.
-    pub fn complete(&mut self) -> Result<(), String> {
-        self.file
-            .set_permissions(self.rights.clone())
-            .and_then(|()| self.file.sync_all())
-            .map_err(|error| self.cannot("write", &error))
-    }
-
-    /// Puts the file in its place.
-    pub fn publish(self) -> Result<(), String> {
-        let renamed = self.cleanup.update(|file| {
-            fs::rename(&self.temporary, &self.path)?;
-            *file = None;
-            Ok(())
-        });
-        renamed.map_err(|error: io::Error| {
-            let (from, to) = (self.temporary.display(), self.path.display());
-            format!("cannot rename {from} to {to}: {error}")
-        })?;
-        let folder = self.path.parent().filter(|folder| !folder.as_os_str().is_empty());
-        // The file is there; that the folder's entry survives a power failure is not had
-        // everywhere.
-        let _ = File::open(folder.unwrap_or(Path::new("."))).and_then(|folder| folder.sync_all());
-        Ok(())
-    }
-
-    fn cannot(&self, what: &str, error: &io::Error) -> String {
-        format!("cannot {what} {}: {error}", self.path.display())
+    /// Where what is put into the existing folder `path` is kept until it is whole: in it.
+    pub fn inside(path: &Path, tag: &str) -> PathBuf {
+        path.join(temporary_name(b"", tag))
     }
 }
 
-impl Drop for Partial {
-    fn drop(&mut self) {
-        self.cleanup.update(|file| {
-            if let Some(path) = file.take() {
-                // Nothing more can be done where this fails.
-                let _ = fs::remove_file(path);
-            }
-        });
-    }
+fn temporary_name(stem: &[u8], tag: &str) -> OsString {
+    OsString::from_vec([stem, b".verbcast", tag.as_bytes(), b".part"].concat())
+}
+
+/// What stands in temporary names: the job and the rank, or nothing where the next job is to find it.
+pub fn tag(job: &str, rank: Rank, stays: bool) -> String {
+    if stays { String::new() } else { format!("-{job}-{}", rank.0) }
+}
+
+/// A path in one line.
+pub fn shown(path: &Path) -> String {
+    let text = path.to_string_lossy();
+    text.chars()
+        .map(|c| if c.is_control() { c.escape_default().to_string() } else { c.to_string() })
+        .collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn template(text: &[u8]) -> Template {
+        match Destination::parse(OsStr::from_bytes(text)) {
+            Ok(Destination::Path(template)) => template,
+            other => panic!("{other:?}"),
+        }
+    }
+
     #[test]
     fn each_rank_has_its_names() {
-        let destination: Destination = "d{rank}/out.{rank}".parse().unwrap();
-        assert!(destination.is_numbered());
-        assert_eq!(destination.path(Rank(3)), Path::new("d3/out.3"));
-        let temporary = destination.temporary(Rank(3), "abcd");
-        assert_eq!(temporary, Path::new("d3/.out.3.verbcast-abcd-3.part"));
-        let long: Destination = "ä".repeat(127).parse().unwrap();
-        assert!(long.temporary(Rank(511), "0123456789abcdef").as_os_str().len() <= 255);
+        let numbered = template(b"d{rank}/out.{rank}");
+        assert!(numbered.is_numbered() && !numbered.is_folder());
+        assert_eq!(numbered.path(Rank(3)), Path::new("d3/out.3"));
+        let beside = |tag: &str| Template::beside(&numbered.path(Rank(3)), tag);
+        assert_eq!(
+            beside(&tag("abcd", Rank(3), false)),
+            Path::new("d3/.out.3.verbcast-abcd-3.part")
+        );
+        assert_eq!(beside(&tag("abcd", Rank(3), true)), Path::new("d3/.out.3.verbcast.part"));
+        assert_eq!(Template::inside(Path::new("d/"), "-a-1"), Path::new("d/.verbcast-a-1.part"));
+        let long = template("ä".repeat(127).as_bytes());
+        let beside =
+            Template::beside(&long.path(Rank(511)), &tag("0123456789abcdef", Rank(511), false));
+        assert!(beside.as_os_str().len() <= 255 && beside.to_str().is_some(), "{beside:?}");
+        assert_eq!(template(b"\xff{rank}").path(Rank(1)).as_os_str().as_bytes(), b"\xff1");
     }
 
     #[test]
-    fn permissions_are_those_of_any_new_file_and_never_more() {
-        let path = |name: &str| {
-            std::env::temp_dir().join(format!("verbcast-{name}-{}", std::process::id()))
-        };
-        let mode_of = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o7777;
-        for mode in [0o104_755, 0o102_777, 0o7777, 0o666, 0o600, u32::MAX] {
-            let plain = path("plain");
-            let mut options = OpenOptions::new();
-            options.write(true).create_new(true).mode(mode & 0o777).open(&plain).unwrap();
-            let destination: Destination = path("rights").to_str().unwrap().parse().unwrap();
-            let cleanup = Cleanup::default();
-            let mut partial =
-                Partial::create(&destination, Rank(1), ("0", mode), &cleanup).unwrap();
-            assert_eq!(mode_of(&destination.temporary(Rank(1), "0")), 0o600, "in the making");
-            partial.write(b"some").unwrap();
-            partial.complete().unwrap();
-            partial.publish().unwrap();
-            let copied = destination.path(Rank(1));
-            assert_eq!(mode_of(&copied), mode_of(&plain), "{mode:o}");
-            fs::remove_file(copied).unwrap();
-            fs::remove_file(plain).unwrap();
+    fn a_folder_is_told_from_a_name() {
+        for text in ["/", "out/", "..", "a/..", ".", "a/.", "./"] {
+            assert!(template(text.as_bytes()).is_folder(), "{text}");
         }
+        assert!(!template(b"./out").is_folder());
+        assert!(Destination::parse(OsStr::new("")).is_err());
+        assert_eq!(Destination::parse(OsStr::new("-")), Ok(Destination::Output));
     }
 
     #[test]
-    fn a_folder_is_no_destination() {
-        for text in ["", "/", "out/", "..", "a/.."] {
-            assert!(text.parse::<Destination>().is_err(), "{text}");
-        }
+    fn what_is_shown_is_one_line() {
+        assert_eq!(shown(Path::new("a\nb\u{1b}ä")), "a\\nb\\u{1b}ä");
     }
 }

@@ -1,62 +1,76 @@
 //! What the ranks agree on before any data flows.
 
+use super::args::CopyArgs;
 use super::destination::Destination;
-use super::source::Source;
+use super::digest::Hash;
+use super::host;
+use super::manifest::{self, Kind, Manifest};
 use crate::launch;
 use crate::launch::decide::{blame, decide};
 use crate::message::{Message, decode, encode};
 use crate::units::MAX_CHUNK;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::fs;
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::Path;
 use verbcast::bootstrap::{Bootstrap, name_ranks};
 use verbcast_core::rank::Rank;
+
+/// Most chunks that a copy may have that can be resumed: each rank tells in one message which it has.
+const MAX_RESUMED: u64 = 1 << 22;
 
 /// What rank 0 says.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Plan {
     /// Part of the temporary names.
     pub job: String,
-    /// Bytes of the file.
-    pub length: u64,
-    /// Permissions of the file.
-    pub mode: u32,
+    /// Bytes of the manifest, which is broadcast first.
+    pub manifest: u64,
+    /// Bytes of data; none: they come as a stream.
+    pub data: Option<u64>,
+    /// Whether a folder is copied, and not one file.
+    pub is_folder: bool,
     /// Bytes of each broadcast but the last.
     pub chunk: u64,
+    pub hash: Hash,
+    pub verify: bool,
+    pub resume: bool,
+    pub times: bool,
 }
 
 impl Message for Plan {
-    const FORMAT: &'static str = "verbcast copy plan 1";
+    const FORMAT: &'static str = "verbcast copy plan 2";
 }
 
 /// What the others say.
 #[derive(Serialize, Deserialize)]
 struct Writer {
     host: String,
-    path: String,
+    /// None: standard output.
+    path: Option<Vec<u8>>,
 }
 
 impl Message for Writer {
-    const FORMAT: &'static str = "verbcast copy writer 1";
+    const FORMAT: &'static str = "verbcast copy writer 2";
 }
 
-/// Exchanges the plan and the writers. `source` is rank 0's attempt to open SRC.
+/// What rank 0 has found, and the bytes that tell of it.
+pub type Found<'a> = Result<(&'a Manifest, &'a [u8]), String>;
+
+/// Exchanges the plan and the writers. `found` is what rank 0 is to copy.
 pub fn agree(
     bootstrap: &mut dyn Bootstrap,
-    source: Option<&Result<Source, String>>,
-    chunk: u64,
+    found: Option<Found<'_>>,
+    args: &CopyArgs,
     destination: &Destination,
 ) -> Result<Plan, String> {
     let rank = bootstrap.rank();
-    let outcome = match source {
-        Some(Ok(source)) => job_name().and_then(|job| {
-            let Source { length, mode, .. } = *source;
-            encode(&Plan { job, length, mode, chunk })
-        }),
-        Some(Err(error)) => Err(error.clone()),
+    let outcome = match found {
+        Some(found) => found.and_then(|found| encode(&Plan::new(found, args)?)),
         None => {
-            let path = destination.path(rank).to_string_lossy().into_owned();
-            encode(&Writer { host: host(), path })
+            let path = destination.path(rank).map(|path| path.into_os_string().into_vec());
+            encode(&Writer { host: host::unique(), path })
         }
     };
     let blobs = decide(bootstrap, outcome.map_err(|what| blame(rank, what)))?;
@@ -67,24 +81,58 @@ pub fn agree(
     if !plan.is_sound() {
         return Err(unreadable(Rank(0), "has impossible values".to_owned()));
     }
-    let mut writers: BTreeMap<(String, String), Vec<Rank>> = BTreeMap::new();
+    let mut writers: BTreeMap<(String, Vec<u8>), Vec<Rank>> = BTreeMap::new();
     for (rank, blob) in (1..).map(Rank).zip(others) {
         let writer: Writer = decode(blob).map_err(|why| unreadable(rank, why))?;
-        writers.entry((writer.host, writer.path)).or_default().push(rank);
+        if let Some(path) = writer.path {
+            writers.entry((writer.host, path)).or_default().push(rank);
+        }
     }
     match writers.into_iter().find(|(_, ranks)| ranks.len() > 1) {
         None => Ok(plan),
         Some(((_, path), ranks)) => Err(format!(
-            "{} are on the same host and would all write {path}; put {{rank}} into DST",
-            name_ranks(&ranks)
+            "{} are on the same host and would all write {}; put {{rank}} into DST",
+            name_ranks(&ranks),
+            super::destination::shown(Path::new(&OsString::from_vec(path)))
         )),
     }
 }
 
 impl Plan {
+    fn new((manifest, encoded): (&Manifest, &[u8]), args: &CopyArgs) -> Result<Plan, String> {
+        let data = manifest.data();
+        let plan = Plan {
+            job: job_name()?,
+            manifest: encoded.len() as u64,
+            data,
+            is_folder: manifest.entries.first().is_some_and(|root| root.kind == Kind::Folder),
+            chunk: args.chunk,
+            hash: args.hash,
+            verify: args.verify,
+            resume: args.resume,
+            times: args.times,
+        };
+        match data {
+            Some(data) if plan.resume && data.div_ceil(plan.chunk) > MAX_RESUMED => Err(format!(
+                "--resume: {data} bytes are more than {MAX_RESUMED} chunks; raise --chunk"
+            )),
+            _ => Ok(plan),
+        }
+    }
+
     /// Whether its values are ones that rank 0 may have chosen.
     fn is_sound(&self) -> bool {
-        (1..=MAX_CHUNK).contains(&self.chunk) && self.job.chars().all(|c| c.is_ascii_hexdigit())
+        let chunks = self.data.map_or(0, |data| data.div_ceil(self.chunk.max(1)));
+        (1..=MAX_CHUNK).contains(&self.chunk)
+            && (1..=manifest::MAX_BYTES).contains(&self.manifest)
+            && (!self.resume || (self.data.is_some() && chunks <= MAX_RESUMED))
+            && !(self.hash == Hash::None && (self.resume || self.verify))
+            && self.job.chars().all(|c| c.is_ascii_hexdigit())
+    }
+
+    /// Whether a manifest is the one that the plan speaks of.
+    pub fn fits(&self, manifest: &Manifest) -> bool {
+        self.data == manifest.data() && self.is_folder == (manifest.entries[0].kind == Kind::Folder)
     }
 }
 
@@ -96,9 +144,27 @@ fn job_name() -> Result<String, String> {
     }
 }
 
-/// Something that differs between hosts.
-fn host() -> String {
-    ["/proc/sys/kernel/hostname", "/proc/sys/kernel/random/boot_id"]
-        .map(|path| fs::read_to_string(path).unwrap_or_default().trim().to_owned())
-        .join(" ")
+/// What is wrong with the options together.
+pub fn check_options(args: &CopyArgs, destination: &Destination) -> Result<(), String> {
+    let from_stdin = args.src.iter().any(|src| src.as_os_str() == "-");
+    let to_stdout = *destination == Destination::Output;
+    let is_folder = matches!(destination, Destination::Path(path) if path.is_folder());
+    let empty = args.src.iter().any(|src| src.as_os_str().as_bytes().is_empty());
+    let what = match () {
+        () if empty => "SRC is empty",
+        () if from_stdin && args.src.len() > 1 => "- as SRC must be the only one",
+        () if from_stdin && is_folder => "DST must name a file, as standard input (-) has no name",
+        () if from_stdin && args.resume => "--resume: standard input (-) cannot be read again",
+        () if to_stdout && (args.verify || args.resume) => {
+            "--verify and --resume: standard output (-) cannot be read back"
+        }
+        () if to_stdout && (args.src.len() > 1 || args.recursive) => {
+            "only one file can be written to standard output (-); use tar for more"
+        }
+        () if args.hash == Hash::None && (args.verify || args.resume) => {
+            "--verify and --resume need a hash"
+        }
+        () => return Ok(()),
+    };
+    Err(what.to_owned())
 }

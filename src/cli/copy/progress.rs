@@ -5,11 +5,15 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 pub struct Progress(ProgressBar);
 
 impl Progress {
-    pub fn new(bytes: u64, visible: bool) -> Progress {
+    /// Of so many bytes; none: nobody knows.
+    pub fn new(bytes: Option<u64>, visible: bool) -> Progress {
         let target =
             if visible { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
-        let bar = ProgressBar::with_draw_target(Some(bytes), target);
-        let template = "{bar:40} {bytes} of {total_bytes}, {bytes_per_sec}, {eta} left";
+        let bar = ProgressBar::with_draw_target(bytes, target);
+        let template = match bytes {
+            Some(_) => "{bar:40} {bytes} of {total_bytes}, {bytes_per_sec}, {eta} left",
+            None => "{bytes}, {bytes_per_sec}",
+        };
         if let Ok(style) = ProgressStyle::with_template(template) {
             bar.set_style(style);
         }

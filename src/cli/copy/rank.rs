@@ -1,29 +1,84 @@
-//! One rank of a copy, from the rendezvous to the renamed file.
+//! One rank of a copy, from the rendezvous to the renamed files.
 
-use super::destination::{Destination, Partial};
-use super::plan;
+use super::args::{CopyArgs, Sparse};
+use super::destination::Destination;
+use super::digest::{self, Hasher};
+use super::host;
+use super::manifest::{self, Manifest};
+use super::meeting::meet;
+use super::plan::{self, Plan};
 use super::progress::Progress;
 use super::report::{RankReport, Summary};
+use super::resume::{self, Side};
+use super::scan::{Origin, Wanted};
 use super::source::Source;
-use super::transfer::{self, End, Trouble};
-use crate::cli::CopyArgs;
+use super::staging::{Output, Pipe, Staging, Tree, Writer};
+use super::standing::Standing;
+use super::transfer::{self, Chunks, End, Outcome, Trouble};
 use crate::launch::cleanup::Cleanup;
 use crate::launch::decide::{blame, decide};
 use crate::message::{decode, encode};
-use crate::units::hex;
+use std::sync::Arc;
 use std::time::Instant;
 use verbcast::bootstrap::{Environment, Star};
-use verbcast::broadcast::{Broadcaster, Config};
+use verbcast::broadcast::{Broadcaster, Buffer, Config};
 use verbcast_core::rank::Rank;
 
 /// Returns the summary at rank 0. Every rank fails with the same message, except where a rank
-/// vanished and the others saw different traces of that.
+/// vanished and the others saw different traces of that; then it says what has become of its copy.
 pub fn run(
     args: &CopyArgs,
     config: &Config,
     destination: &Destination,
     environment: &Environment,
     cleanup: &Cleanup,
+) -> Result<Option<Summary>, String> {
+    let mut standing = Standing::default();
+    let copied = copy(args, config, destination, environment, cleanup, &mut standing);
+    copied.map_err(|message| standing.add_to(message, environment.rank))
+}
+
+/// What rank 0 copies from.
+struct Origins {
+    manifest: Arc<Manifest>,
+    files: Arc<Vec<Origin>>,
+    encoded: Vec<u8>,
+}
+
+impl Origins {
+    fn find(args: &CopyArgs, destination: &Destination) -> Result<Origins, String> {
+        let is_folder = matches!(destination, Destination::Path(path) if path.is_folder());
+        let wanted = Wanted {
+            sources: &args.src,
+            into_folder: args.src.len() > 1 || is_folder,
+            recursive: args.recursive,
+            finds_holes: args.sparse == Sparse::Auto,
+        };
+        let found = wanted.find()?;
+        let encoded = manifest::encode(&found.manifest)?;
+        Ok(Origins { manifest: found.manifest.into(), files: found.origins.into(), encoded })
+    }
+
+    fn source(&self) -> Result<Source, String> {
+        Source::new(&self.manifest, &self.files)
+    }
+}
+
+/// What a rank writes to.
+enum Place {
+    /// Nothing: it is rank 0.
+    None,
+    Output,
+    Files(Staging),
+}
+
+fn copy(
+    args: &CopyArgs,
+    config: &Config,
+    destination: &Destination,
+    environment: &Environment,
+    cleanup: &Cleanup,
+    standing: &mut Standing,
 ) -> Result<Option<Summary>, String> {
     let rank = environment.rank;
     if environment.size < 2 {
@@ -32,69 +87,174 @@ pub fn run(
     let timeout = config.device.timeout;
     let mut star = Star::join(environment, timeout).map_err(|error| error.to_string())?;
 
-    let source = (rank == Rank(0)).then(|| Source::open(&args.src));
-    let plan = plan::agree(&mut star, source.as_ref(), args.chunk, destination)?;
-    let end = match source {
-        Some(source) => source.map(End::Source),
-        None => Partial::create(destination, rank, (&plan.job, plan.mode), cleanup)
-            .map(End::Destination),
+    let origins = (rank == Rank(0)).then(|| Origins::find(args, destination)).transpose();
+    let found = match &origins {
+        Ok(Some(origins)) => Some(Ok((&*origins.manifest, &origins.encoded[..]))),
+        Ok(None) => None,
+        Err(reason) => Some(Err(reason.clone())),
     };
-    let ready = end.as_ref().map(|_| Vec::new()).map_err(|what| blame(rank, what));
-    decide(&mut star, ready)?;
-    let mut end = end?;
+    let plan = plan::agree(&mut star, found, args, destination)?;
+    let origins = origins?;
+    let place = match destination {
+        _ if rank == Rank(0) => Ok(Place::None),
+        Destination::Output if plan.is_folder => {
+            Err("a folder cannot be written to standard output".to_owned())
+        }
+        Destination::Output => Ok(Place::Output),
+        Destination::Path(template) => {
+            Staging::create(template, rank, &plan, cleanup).map(Place::Files)
+        }
+    };
+    let place = step(&mut star, rank, place)?;
 
     let mut caster = Broadcaster::new(&mut star, config).map_err(|error| error.to_string())?;
-    let progress = Progress::new(plan.length, rank == Rank(0));
     let started = Instant::now();
-    let mut buffers: Vec<_> =
-        transfer::buffer_lengths(&plan).map(|len| caster.buffer(len)).collect();
-    let moved = transfer::run(&mut caster, &mut end, &plan, &mut buffers, &progress)
-        .map_err(|trouble| match trouble {
-            Trouble::Here(reason) => blame(rank, reason),
-            Trouble::Channel(reason) => reason,
-        })
-        .and_then(|hash| {
+    // What the others have of it is known once all have the manifest.
+    let manifest = match &origins {
+        Some(origins) => {
+            caster.broadcast_from(&origins.encoded).map_err(|error| error.to_string())?;
+            Ok(Arc::clone(&origins.manifest))
+        }
+        None => receive_manifest(&mut caster, &plan)?,
+    };
+    let tree = manifest.and_then(|manifest| {
+        let Place::Files(staging) = &place else { return Ok((manifest, None)) };
+        staging.check(&manifest)?;
+        let tree = staging.tree(&manifest, plan.times)?;
+        tree.prepare(staging.is_resumed)?;
+        Ok((manifest, Some(Arc::new(tree))))
+    });
+    let is_resumed = matches!(&place, Place::Files(staging) if staging.is_resumed);
+    let ready = meet(&mut caster, tree.map(|tree| (tree, vec![u8::from(is_resumed)])));
+    let (tree, said) = match ready {
+        Ok((tree, said)) => (Ok(tree), Ok(said)),
+        Err(what) => (Err(what.clone()), Err(what)),
+    };
+    let resumed = decide(&mut star, said)?;
+    let (manifest, tree) = tree?;
+    if let Place::Files(staging) = &place {
+        standing.begin(destination.path(rank), staging.kept());
+    }
+
+    let held = match resumed.iter().any(|blob| blob == &[1]) {
+        false => Vec::new(),
+        true => {
+            let side = match (&origins, &tree) {
+                (Some(origins), _) => Side::Source(origins.source()?),
+                (None, Some(tree)) => Side::Destination(tree),
+                (None, None) => return Err("nothing can be resumed in standard output".to_owned()),
+            };
+            resume::agree(&mut caster, &mut star, &plan, side)?
+        }
+    };
+    let end = match (&origins, &tree) {
+        (Some(origins), _) => origins.source().map(End::Source),
+        (None, Some(tree)) => Ok(End::Destination(Output::Files(Writer::new(tree)))),
+        (None, None) => Pipe::new(&manifest).map(|pipe| End::Destination(Output::Pipe(pipe))),
+    };
+    let chunks = Chunks::new(&plan, held);
+    let moved = move_data(&mut caster, end, &plan, &chunks, rank)
+        .and_then(|outcome| meet(&mut caster, complete(tree.as_deref(), &plan, outcome)))
+        .and_then(|outcome| {
             caster.flush().map_err(|error| error.to_string())?;
-            report(&caster, hash)
+            report(&caster, &plan, outcome)
         });
-    drop(progress);
-    let reports = check(decide(&mut star, moved)?)?;
+    let reports = check(&plan, decide(&mut star, moved)?)?;
     let seconds = started.elapsed().as_secs_f64();
 
-    let published = match end {
-        End::Source(_) => Ok(Vec::new()),
-        End::Destination(partial) => partial.publish().map(|()| Vec::new()),
+    let published = match (place, &tree) {
+        (Place::Files(staging), Some(tree)) => staging.publish(tree),
+        _ => Ok(()),
     };
-    let published = published.map_err(|what| {
-        blame(rank, format!("{what}; a rank that reports no error of its own has the file"))
-    });
-    decide(&mut star, published)?;
+    standing.is_published = published.is_ok();
+    step(&mut star, rank, published)?;
     let fragment_len = caster.fragment_len();
     // All is done; how the others leave changes nothing.
     let _ = caster.close();
-    Ok((rank == Rank(0)).then(|| Summary::new(args, &plan, seconds, fragment_len, reports)))
+    let Some(_) = &origins else { return Ok(None) };
+    Ok(Some(Summary::new(args, &plan, &manifest, (&chunks, fragment_len, seconds), reports)))
 }
 
-fn report(caster: &Broadcaster, hash: [u8; 32]) -> Result<Vec<u8>, String> {
+/// Takes a step together.
+fn step<T>(star: &mut Star, rank: Rank, outcome: Result<T, String>) -> Result<T, String> {
+    let ready = outcome.as_ref().map(|_| Vec::new()).map_err(|what| blame(rank, what));
+    decide(star, ready)?;
+    outcome
+}
+
+/// The outer error is that of the broadcast, the inner one that of what came.
+fn receive_manifest(
+    caster: &mut Broadcaster,
+    plan: &Plan,
+) -> Result<Result<Arc<Manifest>, String>, String> {
+    // It was checked to be at most so long.
+    let mut encoded = vec![0; plan.manifest as usize];
+    caster.broadcast_into(Rank(0), &mut encoded).map_err(|error| error.to_string())?;
+    let read = manifest::decode(&encoded).and_then(|manifest| match plan.fits(&manifest) {
+        true => Ok(Arc::new(manifest)),
+        false => Err("it is not the one that was announced".to_owned()),
+    });
+    Ok(read.map_err(|why| format!("cannot use rank 0's list of files: {why}")))
+}
+
+fn move_data(
+    caster: &mut Broadcaster,
+    end: Result<End, String>,
+    plan: &Plan,
+    chunks: &Chunks,
+    rank: Rank,
+) -> Result<Outcome, String> {
+    let end = end.map_err(|reason| {
+        caster.abort(&reason);
+        blame(rank, reason)
+    })?;
+    let progress = Progress::new(plan.data, rank == Rank(0));
+    let (whole, rest) = chunks.buffer_lengths();
+    let whole: Vec<Buffer> = whole.into_iter().map(|len| caster.buffer(len)).collect();
+    let rest = rest.map(|len| caster.buffer(len));
+    transfer::run(caster, end, (chunks, plan.hash), (whole, rest), &progress).map_err(|trouble| {
+        match trouble {
+            Trouble::Here(reason) => blame(rank, reason),
+            Trouble::Channel(reason) => reason,
+        }
+    })
+}
+
+/// Makes durable what was written, and reads it back if that was asked for.
+fn complete(tree: Option<&Tree>, plan: &Plan, outcome: Outcome) -> Result<Outcome, String> {
+    let Some(tree) = tree else { return Ok(outcome) };
+    tree.complete()?;
+    if plan.verify && tree.hash(Hasher::new(plan.hash), plan.chunk as usize)? != outcome.digest {
+        return Err("what was read back is not what was written".to_owned());
+    }
+    Ok(outcome)
+}
+
+fn report(caster: &Broadcaster, plan: &Plan, outcome: Outcome) -> Result<Vec<u8>, String> {
     let report = RankReport {
         rank: caster.rank().0,
+        host: host::name(),
         device: caster.description().device.clone(),
-        sha256: hex(&hash),
+        bytes: outcome.bytes,
+        digest: digest::text(plan.hash, outcome.digest),
         counters: caster.statistics(),
     };
     encode(&report).map_err(|error| blame(caster.rank(), error))
 }
 
 /// Every rank must have what rank 0 sent.
-fn check(blobs: Vec<Vec<u8>>) -> Result<Vec<RankReport>, String> {
+fn check(plan: &Plan, blobs: Vec<Vec<u8>>) -> Result<Vec<RankReport>, String> {
     let mut reports: Vec<RankReport> = Vec::with_capacity(blobs.len());
     for (rank, blob) in (0..).map(Rank).zip(blobs) {
         let report: RankReport = decode(&blob)
             .map_err(|why| blame(rank, format!("sent a report that cannot be read: it {why}")))?;
-        let sent = reports.first().map_or(&report.sha256, |first| &first.sha256);
-        if *sent != report.sha256 {
-            let what = format!("received a file of SHA-256 {}, not {sent}", report.sha256);
-            return Err(blame(rank, what));
+        let first = reports.first().unwrap_or(&report);
+        if (first.bytes, &first.digest) != (report.bytes, &report.digest) {
+            let text = |report: &RankReport| {
+                let digest = report.digest.as_deref().unwrap_or("unknown");
+                format!("{} bytes of {} {digest}", report.bytes, plan.hash.name())
+            };
+            return Err(blame(rank, format!("received {}, not {}", text(&report), text(first))));
         }
         reports.push(report);
     }

@@ -74,6 +74,7 @@ pub fn run(args: &DoctorArgs) -> Result<(), Failure> {
             timeout: settings.timeout,
             interrupted: "interrupted",
             finds_rendezvous: false,
+            reads_stdin: false,
         };
         match job.is_launcher() {
             // Its rank 0 writes what there is.

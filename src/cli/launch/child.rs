@@ -2,7 +2,8 @@
 
 use super::JOB_VARIABLE;
 use std::io::{self, BufRead, BufReader, IsTerminal, Read};
-use std::path::Path;
+use std::os::unix::net::UnixListener;
+use std::path::{Path, PathBuf};
 use std::process::{self, ChildStdin, Command, ExitStatus, Stdio};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -14,12 +15,24 @@ const MAX_OUTPUT: u64 = 256 << 20;
 pub struct Child {
     rank: Rank,
     process: process::Child,
-    /// Held open and never written to: the rank ends when it is closed, however this process ends.
-    lifeline: Option<ChildStdin>,
+    lifeline: Option<Lifeline>,
     output: JoinHandle<Vec<u8>>,
     complaints: Option<JoinHandle<Vec<u8>>>,
     status: Option<ExitStatus>,
     killed_after: Option<Duration>,
+}
+
+/// Held open and never written to: the rank ends when it is closed, however this process ends.
+enum Lifeline {
+    /// The rank's standard input.
+    Pipe { _open: ChildStdin },
+    /// Where the rank has connected that reads this process's standard input.
+    Socket { _open: UnixListener },
+}
+
+/// Where the rank connects that has no pipe as its lifeline, beside the rendezvous.
+pub fn lifeline_path(socket: &Path) -> PathBuf {
+    socket.with_file_name("life")
 }
 
 /// How a rank has ended.
@@ -39,7 +52,10 @@ impl Child {
         size: u32,
         (job, token): (&str, &str),
         socket: &Path,
+        reads_stdin: bool,
     ) -> io::Result<Child> {
+        let listener =
+            reads_stdin.then(|| UnixListener::bind(lifeline_path(socket))).transpose()?;
         // Rank 0 draws the progress bar.
         let draws = rank == Rank(0) && io::stderr().is_terminal();
         let mut rendezvous = std::ffi::OsString::from("unix:");
@@ -53,11 +69,14 @@ impl Child {
             .env("VERBCAST_RENDEZVOUS", rendezvous)
             .env("VERBCAST_TOKEN", token)
             .env_remove("VERBCAST_TOKEN_FILE")
-            .stdin(Stdio::piped())
+            .stdin(if reads_stdin { Stdio::inherit() } else { Stdio::piped() })
             .stdout(Stdio::piped())
             .stderr(if draws { Stdio::inherit() } else { Stdio::piped() })
             .spawn()?;
-        let lifeline = process.stdin.take();
+        let lifeline = match listener {
+            Some(listener) => Some(Lifeline::Socket { _open: listener }),
+            None => process.stdin.take().map(|pipe| Lifeline::Pipe { _open: pipe }),
+        };
         let output = collect(process.stdout.take());
         let complaints = process.stderr.take().map(|stderr| collect(Some(stderr)));
         Ok(Child { rank, process, lifeline, output, complaints, status: None, killed_after: None })

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-/// The file that is being written, if any; shared with the threads that may end the process.
+/// The file or folder that is being written, if any; shared with the threads that may end the process.
 #[derive(Clone, Default)]
 pub struct Cleanup(Arc<Mutex<Option<PathBuf>>>);
 
@@ -22,12 +22,11 @@ impl Cleanup {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Removes the file and ends the process. The lock stays taken, so that no file comes after.
+    /// Removes the file or folder and ends the process. The lock stays taken, so that none comes after.
     fn die(&self, status: i32) -> ! {
         let path = self.lock();
         if let Some(path) = &*path {
-            // There is nobody left to tell.
-            let _ = std::fs::remove_file(path);
+            remove(path);
         }
         signal_hook::low_level::exit(status)
     }
@@ -44,14 +43,18 @@ impl Cleanup {
         Ok(())
     }
 
-    /// Ends this process when the launcher has ended, which closes standard input, and removes
-    /// the rendezvous that the launcher would have removed.
-    pub fn on_end_of_launcher(&self, socket: Option<PathBuf>) {
+    /// Ends this process when the launcher has ended, which closes `lifeline`, and removes the rendezvous that the
+    /// launcher would have removed.
+    pub fn on_end_of_launcher(
+        &self,
+        mut lifeline: impl Read + Send + 'static,
+        socket: Option<PathBuf>,
+    ) {
         let cleanup = self.clone();
         thread::spawn(move || {
             let mut byte = [0];
             loop {
-                match io::stdin().lock().read(&mut byte) {
+                match lifeline.read(&mut byte) {
                     Ok(1..) => {}
                     Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                     Ok(0) | Err(_) => break,
@@ -65,4 +68,13 @@ impl Cleanup {
             cleanup.die(1);
         });
     }
+}
+
+/// Removes a file, or a folder with all that is in it. Nothing more can be done where this fails, or where a rank that
+/// ended by itself was first.
+pub fn remove(path: &Path) {
+    let _ = match std::fs::symlink_metadata(path) {
+        Ok(metadata) if metadata.is_dir() => std::fs::remove_dir_all(path),
+        _ => std::fs::remove_file(path),
+    };
 }

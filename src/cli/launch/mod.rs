@@ -56,6 +56,8 @@ pub struct Job<'a> {
     pub interrupted: &'a str,
     /// Whether ranks that somebody else has started find out where to meet if nobody says so.
     pub finds_rendezvous: bool,
+    /// Whether rank 0 reads this process's standard input.
+    pub reads_stdin: bool,
 }
 
 impl Job<'_> {
@@ -74,7 +76,7 @@ impl Job<'_> {
     ) -> Result<Option<T>, Failure> {
         match self.ranks {
             Some(ranks) if !is_child() => self.start(ranks, forget).map(Some),
-            _ => rank::run(self.finds_rendezvous, work),
+            _ => rank::run(self, work),
         }
     }
 
@@ -95,7 +97,8 @@ impl Job<'_> {
         let mut children = Vec::new();
         let mut failure = None;
         for rank in (0..ranks).map(Rank) {
-            match Child::start(rank, ranks, (&job, &token), &socket) {
+            let reads_stdin = self.reads_stdin && rank == Rank(0);
+            match Child::start(rank, ranks, (&job, &token), &socket, reads_stdin) {
                 Ok(child) => children.push(child),
                 Err(error) => {
                     failure = Some(Failure::new(format!("cannot start {rank}: {error}")));

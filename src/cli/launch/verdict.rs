@@ -27,7 +27,11 @@ pub fn judge<T: Serialize + DeserializeOwned>(outcomes: Vec<Outcome>) -> Result<
         }
         let succeeded = outcome.status.is_some_and(|status| status.success());
         match decode(&outcome.output) {
-            Ok(Word::Failed(message)) => say(&mut reports, message, rank),
+            Ok(Word::Failed(message)) => {
+                for line in message.lines() {
+                    say(&mut reports, line.to_owned(), rank);
+                }
+            }
             Ok(Word::Done(found)) if succeeded => summary = summary.or(found),
             _ => {
                 let end = match outcome.status {

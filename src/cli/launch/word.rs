@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 pub enum Word<T> {
     /// It has succeeded; rank 0 has the outcome.
     Done(Option<T>),
-    /// It has failed.
+    /// It has failed: lines, each of which is told once with the ranks that say it.
     Failed(String),
 }
 

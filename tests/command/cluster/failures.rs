@@ -29,7 +29,7 @@ watcher=$!
 for at in 0 1; do
     rank=$(((host - 1) * 2 + at)) status=0
     wait "${pids[at]}" || status=$?
-    echo "rank $rank ended with $status: $(tail -n 1 "$here/said.$rank")"
+    echo "rank $rank ended with $status: $(grep -v ': not copied on ' "$here/said.$rank" | tail -n 1)"
     [[ ! -e $here/$rank/copy ]] || echo "rank $rank has $(sha256sum <"$here/$rank/copy")"
 done
 kill "$watcher" 2>/dev/null

@@ -1,0 +1,97 @@
+//! Which chunks all ranks have from an earlier copy, by their hashes.
+
+use super::digest::LEN;
+use super::manifest::Layout;
+use super::meeting::meet;
+use super::plan::Plan;
+use super::source::Source;
+use super::staging::Tree;
+use super::transfer::Chunks;
+use crate::launch::decide::{blame, decide};
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use verbcast::bootstrap::Bootstrap;
+use verbcast::broadcast::Broadcaster;
+use verbcast_core::rank::Rank;
+
+/// Where the bytes are that are compared.
+pub enum Side<'a> {
+    Source(Source),
+    Destination(&'a Tree),
+}
+
+/// Returns for each chunk whether every rank has it. Rank 0 reads everything for it.
+pub fn agree(
+    caster: &mut Broadcaster,
+    bootstrap: &mut dyn Bootstrap,
+    plan: &Plan,
+    side: Side<'_>,
+) -> Result<Vec<bool>, String> {
+    let rank = caster.rank();
+    let chunks = Chunks::new(plan, Vec::new());
+    let count = chunks.count() as usize;
+    let mut digests = vec![0; count * LEN];
+    let tree = match side {
+        Side::Source(source) => {
+            if let Err(reason) = hash_source(source, plan, &chunks, &mut digests) {
+                caster.abort(&reason);
+                return Err(blame(rank, reason));
+            }
+            None
+        }
+        Side::Destination(tree) => Some(tree),
+    };
+    caster.broadcast_into(Rank(0), &mut digests).map_err(|error| error.to_string())?;
+    let mut held = vec![0xff_u8; count.div_ceil(8)];
+    if let Some(tree) = tree {
+        for (chunk, has) in (0..).zip(compare(tree, plan, &chunks, &digests)) {
+            if !has {
+                held[chunk / 8] &= !(1 << (chunk % 8));
+            }
+        }
+    }
+    let all = decide(bootstrap, meet(caster, Ok(held)))?;
+    let has = |bits: &Vec<u8>, chunk: usize| {
+        bits.get(chunk / 8).is_some_and(|b| b >> (chunk % 8) & 1 == 1)
+    };
+    Ok((0..count).map(|chunk| all.iter().all(|bits| has(bits, chunk))).collect())
+}
+
+fn hash_source(
+    mut source: Source,
+    plan: &Plan,
+    chunks: &Chunks,
+    digests: &mut [u8],
+) -> Result<(), String> {
+    let mut buffer = vec![0; chunks.len(0)];
+    for (chunk, digest) in (0..).zip(digests.chunks_exact_mut(LEN)) {
+        let part = &mut buffer[..chunks.len(chunk)];
+        source.read(part)?;
+        digest.copy_from_slice(&plan.hash.of(part));
+    }
+    source.finish()
+}
+
+/// Which chunks are there as they are to be. What cannot be read is not.
+fn compare(tree: &Tree, plan: &Plan, chunks: &Chunks, digests: &[u8]) -> Vec<bool> {
+    let mut layout = Layout::new(tree.manifest());
+    let mut buffer = vec![0; chunks.len(0)];
+    let mut open: Option<(usize, Option<File>)> = None;
+    let mut held = Vec::new();
+    for (chunk, digest) in (0..).zip(digests.chunks_exact(LEN)) {
+        let mut rest = &mut buffer[..chunks.len(chunk)];
+        let mut is_there = true;
+        while !rest.is_empty() {
+            let Some(piece) = layout.next(rest.len()) else { return held };
+            let (part, after) = rest.split_at_mut(piece.len);
+            if open.as_ref().is_none_or(|(entry, _)| *entry != piece.entry) {
+                open = Some((piece.entry, tree.open_again(piece.entry).ok()));
+            }
+            let file = open.as_ref().and_then(|(_, file)| file.as_ref());
+            is_there &= file.is_some_and(|file| file.read_exact_at(part, piece.offset).is_ok());
+            rest = after;
+        }
+        held.push(is_there && plan.hash.of(&buffer[..chunks.len(chunk)])[..] == *digest);
+    }
+    held
+}

@@ -1,0 +1,261 @@
+//! What is made in a folder, and how it gets its place.
+
+use super::super::destination::Destination;
+use super::super::digest::Hash;
+use super::super::manifest::{Entry, Extent};
+use super::super::scratch::Scratch;
+use super::*;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt, symlink};
+use std::time::{Duration, UNIX_EPOCH};
+
+fn plan(is_folder: bool, resume: bool) -> Plan {
+    Plan {
+        job: "abc".to_owned(),
+        manifest: 1,
+        data: Some(0),
+        is_folder,
+        chunk: 10,
+        hash: Hash::Sha256,
+        verify: true,
+        resume,
+        times: true,
+    }
+}
+
+fn entry(parent: u32, name: &str, mode: u32, kind: Kind) -> Entry {
+    Entry { parent, name: name.into(), mode, modified: (1_000_000_000, 5), kind }
+}
+
+fn file(bytes: u64) -> Kind {
+    let extents = (bytes > 0).then_some(Extent { offset: 0, len: bytes });
+    Kind::File { size: bytes, extents: extents.into_iter().collect() }
+}
+
+/// Six bytes in three files, in two folders, and a link that leads out.
+fn tree() -> Arc<Manifest> {
+    let entries = vec![
+        entry(0, "", 0o750, Kind::Folder),
+        entry(0, "a", 0o555, Kind::Folder),
+        entry(1, "x", 0o640, file(3)),
+        entry(1, "none", 0o600, file(0)),
+        entry(0, "l", 0o777, Kind::Link(b"/etc/passwd".to_vec())),
+        entry(0, "y", 0o444, file(3)),
+    ];
+    let manifest = Manifest { entries };
+    manifest.check().unwrap();
+    Arc::new(manifest)
+}
+
+fn create(dst: &Path, plan: &Plan, cleanup: &Cleanup) -> Result<Staging, String> {
+    let Ok(Destination::Path(template)) = Destination::parse(dst.as_os_str()) else { panic!() };
+    Staging::create(&template, Rank(1), plan, cleanup)
+}
+
+/// Writes `bytes`, and gives everything its place.
+fn put(dst: &Path, manifest: &Arc<Manifest>, bytes: &[u8]) -> Result<(), String> {
+    let is_folder = manifest.entries[0].kind == Kind::Folder;
+    let staging = create(dst, &plan(is_folder, false), &Cleanup::default())?;
+    staging.check(manifest)?;
+    let tree = Arc::new(staging.tree(manifest, true)?);
+    tree.prepare(false)?;
+    let mut output = Output::Files(Writer::new(&tree));
+    output.write(bytes)?;
+    output.finish()?;
+    tree.complete()?;
+    let hash = Hash::Sha256;
+    assert_eq!(tree.hash(super::super::digest::Hasher::new(hash), 4), Ok(hash.of(bytes)));
+    staging.publish(&tree)
+}
+
+fn mode_of(path: &Path) -> u32 {
+    fs::symlink_metadata(path).unwrap().permissions().mode() & 0o7777
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).unwrap();
+    let mut names: Vec<_> =
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn a_tree_gets_its_place_whole() {
+    let scratch = Scratch::new("whole");
+    let dst = scratch.path("dst");
+    put(&dst, &tree(), b"123456").unwrap();
+    assert_eq!(names(&scratch.path("")), ["dst"]);
+    assert_eq!(fs::read(dst.join("a/x")).unwrap(), b"123");
+    assert_eq!(fs::read(dst.join("y")).unwrap(), b"456");
+    assert_eq!(fs::read_link(dst.join("l")).unwrap(), Path::new("/etc/passwd"));
+    assert_eq!([mode_of(&dst.join("a")) & 0o700, mode_of(&dst.join("y")) & 0o700], [0o500, 0o400]);
+    let expected = UNIX_EPOCH + Duration::new(1_000_000_000, 5);
+    for name in ["a", "a/x", "a/none", "y", "l", ""] {
+        let metadata = fs::symlink_metadata(dst.join(name)).unwrap();
+        assert_eq!(metadata.modified().unwrap(), expected, "{name}");
+    }
+}
+
+#[test]
+fn what_else_is_in_a_folder_stays() {
+    let scratch = Scratch::new("merged");
+    let dst = scratch.path("dst");
+    fs::create_dir_all(dst.join("a")).unwrap();
+    for (name, text) in [("a/old", "old"), ("a/x", "to be replaced"), ("z", "old")] {
+        fs::write(dst.join(name), text).unwrap();
+    }
+    let elsewhere = scratch.path("elsewhere");
+    fs::write(&elsewhere, "mine").unwrap();
+    // Where a file goes, a link is replaced and not followed.
+    symlink(&elsewhere, dst.join("y")).unwrap();
+    put(&dst, &tree(), b"123456").unwrap();
+    assert_eq!(names(&dst), ["a", "l", "y", "z"]);
+    assert_eq!(names(&dst.join("a")), ["none", "old", "x"]);
+    assert_eq!(fs::read(dst.join("a/x")).unwrap(), b"123");
+    assert_eq!(fs::read(dst.join("y")).unwrap(), b"456");
+    assert_eq!(fs::read(&elsewhere).unwrap(), b"mine");
+}
+
+#[test]
+fn what_is_in_the_way_is_named_and_nothing_lands_outside() {
+    let scratch = Scratch::new("obstacles");
+    let outside = scratch.path("outside");
+    fs::create_dir(&outside).unwrap();
+    let obstacles: [(&str, &str, fn(&Path, &Path)); 4] = [
+        ("a", "a link or a file, where a folder", |at, outside| symlink(outside, at).unwrap()),
+        ("a", "a link or a file, where a folder", |at, _| fs::write(at, "").unwrap()),
+        ("y", "is a folder", |at, _| fs::create_dir(at).unwrap()),
+        ("y", "a device, a pipe or a socket", |at, _| {
+            drop(std::os::unix::net::UnixListener::bind(at).unwrap());
+        }),
+    ];
+    for (number, (name, expected, make)) in obstacles.into_iter().enumerate() {
+        let dst = scratch.path(&number.to_string());
+        fs::create_dir(&dst).unwrap();
+        make(&dst.join(name), &outside);
+        let refused = put(&dst, &tree(), b"123456").unwrap_err();
+        assert!(refused.contains(expected) && refused.contains(&format!("/{name} ")), "{refused}");
+        assert_eq!(names(&dst), [name]);
+        assert_eq!(names(&outside), [""; 0]);
+    }
+    // As DST itself.
+    let single = Arc::new(Manifest { entries: vec![entry(0, "", 0o644, file(3))] });
+    for (dst, expected) in [("/dev/null", "a device, a pipe or a socket"), ("/tmp", "is a folder")]
+    {
+        let refused = put(Path::new(dst), &single, b"123").unwrap_err();
+        assert!(refused.starts_with(dst) && refused.contains(expected), "{refused}");
+    }
+    let refused = put(Path::new("/dev/null"), &tree(), b"123456").unwrap_err();
+    assert_eq!(refused, "/dev/null is not a folder");
+}
+
+#[test]
+fn permissions_are_those_of_any_new_file_and_never_more() {
+    let scratch = Scratch::new("permissions");
+    let (plain, dst) = (scratch.path("plain"), scratch.path("dst"));
+    for mode in [0o104_755, 0o102_777, 0o7777, 0o666, 0o600, u32::MAX] {
+        let mut options = fs::OpenOptions::new();
+        options.write(true).create_new(true).mode(mode & 0o777).open(&plain).unwrap();
+        let manifest = Arc::new(Manifest { entries: vec![entry(0, "", mode, file(4))] });
+        let staging = create(&dst, &plan(false, false), &Cleanup::default()).unwrap();
+        let in_the_making = staging.path.clone();
+        let tree = Arc::new(staging.tree(&manifest, false).unwrap());
+        let mut output = Output::Files(Writer::new(&tree));
+        output.write(b"some").unwrap();
+        output.finish().unwrap();
+        assert_eq!(mode_of(&in_the_making), 0o600, "in the making");
+        tree.complete().unwrap();
+        staging.publish(&tree).unwrap();
+        assert_eq!(mode_of(&dst), mode_of(&plain), "{mode:o}");
+        fs::remove_file(&dst).unwrap();
+        fs::remove_file(&plain).unwrap();
+    }
+}
+
+#[test]
+fn what_fails_leaves_nothing_unless_it_is_to_be_resumed() {
+    let scratch = Scratch::new("fails");
+    for (is_folder, resume, left) in [
+        (false, false, None),
+        (true, false, None),
+        (false, true, Some(".dst.verbcast.part")),
+        (true, true, Some(".dst.verbcast.part")),
+    ] {
+        let dst = scratch.path("dst");
+        let staging = create(&dst, &plan(is_folder, resume), &Cleanup::default()).unwrap();
+        assert_eq!(staging.kept().is_some(), resume);
+        if resume {
+            let other = create(&dst, &plan(is_folder, true), &Cleanup::default());
+            assert!(other.err().unwrap().contains("is used by another copy"));
+        }
+        drop(staging);
+        assert_eq!(names(&scratch.path("")), left.into_iter().collect::<Vec<_>>());
+        if let Some(left) = left {
+            cleanup::remove(&scratch.path(left));
+        }
+    }
+}
+
+#[test]
+fn what_an_earlier_copy_has_left_is_made_to_fit() {
+    let scratch = Scratch::new("left");
+    let left = scratch.path(".dst.verbcast.part");
+    fs::create_dir_all(left.join("stale/inner")).unwrap();
+    fs::write(left.join("a"), "a file where a folder is to be").unwrap();
+    fs::create_dir(left.join("l")).unwrap();
+    symlink("/etc/passwd", left.join("y")).unwrap();
+    fs::set_permissions(&left, fs::Permissions::from_mode(0o700)).unwrap();
+    let staging = create(&scratch.path("dst"), &plan(true, true), &Cleanup::default()).unwrap();
+    assert!(staging.is_resumed);
+    let tree = Arc::new(staging.tree(&tree(), false).unwrap());
+    tree.prepare(true).unwrap();
+    let mut output = Output::Files(Writer::new(&tree));
+    output.write(b"123456").unwrap();
+    output.finish().unwrap();
+    tree.complete().unwrap();
+    staging.publish(&tree).unwrap();
+    let dst = scratch.path("dst");
+    assert_eq!(names(&scratch.path("")), ["dst"]);
+    assert_eq!(names(&dst), ["a", "l", "y"]);
+    assert_eq!(fs::read(dst.join("y")).unwrap(), b"456");
+    assert!(fs::symlink_metadata(dst.join("y")).unwrap().is_file());
+}
+
+#[test]
+fn holes_hide_nothing_that_an_earlier_copy_has_left() {
+    let scratch = Scratch::new("stale");
+    let left = scratch.path(".dst.verbcast.part");
+    fs::write(&left, vec![9; 300_000]).unwrap();
+    fs::set_permissions(&left, fs::Permissions::from_mode(0o600)).unwrap();
+    let extents = vec![Extent { offset: 100_000, len: 3 }];
+    let root = entry(0, "", 0o600, Kind::File { size: 200_000, extents });
+    let manifest = Arc::new(Manifest { entries: vec![root] });
+    let staging = create(&scratch.path("dst"), &plan(false, true), &Cleanup::default()).unwrap();
+    let tree = Arc::new(staging.tree(&manifest, false).unwrap());
+    tree.prepare(true).unwrap();
+    let mut output = Output::Files(Writer::new(&tree));
+    output.write(b"123").unwrap();
+    output.finish().unwrap();
+    tree.complete().unwrap();
+    staging.publish(&tree).unwrap();
+    let mut expected = vec![0; 200_000];
+    expected[100_000..100_003].copy_from_slice(b"123");
+    assert!(fs::read(scratch.path("dst")).unwrap() == expected);
+}
+
+#[test]
+fn what_somebody_else_has_put_there_is_not_used() {
+    let scratch = Scratch::new("foreign");
+    let left = scratch.path(".dst.verbcast.part");
+    let victim = scratch.path("victim");
+    fs::write(&victim, "mine").unwrap();
+    symlink(&victim, &left).unwrap();
+    assert!(create(&scratch.path("dst"), &plan(false, true), &Cleanup::default()).is_err());
+    assert!(create(&scratch.path("dst"), &plan(true, true), &Cleanup::default()).is_err());
+    fs::remove_file(&left).unwrap();
+    fs::hard_link(&victim, &left).unwrap();
+    let linked =
+        create(&scratch.path("dst"), &plan(false, true), &Cleanup::default()).err().unwrap();
+    assert!(linked.contains("was not left by a copy"), "{linked}");
+    assert_eq!(fs::read(&victim).unwrap(), b"mine");
+}
