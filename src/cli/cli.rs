@@ -4,6 +4,7 @@ use crate::bench;
 use crate::copy;
 use crate::doctor;
 use crate::fabric;
+use crate::figures;
 use crate::report;
 use crate::sim;
 use crate::trace;
@@ -44,6 +45,9 @@ pub enum Command {
     /// Simulate broadcasts among any number of ranks, beside the papers' models
     #[command(after_long_help = sim::help::text())]
     Sim(sim::args::SimArgs),
+    /// Draw figures of both broadcast papers: their models, simulations, and measurements beside
+    #[command(after_long_help = figures::args::HELP)]
+    Figures(figures::args::FiguresArgs),
     /// Compute the forwarding tables of fat trees, meshes and real fabrics, and check them
     #[command(subcommand, after_long_help = fabric::help::TEXT)]
     Fabric(fabric::args::FabricCommand),

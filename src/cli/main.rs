@@ -10,6 +10,7 @@ mod copy;
 mod doctor;
 mod fabric;
 mod failure;
+mod figures;
 mod files;
 mod incidents;
 mod info;
@@ -55,6 +56,7 @@ fn run(command: &cli::Command) -> Result<(), failure::Failure> {
         cli::Command::Report(args) => report::run(args),
         cli::Command::Trace(args) => trace::run(args),
         cli::Command::Sim(args) => sim::run(args),
+        cli::Command::Figures(args) => figures::run(args),
         cli::Command::Fabric(command) => fabric::run(command),
     }
 }

@@ -7,6 +7,7 @@ mod doctor;
 mod fabric;
 mod fabric_omnipath;
 mod fabric_program;
+mod figures;
 mod launch;
 mod links;
 #[path = "../support/mpirun.rs"]

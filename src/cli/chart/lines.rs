@@ -23,6 +23,10 @@ pub enum Across {
     Skew,
     /// Members of a group.
     Members,
+    /// Groups with a root or co-root of their own.
+    Groups,
+    /// The number of a rank.
+    Rank,
 }
 
 impl From<Axis> for Across {
@@ -61,13 +65,15 @@ impl Lines {
             Across::Ranks => "ranks",
             Across::Skew => "mean delay of the receivers (µs)",
             Across::Members => "members of a group (% of all hosts)",
+            Across::Groups => "groups with a root or co-root of their own",
+            Across::Rank => "rank",
         }
     }
 
     fn at(&self, value: f64) -> String {
         match self.axis {
             Across::Size => size(value),
-            Across::Ranks | Across::Skew | Across::Members => number(value),
+            _ => number(value),
         }
     }
 
@@ -78,8 +84,8 @@ impl Lines {
         let least = places().fold(f64::INFINITY, f64::min);
         let most = places().fold(0.0, f64::max);
         let across = match self.axis {
-            Across::Skew | Across::Members => Scale::from_zero(most),
-            Across::Size | Across::Ranks => {
+            Across::Skew | Across::Members | Across::Rank => Scale::from_zero(most),
+            Across::Size | Across::Ranks | Across::Groups => {
                 Scale::Doubling { least: least.min(most).max(1.0), most }
             }
         };

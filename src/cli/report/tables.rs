@@ -10,10 +10,16 @@ use std::fmt::Write;
 /// What the papers report, beside what was measured.
 pub fn quotes(quotes: &[Quote]) -> String {
     let rows = quotes.iter().map(|quote| {
-        let here = quote.here.as_deref().unwrap_or("not measured");
-        [quote.source, quote.there, here].map(escape).to_vec()
+        let here = quote.here.as_ref();
+        let holds = match here.and_then(|found| found.holds) {
+            Some(true) => "yes",
+            Some(false) => "no",
+            None => "",
+        };
+        let here = here.map_or("not measured", |found| found.text.as_str());
+        [quote.source, quote.there, here, holds].map(escape).to_vec()
     });
-    table("", &["source", "the paper reports", "here"], 3, rows)
+    table("", &["source", "the paper reports", "here", "so here"], 4, rows)
 }
 
 /// Where and how it was measured.

@@ -5,7 +5,11 @@ use super::setup::Setup;
 use serde::Serialize;
 use verbcast_core::model::{Parameters, mean_penalty_rounds, penalty_rounds};
 use verbcast_core::protocol::choice::Algorithm;
+use verbcast_core::protocol::window::Acknowledge;
 use verbcast_sim::{CERTAIN, Faults, Outcome, Plan, Violation, simulate};
+
+/// What the model's throughput, and its optimal number of co-roots, are made of.
+const ACKNOWLEDGED: &str = "each rank acknowledges each message, which takes its repairer's CPU";
 
 /// The model's times for these ranks and this size, whatever was simulated (Liu 2004, section 7).
 #[derive(Debug, Serialize)]
@@ -57,6 +61,8 @@ pub struct Throughput {
     pub simulated_per_second: Option<f64>,
     pub model_per_second: Option<f64>,
     pub ratio: Option<f64>,
+    /// What the model takes for granted that does not hold here.
+    pub model_assumes: Vec<&'static str>,
 }
 
 /// The model's times for one packet of what is simulated; none for longer messages.
@@ -158,9 +164,12 @@ pub fn throughput(setup: &Setup, outcomes: &[Outcome]) -> Option<Throughput> {
     let simulated = back_to_back.then(simulated).flatten();
     let model = parameters(setup).zip(setup.groups);
     let model = model.map(|(parameters, groups)| parameters.throughput(setup.plan.size, groups));
+    let holds = matches!(setup.options.acknowledge, Acknowledge::Each);
+    let assumed = (model.is_some() && !holds).then_some(ACKNOWLEDGED);
     (simulated.is_some() || model.is_some()).then(|| Throughput {
         simulated_per_second: simulated,
         model_per_second: model,
         ratio: simulated.zip(model).map(|(simulated, model)| simulated / model),
+        model_assumes: assumed.into_iter().collect(),
     })
 }

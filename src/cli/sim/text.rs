@@ -43,6 +43,9 @@ impl Report {
         let model = rate(throughput.model_per_second, "no model");
         let ratio = throughput.ratio.map_or(String::new(), |ratio| format!("{ratio:.3}"));
         row(f, "throughput", [&simulated, &model, &ratio])?;
+        for assumption in &throughput.model_assumes {
+            writeln!(f, "  the model assumes: {assumption}")?;
+        }
         if throughput.simulated_per_second.is_none() && self.simulated.operations > 1 {
             writeln!(f, "  to simulate throughput: --interval 0")?;
         }
