@@ -138,6 +138,7 @@ impl Ranks {
                     self.inputs.push_back((me, Input::WriteAcked(to, counter)));
                 }
                 Transmit::Fetch { .. } => panic!("nothing is lost"),
+                Transmit::Offer { .. } | Transmit::Write { .. } => panic!("no message is long"),
             }
         }
         let core = &mut self.members[at].core;
@@ -151,7 +152,18 @@ impl Ranks {
         let Piece { kind, op, fragment, message_len, report, asks } = piece;
         let packet = |via| {
             let source = me;
-            Incoming { via, source, kind, op, fragment, message_len, payload_len, report, asks }
+            Incoming {
+                via,
+                source,
+                kind,
+                op,
+                fragment,
+                message_len,
+                payload_len,
+                report,
+                asks,
+                memory: None,
+            }
         };
         match target {
             Target::Group => {

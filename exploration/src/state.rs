@@ -12,7 +12,7 @@ use verbcast_core::protocol::{
 };
 use verbcast_core::rank::{OpId, Rank};
 use verbcast_core::time::Instant;
-use verbcast_core::wire::Kind;
+use verbcast_core::wire::{Kind, Region};
 
 /// A packet on its way.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -22,6 +22,8 @@ pub(super) struct Flying {
     pub(super) op: u32,
     pub(super) fragment: u32,
     pub(super) len: u64,
+    /// Bytes of the message that were written before.
+    pub(super) written: usize,
     pub(super) report: u64,
     pub(super) asks: bool,
     /// It asks, and carries nothing else.
@@ -129,6 +131,14 @@ impl<C: Core + Clone + Debug> State<C> {
                     self.fail(format!("rank {to} places fragment {index} of {step} wrongly"));
                 }
             }
+            Disposition::InPlace(range) => {
+                let step = setup.step_of(to as u32, incoming.op);
+                let fragments = range.start / FRAGMENT..range.end.div_ceil(FRAGMENT);
+                let here = &mut self.ranks[to].here[step][fragments];
+                if here.iter_mut().any(|here| std::mem::replace(here, true)) {
+                    self.fail(format!("rank {to} gets {range:?} of {step} twice"));
+                }
+            }
             Disposition::Reject => self.fail(format!("rank {to} rejects {incoming:?}")),
             _ => {}
         }
@@ -160,6 +170,16 @@ impl<C: Core + Clone + Debug> State<C> {
                     match target {
                         Target::Group => self.spread(setup, me, &piece),
                         Target::Rank(to) => self.send(setup.size, [me, base + to.0], &piece, token),
+                    }
+                }
+                Transmit::Offer { to, piece } => {
+                    self.send(setup.size, [me, base + to.0], &piece, piece.token());
+                }
+                Transmit::Write { to, piece, range, .. } => {
+                    self.send(setup.size, [me, base + to.0], &piece, piece.token());
+                    let queue = self.messages.get_mut(&(me % setup.size, to.0));
+                    if let Some((flying, _)) = queue.and_then(|queue| queue.back_mut()) {
+                        flying.written = range.len();
                     }
                 }
                 Transmit::Report { to, counter, value } => {
@@ -197,7 +217,8 @@ impl<C: Core + Clone + Debug> State<C> {
     pub(super) fn flying(from: u32, to: u32, piece: &Piece) -> Flying {
         let Piece { kind, op, fragment, message_len: len, report, asks } = *piece;
         let is_question = kind == Kind::Acknowledge && asks;
-        Flying { to, from, op: op.0, fragment: fragment.0, len, report, asks, is_question }
+        let (op, fragment, written) = (op.0, fragment.0, 0);
+        Flying { to, from, op, fragment, len, written, report, asks, is_question }
     }
 
     pub(super) fn spread(&mut self, setup: &Setup<C>, from: u32, piece: &Piece) {
@@ -271,9 +292,14 @@ pub(super) fn incoming(size: u32, via: Via, kind: Kind, flying: &Flying) -> Inco
     let fragment = verbcast_core::rank::Fragment(flying.fragment);
     let payload_len = match kind {
         Kind::Fragment => cut.range(fragment).map_or(0, |range| range.len()),
+        Kind::Written => flying.written,
         _ => 0,
     };
+    // The last rank has no memory that another can reach, nor writes any.
+    let has_memory = |rank: u32| rank % size + 1 < size;
+    let can_write = kind == Kind::Offer && has_memory(flying.from) && has_memory(flying.to);
     Incoming {
+        memory: can_write.then_some(Region { address: 0, key: 1 }),
         via,
         source: Rank(flying.from % size),
         kind,

@@ -195,6 +195,36 @@ fn a_deadlock_is_found() {
 }
 
 fn unicast(me: Rank, size: u32, algorithm: unicast::Algorithm) -> Unicast {
-    let config = unicast::Config { algorithm, fragment_len: FRAGMENT, in_flight: 4, eager: 1 };
+    Unicast::new(me, size, FIRST, unicast_config(algorithm)).unwrap()
+}
+
+fn unicast_config(algorithm: unicast::Algorithm) -> unicast::Config {
+    unicast::Config {
+        algorithm,
+        fragment_len: FRAGMENT,
+        segment_len: 0,
+        long_from: None,
+        in_flight: 4,
+        eager: 1,
+    }
+}
+
+/// Messages of two fragments and more in segments of two.
+fn in_segments(me: Rank, size: u32, algorithm: unicast::Algorithm) -> Unicast {
+    let long_from = Some(FRAGMENT as u64 + 1);
+    let config = unicast_config(algorithm);
+    let config = unicast::Config { segment_len: 2 * FRAGMENT, long_from, ..config };
     Unicast::new(me, size, FIRST, config).unwrap()
+}
+
+#[test]
+fn segments_in_all_their_behaviours() {
+    use unicast::Algorithm::{Chain, ScatterAllgather};
+    let chain = |me, size| in_segments(me, size, Chain);
+    explore("chain in segments, 2 ranks", setup(chain, 2, &[30, 5]));
+    explore("chain in segments, 3 ranks", setup(chain, 3, &[30, 5]));
+    let scatter = |me, size| in_segments(me, size, ScatterAllgather);
+    explore("scatter-allgather in segments, 3 ranks", setup(scatter, 3, &[30, 20]));
+    let binomial = |me, size| in_segments(me, size, unicast::Algorithm::Binomial);
+    explore("binomial in segments, 3 ranks", setup(binomial, 3, &[20, 20]));
 }

@@ -2,7 +2,9 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use verbcast_core::wire::{HEADER_LEN, Key, MacKey, Malformed, Notice, Packet, RawHeader};
+use verbcast_core::wire::{
+    HEADER_LEN, Key, MacKey, Malformed, Notice, Offer, Packet, RawHeader, Written,
+};
 
 /// Whoever writes the bytes does not know this key.
 const MAC: MacKey = MacKey::new([0x5a; 32]);
@@ -33,6 +35,12 @@ fuzz_target!(|bytes: &[u8]| {
         authentic[at] ^= 0x10;
         let other = RawHeader::parse(&authentic);
         assert!(other.is_none_or(|other| other.authenticate(&authentic, &MAC).is_err()));
+    }
+    if let Ok(offer) = Offer::parse(bytes) {
+        assert_eq!(offer.emit(), bytes);
+    }
+    if let Ok(written) = Written::parse(bytes) {
+        assert_eq!(written.emit(), bytes);
     }
     if let Ok(notice) = Notice::parse(bytes) {
         assert!(Notice::parse(&notice.emit()).is_ok());

@@ -211,9 +211,10 @@ impl Settings {
         }
     }
 
-    /// Requests outstanding at most on a connection: messages, sends from the ring, reports, fetches.
+    /// Requests outstanding at most on a connection: messages, each with a write before it, sends from the ring, reports,
+    /// fetches.
     pub(super) fn connection_requests(&self, size: u32) -> u32 {
-        self.depths.reliable_send
+        2 * self.depths.reliable_send
             + self.ring_sends(size)
             + REPORTS_AT_ONCE as u32
             + self.depths.fetch
@@ -222,7 +223,7 @@ impl Settings {
     /// Completions outstanding at most with so many connections, each with so many sends from rings.
     pub(super) fn completions_of(&self, connections: u32, ring_sends: u32) -> u32 {
         let (probes, reports) = (connections, REPORTS_AT_ONCE as u32 * connections);
-        let reliable = self.depths.reliable_receive + self.depths.reliable_send;
+        let reliable = self.depths.reliable_receive + 2 * self.depths.reliable_send;
         let one_sided = probes + reports + self.depths.fetch;
         let ring_sends = connections * ring_sends;
         self.depths.receive + self.datagram_requests() + reliable + ring_sends + one_sided

@@ -74,7 +74,8 @@ impl<'a> Cluster<'a> {
         network.groups.push(Rc::new(Group::all(*size)));
         let network = Rc::new(RefCell::new(network));
         let members = (0..*size).map(Rank).map(|rank| {
-            let transport = SimTransport::new(rank, Channel::ONLY, plan.checks(), &network);
+            let transport =
+                SimTransport::new(rank, Channel::ONLY, plan.lends(rank), plan.checks(), &network);
             let driver = Driver::assemble(options, &plan.parameters(rank), transport);
             let mut driver = driver.map_err(|error| Violation(error.to_string()))?;
             driver.pass(plan.passed);
@@ -199,6 +200,7 @@ impl<'a> Cluster<'a> {
             Event::Copy { to, bytes } => (9, *to, bytes.len() as u64),
             Event::Rest(read, _) => (10, read.from, u64::from(read.slot.1)),
             Event::Word { to, .. } => (11, *to, 0),
+            Event::Write { to, write, .. } => (12, *to, write.bytes.len() as u64),
         };
         for word in [now, kind, u64::from(rank.0), more] {
             self.trace = (self.trace ^ word).wrapping_mul(0x0100_0000_01b3);

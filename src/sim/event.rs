@@ -1,6 +1,7 @@
 //! What happens in a simulation, and what adapters report. Ranks are processes here.
 
 use super::communicator::Channel;
+use super::lent::Write;
 use super::read::{Part, Read};
 use std::rc::Rc;
 use verbcast_core::protocol::{Counter, Token, Via};
@@ -27,6 +28,8 @@ pub(super) enum Event {
     Left(Rank, Option<RingSlot>),
     /// A reliable message arrives.
     Message(Message),
+    /// A write into a message arrives.
+    Write { from: Rank, to: Rank, write: Write },
     /// A report arrives.
     Report { from: Rank, to: Rank, channel: Channel, counter: Counter, value: u64 },
     /// A read request arrives at the ring's owner.

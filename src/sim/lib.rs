@@ -42,6 +42,7 @@ mod event;
 mod faults;
 mod inbox;
 mod jobs;
+mod lent;
 mod network;
 mod outcome;
 mod plan;

@@ -5,6 +5,7 @@ use super::costs::Costs;
 use super::endpoint::Endpoint;
 use super::event::{Bytes, Completion, Event, Message, RingSlot};
 use super::faults::{Faults, arrived, fate};
+use super::lent::Write;
 use super::port::{Port, Unanswered};
 use super::queue::Queue;
 use super::read::{Part, Read};
@@ -14,6 +15,7 @@ use rand_chacha::rand_core::{Rng, SeedableRng};
 use std::rc::Rc;
 use verbcast_core::protocol::{Counter, Depths, Token, Via};
 use verbcast_core::rank::Rank;
+use verbcast_core::wire::Region;
 
 /// All adapters.
 #[derive(Debug)]
@@ -32,8 +34,10 @@ pub(super) struct Network {
     draw: ChaCha8Rng,
     /// What carries packets, if it is more than latencies.
     pub links: Option<OnLinks>,
-    /// Reliable messages, reports and reads on their way.
+    /// Reliable messages, writes, reports and reads on their way.
     pub in_transit: u64,
+    /// Keys that were given to memory so far.
+    keys: u32,
     pub now: u64,
 }
 
@@ -54,6 +58,7 @@ impl Network {
             draw: ChaCha8Rng::seed_from_u64(seed),
             links: None,
             in_transit: 0,
+            keys: 0,
             now: 0,
         }
     }
@@ -132,6 +137,20 @@ impl Network {
             *self.port(from).messages_leaving.entry(message.channel).or_default() += 1;
         }
         self.deliver(from, to, len, wire::SEND + len, Event::Message(message));
+    }
+
+    /// Memory that others may write to.
+    pub fn expose(&mut self, rank: Rank) -> Region {
+        self.keys += 1;
+        let key = self.keys;
+        self.port(rank).keys.insert(key);
+        Region { address: u64::from(key) << 32, key }
+    }
+
+    pub fn write(&mut self, from: Rank, to: Rank, write: Write) {
+        self.spend(from, self.costs.post_one_sided);
+        let len = write.bytes.len();
+        self.deliver(from, to, len, wire::WRITE + len, Event::Write { from, to, write });
     }
 
     pub fn report(
@@ -215,6 +234,16 @@ impl Network {
                 self.wake(from);
             }
             Event::Message(message) => self.arrive(now, message),
+            Event::Write { from, to, write } => {
+                self.in_transit -= 1;
+                let port = self.port(to);
+                match port.keys.contains(&write.into.key) {
+                    true => port.written.push(write),
+                    // The message behind it tells of a rank that is gone or dead.
+                    false if port.is_gone || port.is_dead => {}
+                    false => self.breaks(now, from, to),
+                }
+            }
             Event::Report { from, to, channel, counter, value } => {
                 self.in_transit -= 1;
                 if self.port(to).is_gone {

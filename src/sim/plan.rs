@@ -71,6 +71,10 @@ pub struct Plan {
     pub payload_crc: bool,
     /// Bytes of a packet, header included.
     pub packet_len: usize,
+    /// Bytes from which on a rank lends a message to its transport, to be sent and received without a copy; none: never.
+    pub zero_copy: Option<usize>,
+    /// Ranks that never do.
+    pub copying: Vec<Rank>,
     /// Seed of everything that is drawn.
     pub seed: u64,
     /// When a simulation that has not ended counts as hanging.
@@ -100,6 +104,8 @@ impl Plan {
             faults: Faults::default(),
             payload_crc: false,
             packet_len: 4096,
+            zero_copy: None,
+            copying: Vec::new(),
             seed: 1,
             limit: 600_000_000_000,
         }
@@ -113,6 +119,11 @@ impl Plan {
     /// Bytes of a message in a fragment.
     pub fn fragment_len(&self) -> usize {
         self.packet_len - HEADER_LEN
+    }
+
+    /// From how many bytes on a rank lends a message to its transport.
+    pub(super) fn lends(&self, rank: Rank) -> Option<usize> {
+        self.zero_copy.filter(|_| !self.copying.contains(&rank))
     }
 
     /// What receivers check of datagrams and messages.

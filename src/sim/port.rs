@@ -2,6 +2,7 @@
 
 use super::communicator::Channel;
 use super::event::{Bytes, Completion, Message, RingSlot};
+use super::lent::Write;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use verbcast_core::rank::Rank;
 
@@ -11,6 +12,9 @@ pub(super) struct Port {
     pub completions: VecDeque<Completion>,
     /// What others have written and this rank has not looked at.
     pub reports: BTreeMap<(Channel, Rank, u8), u64>,
+    /// Keys with which others may write into messages, and what they have written that this rank has not looked at.
+    pub keys: BTreeSet<u32>,
+    pub written: Vec<Write>,
     /// Receives in use: arrived, or in the driver's hands.
     pub datagrams_used: u32,
     pub messages_used: u32,

@@ -90,7 +90,8 @@ impl<'a> Processes<'a> {
         let network = Rc::new(RefCell::new(network));
         let driver = |channel: Channel, process| {
             let Some(parameters) = programs.parameters(channel, process) else { return Ok(None) };
-            let transport = SimTransport::new(process, channel, plan.checks(), &network);
+            let lends = plan.lends(process);
+            let transport = SimTransport::new(process, channel, lends, plan.checks(), &network);
             let driver = Driver::assemble(options, &parameters, transport);
             let mut driver = driver.map_err(|error| Violation(error.to_string()))?;
             driver.pass(programs.communicators[usize::from(channel.0)].passed);

@@ -123,6 +123,7 @@ pub fn draw(seed: u64) -> Drawn {
     plan.faults = draw_faults(&mut draw);
     plan.payload_crc = far.one_in(2);
     draw_damage(&mut plan, &mut far);
+    draw_memory(&mut plan, &mut options, &mut settings, seed);
     if size > 2 && draw.one_in(10) {
         plan.crash = Some((Rank(draw.below(size)), u64::from(draw.below(2_000_000))));
     }
@@ -140,6 +141,25 @@ pub fn draw(seed: u64) -> Drawn {
         programs::draw(&mut far, plan.clone())
     });
     Drawn { seed, plan, settings, options, programs }
+}
+
+/// Draws which messages are long, and who writes and lets write into memory; with a generator of its own, as above.
+fn draw_memory(
+    plan: &mut Plan,
+    options: &mut Options,
+    settings: &mut Vec<(&'static str, String)>,
+    seed: u64,
+) {
+    let mut draw = Draw::stream(seed, 2);
+    let segment = draw.pick(&["off", "1", "50", "200"]);
+    options.set("segment", segment).expect("a drawn option can be set");
+    settings.push(("segment", segment.to_owned()));
+    if draw.one_in(4) {
+        return;
+    }
+    plan.zero_copy = Some(draw.pick(&[1, 100, 500]));
+    let copies = draw.one_in(3).then(|| Rank(draw.below(plan.size)));
+    plan.copying.extend(copies);
 }
 
 fn draw_settings(draw: &mut Draw, size: u32) -> Vec<(&'static str, String)> {

@@ -4,17 +4,19 @@ use super::communicator::{Channel, Group};
 use super::costs::Costs;
 use super::event::{Bytes, Message};
 use super::inbox::{Body, Received, Told};
+use super::lent::{Lent, Write};
 use super::network::Network;
 use super::port::Slot;
 use std::cell::RefCell;
+use std::ops::Range;
 use std::rc::Rc;
 use verbcast_core::protocol::{Counter, Room, Token, Via};
 use verbcast_core::rank::{OpId, Rank};
 use verbcast_core::time::Instant;
 use verbcast_core::transport::{
-    Arrival, Buffer, Liveness, Payload, Transfer, Transport, TransportError,
+    Arrival, Buffer, Liveness, Origin, Payload, Purpose, Transfer, Transport, TransportError,
 };
-use verbcast_core::wire::{Checks, HEADER_LEN, Key, Kind, Malformed, Packet};
+use verbcast_core::wire::{Checks, HEADER_LEN, Key, Kind, Malformed, Packet, Region};
 
 /// One rank's transport over the simulated network.
 #[derive(Debug)]
@@ -23,6 +25,9 @@ pub struct SimTransport {
     process: Rank,
     channel: Channel,
     group: Rc<Group>,
+    /// From how many bytes on messages are lent, and those that are.
+    lends: Option<usize>,
+    lent: Lent,
     /// What is checked of what was not read of another rank's ring.
     checks: Checks,
     network: Rc<RefCell<Network>>,
@@ -38,12 +43,14 @@ impl SimTransport {
     pub(super) fn new(
         process: Rank,
         channel: Channel,
+        lends: Option<usize>,
         checks: Checks,
         network: &Rc<RefCell<Network>>,
     ) -> Self {
         let group = network.borrow_mut().open(process, channel);
         let network = Rc::clone(network);
-        SimTransport { process, channel, group, checks, network, out: Vec::new() }
+        let (lent, out) = (Lent::default(), Vec::new());
+        SimTransport { process, channel, group, lends, lent, checks, network, out }
     }
 
     /// Received packets that were in the driver's hands at once, at most.
@@ -115,11 +122,13 @@ impl SimTransport {
     }
 }
 
-/// The bytes of a payload. Nothing is lent to this transport.
-fn at_hand(payload: Payload<'_>) -> Result<&[u8], TransportError> {
+/// The bytes of a payload.
+fn at_hand<'a>(payload: Payload<'a>, lent: &'a Lent) -> Result<&'a [u8], TransportError> {
     match payload {
         Payload::Bytes(bytes) => Ok(bytes),
-        Payload::Lent(op, _) => Err(TransportError::NotLent(op)),
+        Payload::Lent(op, range) => {
+            lent.get(op).map(|bytes| &bytes[range]).ok_or(TransportError::NotLent(op))
+        }
     }
 }
 
@@ -197,7 +206,7 @@ impl Transport for SimTransport {
         header: &[u8; HEADER_LEN],
         payload: Payload<'_>,
     ) -> Result<Transfer, TransportError> {
-        let payload = at_hand(payload)?;
+        let payload = at_hand(payload, &self.lent)?;
         let mut network = self.network.borrow_mut();
         let cost = network.costs.copying(payload.len());
         network.spend(self.process, cost);
@@ -212,7 +221,7 @@ impl Transport for SimTransport {
         payload: Payload<'_>,
         token: Token,
     ) -> Result<Transfer, TransportError> {
-        let payload = at_hand(payload)?;
+        let payload = at_hand(payload, &self.lent)?;
         let mut network = self.network.borrow_mut();
         let cost = network.costs.copying(payload.len());
         network.spend(self.process, cost);
@@ -228,7 +237,7 @@ impl Transport for SimTransport {
         header: &[u8; HEADER_LEN],
         payload: Payload<'_>,
     ) -> Result<(), TransportError> {
-        let payload = at_hand(payload)?;
+        let payload = at_hand(payload, &self.lent)?;
         let mut network = self.network.borrow_mut();
         assert!(slot < network.depths.ring, "there is no slot {slot}");
         let cost = network.costs.copying(payload.len());
@@ -291,6 +300,8 @@ impl Transport for SimTransport {
     }
 
     fn poll(&mut self, _now: Instant) -> Result<Option<Arrival>, TransportError> {
+        let lent = &mut self.lent;
+        self.network.borrow_mut().port(self.process).written.retain(|write| !lent.write(write));
         for _ in 0..LOOKS_PER_POLL {
             if let Some(told) = self.next_told() {
                 return Ok(Some(told));
@@ -342,5 +353,76 @@ impl Transport for SimTransport {
         let received = self.out[buffer.index as usize].take().expect("a buffer comes back once");
         self.network.borrow_mut().free(self.process, received.body);
         Ok(())
+    }
+
+    fn lend(&mut self, op: OpId, message: Vec<u8>, purpose: Purpose) -> Option<Vec<u8>> {
+        if self.lends.is_none_or(|least| message.len() < least) {
+            return Some(message);
+        }
+        self.lent.lend(op, message, purpose);
+        None
+    }
+
+    fn take_back(&mut self, op: OpId) -> Option<Vec<u8>> {
+        let (message, key) = self.lent.take_back(op)?;
+        if let Some(key) = key {
+            self.network.borrow_mut().port(self.process).keys.remove(&key);
+        }
+        Some(message)
+    }
+
+    fn lent(&self, op: OpId, range: Range<usize>) -> Option<&[u8]> {
+        self.lent.get(op).map(|bytes| &bytes[range])
+    }
+
+    fn expose(&mut self, op: OpId) -> Option<Region> {
+        let (process, network) = (self.process, &self.network);
+        self.lent.expose(op, || network.borrow_mut().expose(process))
+    }
+
+    fn is_exposed(&self, op: OpId) -> bool {
+        self.lent.exposed(op).is_some()
+    }
+
+    fn can_write(&mut self, op: OpId) -> bool {
+        self.lent.get(op).is_some()
+    }
+
+    fn write(
+        &mut self,
+        to: Rank,
+        header: &[u8; HEADER_LEN],
+        note: &[u8],
+        (op, range): (OpId, Range<usize>),
+        into: Region,
+        token: Token,
+    ) -> Result<(), TransportError> {
+        let start = range.start as u64;
+        let bytes = at_hand(Payload::Lent(op, range), &self.lent)?.into();
+        let into = Region { address: into.address + start, ..into };
+        let (from, to) = (self.process, self.group.process(to));
+        let mut network = self.network.borrow_mut();
+        network.write(from, to, Write { into, bytes });
+        let bytes = packet(header, note);
+        network.message(Message { from, to, channel: self.channel, bytes, token, slot: None });
+        Ok(())
+    }
+
+    fn place(
+        &mut self,
+        op: OpId,
+        range: Range<usize>,
+        from: Origin<'_>,
+    ) -> Result<Option<Transfer>, TransportError> {
+        let Some(message) = self.lent.get_mut(op) else { return Ok(None) };
+        let len = range.len();
+        match from {
+            Origin::Bytes(bytes) => message[range].copy_from_slice(bytes),
+            Origin::Received(buffer) => {
+                let received = self.out[buffer.index as usize].as_ref().expect("the driver has it");
+                message[range].copy_from_slice(&received.bytes[HEADER_LEN..HEADER_LEN + len]);
+            }
+        }
+        Ok(Some(Transfer::Copied))
     }
 }

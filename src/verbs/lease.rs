@@ -6,17 +6,19 @@
 //! step. A range that the device may write is not read or written by the CPU until the request has
 //! completed. The end is a fence: memory that was registered for the lease is deregistered, after
 //! which no request reaches it, whatever is still posted; memory whose registration goes on is
-//! deregistered too if a request is under way.
+//! deregistered too if a request is under way. What other ranks may write has a registration of its own, which always ends
+//! with the lease.
 
 use super::block::Anchor;
 use super::error::{Error, Result};
 use super::fork::{ForkSafety, fork_safety};
 use super::mr::Mr;
 use super::pd::ProtectionDomain;
+use super::shared::Remote;
 use std::ops::Range;
 use std::ptr::NonNull;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
 use verbcast_sys as sys;
 
 /// Memory of somebody else that a device may reach until the lease ends.
@@ -28,6 +30,8 @@ pub struct Lease {
     /// The registration outlives the lease.
     is_kept: bool,
     is_open: AtomicBool,
+    /// The registration with which others write into the memory, apart from the own device's: it never outlives the lease.
+    exposed: OnceLock<Mr>,
     /// Requests with this memory that have begun and not completed.
     requests: AtomicU32,
 }
@@ -69,7 +73,7 @@ impl Lease {
     fn new(memory: NonNull<[u8]>, mr: Arc<Mr>, is_kept: bool) -> Self {
         let (start, len) = (memory.cast(), memory.len());
         let (is_open, requests) = (AtomicBool::new(true), AtomicU32::new(0));
-        Lease { start, len, mr, is_kept, is_open, requests }
+        Lease { start, len, mr, is_kept, is_open, exposed: OnceLock::new(), requests }
     }
 
     /// Whether the memory was not given back yet.
@@ -91,12 +95,39 @@ impl Lease {
         debug_assert!(before > 0, "more completions than requests");
     }
 
+    /// Lets other ranks write into the memory until the lease ends, and says where it is. Whoever does so after that loses
+    /// the connection.
+    ///
+    /// # Errors
+    /// If the device refuses, or the lease has ended.
+    pub fn expose(&self, domain: &ProtectionDomain) -> Result<Remote> {
+        let address = self.at(0..0) as u64;
+        if let Some(mr) = self.exposed.get() {
+            return Ok(Remote { address, key: mr.rkey });
+        }
+        let access = sys::IBV_ACCESS_REMOTE_WRITE;
+        // SAFETY: the memory stays allocated until the lease ends, and that revokes the registration. The CPU does not touch
+        // what others write, as it leaves alone what the own device does.
+        let mr = unsafe { Mr::new(domain, self.start, self.len, access) }?;
+        Ok(Remote { address, key: self.exposed.get_or_init(|| mr).rkey })
+    }
+
+    /// Whether others may write into the memory.
+    pub fn is_exposed(&self) -> bool {
+        self.is_open() && self.exposed.get().is_some()
+    }
+
     /// Gives the memory back. From now on nothing reaches it.
     pub fn end(&self) {
-        if !self.is_open.swap(false, Ordering::AcqRel) || (self.is_kept && self.requests() == 0) {
+        if !self.is_open.swap(false, Ordering::AcqRel) {
             return;
         }
-        if let Err(error) = self.mr.revoke() {
+        let exposed = self.exposed.get().map_or(Ok(()), Mr::revoke);
+        let own = match self.is_kept && self.requests() == 0 {
+            true => Ok(()),
+            false => self.mr.revoke(),
+        };
+        if let Err(error) = exposed.and(own) {
             // The owner would share its memory with a device that nobody rules any more.
             // The process ends here, whether anybody listens to what is traced or not.
             eprintln!("verbcast: memory of the program cannot be taken from the device: {error}");

@@ -141,6 +141,23 @@ impl QueuePair {
         self.queue(request, &[part], None)
     }
 
+    /// Queues an RDMA write of a part of leased memory.
+    ///
+    /// # Errors
+    /// As [`submit`](Self::submit), or if the lease has ended.
+    pub fn write_part(
+        &mut self,
+        (lease, range): (&Lease, Range<usize>),
+        to: Remote,
+        id: u64,
+    ) -> Result<()> {
+        let part = lease.begin(range)?;
+        let mut request = request(id, sys::IBV_WR_RDMA_WRITE);
+        request.wr.rdma.remote_addr = to.address;
+        request.wr.rdma.rkey = to.key;
+        self.queue(request, &[part], None)
+    }
+
     /// Queues an RDMA read into the first `len` bytes of a slot.
     ///
     /// # Errors

@@ -65,6 +65,9 @@ pub const UNICAST: &[Variant] = &[
     &[("algorithm", "binomial")],
     &[("algorithm", "chain")],
     &[("algorithm", "scatter-allgather")],
+    &[("algorithm", "binomial"), ("segment", "3")],
+    &[("algorithm", "chain"), ("segment", "off")],
+    &[("algorithm", "scatter-allgather"), ("segment", "10000")],
 ];
 
 /// All of these.

@@ -6,7 +6,7 @@ use crate::protocol::{Core, Disposition, Incoming, Token, Via};
 use crate::rank::{OpId, Rank};
 use crate::time::Instant;
 use crate::transport::{Arrival, Buffer, Origin, Transfer, Transport, TransportError};
-use crate::wire::{Header, Kind, Malformed, Notice};
+use crate::wire::{Header, Kind, Malformed, Notice, Offer, Written};
 use std::ops::Range;
 
 /// Reports taken from the transport in one turn, so that a flood cannot keep a turn from ending.
@@ -77,8 +77,7 @@ impl<C: Core, T: Transport> Driver<C, T> {
         };
         let header = *packet.header();
         if !via.admits(&header, self.identity.size) {
-            self.statistics.rejected += 1;
-            return self.give_back(stored);
+            return self.reject(stored);
         }
         if header.source == self.identity.rank {
             // Multicast comes back to its sender, unless the transport keeps it from that.
@@ -104,9 +103,43 @@ impl<C: Core, T: Transport> Driver<C, T> {
             }
             _ => {}
         }
-        let incoming = incoming(via, &header, packet.payload().len());
+        // What can be sent on from where it is stays there from now on, so the transport is changed.
+        let mut can_write = false;
+        let packet = if header.kind == Kind::Offer {
+            can_write = self.transport.can_write(header.op);
+            match stored.packet(&self.transport, self.identity.key) {
+                Ok(packet) => packet,
+                Err(_) => return self.reject(stored),
+            }
+        } else {
+            packet
+        };
+        let mut incoming = incoming(via, &header, packet.payload().len());
+        let mut written = None;
+        match header.kind {
+            Kind::Offer => match Offer::parse(packet.payload()) {
+                Ok(offer) => incoming.memory = offer.memory.filter(|_| can_write),
+                Err(_) => return self.reject(stored),
+            },
+            Kind::Written => match Written::parse(packet.payload()) {
+                Ok(note) if self.transport.is_exposed(header.op) => {
+                    incoming.payload_len = note.len as usize;
+                    written = Some(note);
+                }
+                _ => return self.reject(stored),
+            },
+            _ => {}
+        }
         let disposition = self.core.handle_packet(now, &incoming);
         match &disposition {
+            Disposition::InPlace(range) => {
+                let here = self.transport.lent(header.op, range.clone());
+                if !written.zip(here).is_some_and(|(note, here)| note.is_of(here)) {
+                    let Header { op, source: rank, .. } = header;
+                    let reason = format!("what it wrote of {op} is not what came there");
+                    self.fail(Failure { rank, reason });
+                }
+            }
             Disposition::Place(range) => match self.messages.get_mut(lent, header.op) {
                 Some(message) => message[range.clone()].copy_from_slice(packet.payload()),
                 None => self.place(header.op, range.clone(), stored.origin())?,
@@ -178,6 +211,11 @@ impl<C: Core, T: Transport> Driver<C, T> {
         Ok(())
     }
 
+    fn reject(&mut self, stored: Stored) -> Result<(), TransportError> {
+        self.statistics.rejected += 1;
+        self.give_back(stored)
+    }
+
     fn give_back(&mut self, stored: Stored) -> Result<(), TransportError> {
         match stored {
             Stored::Buffer(buffer) => self.transport.recycle(buffer),
@@ -197,6 +235,10 @@ impl<C: Core, T: Transport> Driver<C, T> {
         }
         match disposition {
             Disposition::Place(_) => statistics.repaired += u64::from(via != Via::Multicast),
+            Disposition::InPlace(_) => {
+                statistics.repaired += 1;
+                statistics.received_in_place += 1;
+            }
             Disposition::Redundant => statistics.redundant += 1,
             Disposition::Duplicate => statistics.duplicates += 1,
             Disposition::Late => statistics.late += 1,
@@ -208,5 +250,6 @@ impl<C: Core, T: Transport> Driver<C, T> {
 
 fn incoming(via: Via, header: &Header, payload_len: usize) -> Incoming {
     let Header { kind, source, op, fragment, message_len, report, asks, .. } = *header;
-    Incoming { via, source, kind, op, fragment, message_len, payload_len, report, asks }
+    let memory = None;
+    Incoming { via, source, kind, op, fragment, message_len, payload_len, report, asks, memory }
 }

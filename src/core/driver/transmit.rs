@@ -4,7 +4,7 @@ use super::rest::NotedRoom;
 use super::{Driver, Identity, Lent};
 use crate::protocol::{Core, Piece, Target, Transmit};
 use crate::transport::{Payload, Transfer, Transport, TransportError};
-use crate::wire::{HEADER_LEN, Header, Kind};
+use crate::wire::{HEADER_LEN, Header, Kind, Offer, Written};
 
 /// What a turn has sent.
 #[derive(Clone, Copy, Debug)]
@@ -33,7 +33,9 @@ impl<C: Core, T: Transport> Driver<C, T> {
     /// connection, so nothing completes before.
     fn await_connection(&mut self, transmit: &Transmit) {
         if let Transmit::Send { target: Target::Rank(to), .. }
-        | Transmit::Resend { target: Target::Rank(to), .. } = transmit
+        | Transmit::Resend { target: Target::Rank(to), .. }
+        | Transmit::Offer { to, .. }
+        | Transmit::Write { to, .. } = transmit
             && !self.transport.is_connected(*to)
             && !self.connecting.contains(to)
         {
@@ -78,6 +80,26 @@ impl<C: Core, T: Transport> Driver<C, T> {
             Transmit::Resend { target: Target::Rank(to), slot, token } => {
                 statistics.reliable_sent += 1;
                 transport.reliable_retained(to, slot, token)
+            }
+            Transmit::Offer { to, piece } => {
+                // What is written there would have no authentication code.
+                let memory = match identity.mac {
+                    None => transport.expose(piece.op),
+                    Some(_) => None,
+                };
+                let offer = Offer { memory }.emit();
+                let header = header(identity, &piece, &offer, identity.payload_crc);
+                statistics.reliable_sent += 1;
+                transport.reliable(to, &header, Payload::Bytes(&offer), piece.token()).map(drop)
+            }
+            Transmit::Write { to, piece, range, into } => {
+                let payload = Payload::Lent(piece.op, range.clone());
+                let note = Written::new(bytes(&payload, transport)?, identity.payload_crc).emit();
+                let header = header(identity, &piece, &note, identity.payload_crc);
+                statistics.reliable_sent += 1;
+                statistics.sent_in_place += 1;
+                let part = (piece.op, range);
+                transport.write(to, &header, &note, part, into, piece.token())
             }
             Transmit::Report { to, counter, value } => {
                 statistics.reports_written += 1;

@@ -43,6 +43,23 @@ impl Fragments {
         let start = fragment.index() * self.fragment_len;
         Some(start..self.message_len.min(start + self.fragment_len))
     }
+
+    /// The fragments that `len` bytes from the first byte of one on are; `None` where they end in the middle of one, or
+    /// beyond the last.
+    pub fn run(&self, first: Fragment, len: usize) -> Option<Range<u32>> {
+        let start = self.range(first)?.start;
+        let end = start.checked_add(len).filter(|end| *end <= self.message_len)?;
+        let is_whole = end == self.message_len || end.is_multiple_of(self.fragment_len);
+        let count = u32::try_from(len.div_ceil(self.fragment_len)).ok()?;
+        (is_whole && len > 0).then(|| first.0..first.0 + count)
+    }
+
+    /// The bytes of the message that fragments are.
+    pub fn range_of(&self, fragments: &Range<u32>) -> Range<usize> {
+        let start = self.range(Fragment(fragments.start)).unwrap_or_default().start;
+        let last = fragments.end.checked_sub(1).and_then(|last| self.range(Fragment(last)));
+        start..last.map_or(start, |last| last.end)
+    }
 }
 
 #[cfg(test)]
@@ -63,6 +80,17 @@ mod tests {
             assert_eq!(end, len as usize);
             assert_eq!(cut.range(Fragment(cut.count())), None);
         }
+    }
+
+    #[test]
+    fn whole_fragments_are_a_run() {
+        let cut = Fragments::new(250, 100).unwrap();
+        let run = |first, len| cut.run(Fragment(first), len);
+        assert_eq!((run(0, 200), run(1, 150), run(2, 50)), (Some(0..2), Some(1..3), Some(2..3)));
+        for (first, len) in [(0, 0), (0, 150), (1, 151), (2, 51), (3, 1), (0, usize::MAX)] {
+            assert_eq!(run(first, len), None, "{len} bytes from fragment {first}");
+        }
+        assert_eq!((cut.range_of(&(1..3)), cut.range_of(&(0..1))), (100..250, 0..100));
     }
 
     #[test]

@@ -36,7 +36,7 @@ pub use transmit::{Counter, Piece, Room, Target, Token, Transmit};
 
 use crate::rank::{Fragment, OpId, Rank};
 use crate::time::Instant;
-use crate::wire::{Header, Kind};
+use crate::wire::{Header, Kind, Region};
 use departure::Departure;
 use small_map::SmallMap;
 use start::Limits;
@@ -58,10 +58,13 @@ impl Via {
     /// Whether a packet may come this way among `size` ranks: from one of them, and of a kind that is sent so. Who knows
     /// a communicator's key can make others, which mean nothing.
     pub fn admits(self, header: &Header, size: u32) -> bool {
-        use Kind::{Abort, Acknowledge, Bye, Fragment, Probe, Ready};
+        use Kind::{Abort, Acknowledge, Bye, Fragment, Offer, Probe, Ready, Written};
         let is_sent_so = match self {
             Via::Multicast => matches!(header.kind, Fragment | Acknowledge | Abort | Probe),
-            Via::Reliable => matches!(header.kind, Fragment | Ready | Acknowledge | Abort | Bye),
+            Via::Reliable => matches!(
+                header.kind,
+                Fragment | Ready | Acknowledge | Abort | Bye | Offer | Written
+            ),
             Via::Fetched => header.kind == Fragment,
         };
         is_sent_so && header.source.0 < size
@@ -83,12 +86,14 @@ pub struct Incoming {
     pub fragment: Fragment,
     /// Length of the whole message in bytes.
     pub message_len: u64,
-    /// Length of its payload in bytes.
+    /// Length of its payload in bytes; of the part of the message that was [written](Kind::Written).
     pub payload_len: usize,
     /// What its sender reports of itself; zero says nothing.
     pub report: u64,
     /// Whether its sender asks for a report as soon as this fragment and all before it are here.
     pub asks: bool,
+    /// The memory that its sender [offers](Kind::Offer) for the message, if this rank can write to it out of its own.
+    pub memory: Option<Region>,
 }
 
 /// What a core wants done with a received packet.
@@ -96,6 +101,8 @@ pub struct Incoming {
 pub enum Disposition {
     /// New: copy the payload to these bytes of the operation's message.
     Place(Range<usize>),
+    /// New, and in these bytes of the operation's message already: its sender wrote it there.
+    InPlace(Range<usize>),
     /// Nothing to keep: a control message that was understood.
     Consumed,
     /// The second copy that a protocol sends by design, of a fragment that is here already.

@@ -204,6 +204,14 @@ impl Suite {
             Transmit::Fetch { from, slot, token } => {
                 Transmit::Fetch { from, slot, token: self.outer_token(lane, token) }
             }
+            Transmit::Offer { to, mut piece } => {
+                piece.op = self.outer(lane, piece.op);
+                Transmit::Offer { to, piece }
+            }
+            Transmit::Write { to, mut piece, range, into } => {
+                piece.op = self.outer(lane, piece.op);
+                Transmit::Write { to, piece, range, into }
+            }
             report @ Transmit::Report { .. } => report,
         }
     }

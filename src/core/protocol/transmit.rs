@@ -1,7 +1,7 @@
 //! What a core asks its driver to do.
 
 use crate::rank::{Fragment, OpId, Rank};
-use crate::wire::Kind;
+use crate::wire::{Kind, Region};
 use std::ops::Range;
 
 /// Where a packet goes.
@@ -99,6 +99,25 @@ pub enum Transmit {
         slot: u32,
         /// What to be told of the delivery.
         token: Token,
+    },
+    /// Tell a rank where the operation's message can be written to, if the transport has its memory and can offer it.
+    Offer {
+        /// Who is to write.
+        to: Rank,
+        /// The packet's header.
+        piece: Piece,
+    },
+    /// Write `range` of the operation's message into a rank's memory, out of this rank's own, then send a packet that says
+    /// so.
+    Write {
+        /// Whose memory.
+        to: Rank,
+        /// The packet's header.
+        piece: Piece,
+        /// The bytes of the message.
+        range: Range<usize>,
+        /// Where the whole message is there.
+        into: Region,
     },
     /// Write a number into the memory of a rank, which costs its CPU nothing (Liu 2004, section 5.5).
     Report {

@@ -27,7 +27,7 @@ pub use reserved::Reserved;
 use crate::protocol::{Counter, Room, Token};
 use crate::rank::{OpId, Rank};
 use crate::time::Instant;
-use crate::wire::{HEADER_LEN, Key, Malformed, Packet};
+use crate::wire::{HEADER_LEN, Key, Malformed, Packet, Region};
 use std::ops::Range;
 use std::time::Duration;
 
@@ -200,6 +200,42 @@ pub trait Transport: Room + Liveness {
     /// A part of a lent message that is here; `None` if the message was not lent.
     fn lent(&self, _op: OpId, _range: Range<usize>) -> Option<&[u8]> {
         None
+    }
+
+    /// Lets other ranks write into a lent message until it is taken back, and says where it is; `None` where it was not lent
+    /// to be received into, or they cannot. By default they never can.
+    fn expose(&mut self, _op: OpId) -> Option<Region> {
+        None
+    }
+
+    /// Whether a message [is exposed](Self::expose).
+    fn is_exposed(&self, _op: OpId) -> bool {
+        false
+    }
+
+    /// Whether parts of a lent message that are here can be [written](Self::write) elsewhere. By default they never can.
+    fn can_write(&mut self, _op: OpId) -> bool {
+        false
+    }
+
+    /// Writes a part of a lent message into the memory of `to`, where `into` is the whole message, then sends it a reliable
+    /// message of `header` and `note`, which comes when the part is there. It is delivered when the part is, too.
+    ///
+    /// # Errors
+    /// As [`reliable`](Self::reliable).
+    ///
+    /// # Panics
+    /// May panic without [`Room`] for a reliable message, or if the part [cannot be written](Self::can_write).
+    fn write(
+        &mut self,
+        _to: Rank,
+        _header: &[u8; HEADER_LEN],
+        _note: &[u8],
+        (op, _range): (OpId, Range<usize>),
+        _into: Region,
+        _token: Token,
+    ) -> Result<(), TransportError> {
+        Err(TransportError::NotLent(op))
     }
 
     /// Puts a payload into a lent message; `None` if the message was not lent.

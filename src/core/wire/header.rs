@@ -82,13 +82,18 @@ pub enum Kind {
     Connect = 6,
     /// The report alone, where nothing else goes that way; to the group it asks for the others' reports.
     Acknowledge = 7,
+    /// Where the sender takes a long message; the payload is an [`Offer`](super::Offer).
+    Offer = 8,
+    /// A part of a long message is in the receiver's memory, from this fragment on; the payload is a
+    /// [`Written`](super::Written).
+    Written = 9,
 }
 
 impl Kind {
     /// The kind of a number on the wire, if it is one.
     pub fn from_wire(byte: u8) -> Option<Kind> {
         use Kind::*;
-        [Fragment, Ready, Abort, Bye, Probe, Connect, Acknowledge]
+        [Fragment, Ready, Abort, Bye, Probe, Connect, Acknowledge, Offer, Written]
             .into_iter()
             .find(|kind| *kind as u8 == byte)
     }
@@ -385,7 +390,7 @@ pub fn checksummed() -> u64 {
     CHECKSUMMED.get()
 }
 
-fn crc_of_payload(payload: &[u8]) -> u32 {
+pub(super) fn crc_of_payload(payload: &[u8]) -> u32 {
     CHECKSUMMED.set(CHECKSUMMED.get() + payload.len() as u64);
     crc32fast::hash(payload)
 }

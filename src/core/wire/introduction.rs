@@ -18,7 +18,7 @@ pub const MAX_OFFERED_PROOFS: usize = 16;
 /// A part of a rank's memory that other ranks may reach.
 ///
 /// On the wire: address (64 bits), key (32).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Region {
     /// Its address there.
     pub address: u64,

@@ -5,6 +5,7 @@ use super::handshake::{self, End, Ends, Step};
 use super::*;
 use crate::rank::{Fragment, OpId, Rank};
 use proptest::collection::vec;
+use proptest::option;
 use proptest::prelude::*;
 use std::fmt::Debug;
 
@@ -219,6 +220,7 @@ fn tags_differ() {
         Introduction::FORMAT,
         Join::FORMAT,
         Notice::FORMAT,
+        Offer::FORMAT,
         PreloadBallot::FORMAT,
         ProofBallot::FORMAT,
         Proposal::FORMAT,
@@ -227,6 +229,7 @@ fn tags_differ() {
         Response::FORMAT,
         Terms::FORMAT,
         Whereabouts::FORMAT,
+        Written::FORMAT,
     ];
     let tags: std::collections::HashSet<_> = formats.iter().map(|format| format.tag).collect();
     assert_eq!(tags.len(), formats.len());
@@ -314,6 +317,19 @@ proptest! {
         survives(&notice, &bytes, Notice::parse)?;
         names_its_version(Notice::FORMAT, &bytes, Notice::parse)?;
         prop_assert!((0..8).all(|len| Notice::parse(&bytes[..len]).is_err()));
+    }
+
+    #[test]
+    fn offers_and_writes(memory in option::of(region()), bytes in vec(any::<u8>(), 0..100), has_crc: bool) {
+        let offer = Offer { memory };
+        survives(&offer, &offer.emit(), Offer::parse)?;
+        names_its_version(Offer::FORMAT, &offer.emit(), Offer::parse)?;
+        let written = Written::new(&bytes, has_crc);
+        survives(&written, &written.emit(), Written::parse)?;
+        names_its_version(Written::FORMAT, &written.emit(), Written::parse)?;
+        prop_assert!(written.is_of(&bytes));
+        let other = [&bytes[..], &[0]].concat();
+        prop_assert_eq!(written.is_of(&other), !has_crc);
     }
 
     #[test]
@@ -517,7 +533,11 @@ proptest! {
         sixth in noise(Relocation::FORMAT),
         seventh in noise(Proposal::FORMAT),
         eighth in noise(Exposure::FORMAT),
+        ninth in noise(Offer::FORMAT),
+        tenth in noise(Written::FORMAT),
     ) {
+        prop_assert!(Offer::parse(&ninth).ok().is_none_or(|read| read.emit() == ninth));
+        prop_assert!(Written::parse(&tenth).ok().is_none_or(|read| read.emit() == tenth));
         // What is read of it can be written, and is the same then.
         if let Ok(one) = Introduction::parse(&first) {
             prop_assert_eq!(one.emit(), first);

@@ -120,6 +120,8 @@ impl Endpoint {
             Request::Report(channel, counter) => {
                 self.tell_reported(channel, process, counter, is_done);
             }
+            // The message behind it tells.
+            Request::Write => {}
             Request::Fetch(buffer) => {
                 // SAFETY: promised by the caller.
                 let (slot, fetcher) = unsafe { self.connections.fetched(buffer) };

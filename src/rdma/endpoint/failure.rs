@@ -43,7 +43,10 @@ impl Endpoint {
                     self.tell_reported(channel, process, counter, false);
                 }
                 // Their slots are free already.
-                Pending::Message(..) | Pending::Last(..) | Pending::Fetch(..) => {}
+                Pending::Message(..)
+                | Pending::Write(..)
+                | Pending::Last(..)
+                | Pending::Fetch(..) => {}
             }
         }
     }

@@ -84,6 +84,6 @@ fn region(Remote { address, key }: Remote) -> Region {
     Region { address, key }
 }
 
-fn remote(Region { address, key }: Region) -> Remote {
+pub(super) fn remote(Region { address, key }: Region) -> Remote {
     Remote { address, key }
 }

@@ -25,6 +25,8 @@ pub type Askers = SmallVec<[ChannelId; 4]>;
 pub enum Pending {
     /// Send a message of so many bytes, and a part of some message's memory behind them.
     Message(Slot, usize, Option<Tail>),
+    /// Write a part of some message's memory, before the message that says so.
+    Write(Tail, Remote),
     /// Send a message of so many bytes once all fetches before it have ended.
     Last(Slot, usize),
     /// Send the packet in a slot of a channel's ring.
@@ -40,6 +42,8 @@ pub enum Pending {
 pub enum Request {
     /// A send of a message from a slot.
     Message(u32),
+    /// A write of a part of a message, which ends with the message behind it.
+    Write,
     /// A send of the packet in a slot of a channel's ring.
     Ring(ChannelId, u32),
     /// A write of a channel's number.
@@ -137,7 +141,7 @@ impl Connection {
         match ended.0 {
             Request::Ring(..) => self.ring_sends.under_way -= 1,
             Request::Report(..) => self.reports.under_way -= 1,
-            Request::Message(_) | Request::Fetch(_) => {}
+            Request::Message(_) | Request::Write | Request::Fetch(_) => {}
         }
         Some(ended)
     }
@@ -152,7 +156,10 @@ impl Connection {
             let has_room = match &pending {
                 Pending::Ring(..) => self.ring_sends.take(),
                 Pending::Report(..) => self.reports.take(),
-                Pending::Message(..) | Pending::Last(..) | Pending::Fetch(..) => true,
+                Pending::Message(..)
+                | Pending::Write(..)
+                | Pending::Last(..)
+                | Pending::Fetch(..) => true,
             };
             if !has_room {
                 self.queue.push_front(pending);
@@ -174,6 +181,9 @@ impl Connection {
                         }
                         None => messages.send(slot, len, id)?,
                     }
+                }
+                Pending::Write(tail, to) => {
+                    messages.write_part((&tail.lease, tail.range), to, begin(Request::Write))?;
                 }
                 Pending::Ring(channel, slot, span) => {
                     messages.send_from(&span, begin(Request::Ring(channel, slot)))?;

@@ -71,6 +71,21 @@ impl SendSlots {
         })
     }
 
+    /// As [`fill`](Self::fill), of a message behind a write of a part of other memory, which is in use for as long.
+    pub fn fill_for(
+        &mut self,
+        to: ProcessId,
+        (header, note): (&[u8; HEADER_LEN], &[u8]),
+        lease: &Arc<Lease>,
+        sender: Sender,
+    ) -> Option<Pending> {
+        let note = self.fill(to, header, Source::Bytes(note), Some(sender))?;
+        if let Pending::Message(slot, ..) = &note {
+            self.sends_from[slot.index() as usize] = Some((to, Arc::clone(lease)));
+        }
+        Some(note)
+    }
+
     /// Slots that a channel's messages are in.
     pub fn of(&self, channel: ChannelId) -> usize {
         self.senders.iter().flatten().filter(|sender| sender.channel == channel).count()

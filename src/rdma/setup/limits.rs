@@ -32,7 +32,7 @@ pub fn check_queues(
             settings.connection_requests(size),
             limits.requests,
             "max_qp_wr",
-            "the sum of VERBCAST_RELIABLE_SEND_DEPTH, VERBCAST_RING_DEPTH and VERBCAST_FETCH_DEPTH",
+            "the sum of twice VERBCAST_RELIABLE_SEND_DEPTH, VERBCAST_RING_DEPTH and VERBCAST_FETCH_DEPTH",
         ),
         (
             depths.reliable_receive,

@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use verbcast_core::numbers::NumberMap;
 use verbcast_core::rank::OpId;
-use verbcast_core::transport::{Payload, TransportError};
+use verbcast_core::transport::{Payload, Purpose, TransportError};
 use verbcast_verbs::Lease;
 
 /// What was done for messages without a copy, and with their memory; and what came for nobody.
@@ -38,8 +38,20 @@ pub struct Counters {
 pub struct Loan {
     pub lease: Arc<Lease>,
     pub places: Places,
+    pub purpose: Purpose,
     /// The message itself, where the transport owns it. Nobody looks at it before the lease has ended.
     pub owned: Option<Owned>,
+}
+
+impl Loan {
+    /// Keeps what is here where it is: no receive is posted for it from now on. Whether none is, so that nobody writes it.
+    pub fn settle(&mut self) -> bool {
+        if self.places.armed() > 0 {
+            return false;
+        }
+        self.places.close();
+        true
+    }
 }
 
 impl Drop for Loan {

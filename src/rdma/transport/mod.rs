@@ -22,6 +22,7 @@ mod owned;
 mod peers;
 mod places;
 mod rx_table;
+mod segments;
 mod wait;
 mod zero_copy;
 
@@ -36,7 +37,7 @@ use crate::rdma::ids::{ChannelId, ProcessId};
 use crate::rdma::memory::Memory;
 use crate::rdma::rc::Sender;
 use crate::rdma::settings::Settings;
-use loans::Loans;
+use loans::{Loan, Loans};
 use peers::Peers;
 use rx_table::RxTable;
 use std::collections::VecDeque;
@@ -50,7 +51,7 @@ use verbcast_core::time::Instant;
 use verbcast_core::transport::{
     Arrival, Buffer, Liveness, Origin, Park, Payload, Purpose, Transfer, Transport, TransportError,
 };
-use verbcast_core::wire::{Checks, HEADER_LEN, Key, MacKey, Malformed, Packet};
+use verbcast_core::wire::{Checks, HEADER_LEN, Key, MacKey, Malformed, Packet, Region};
 use verbcast_verbs::{CompletionQueue, Descriptors, ProtectionDomain};
 
 /// Looks for completions in one poll that tells nothing in the end, so that a flood of strangers'
@@ -458,6 +459,30 @@ impl Transport for RdmaTransport {
 
     fn lent(&self, op: OpId, range: Range<usize>) -> Option<&[u8]> {
         self.loans.bytes(op, range)
+    }
+
+    fn expose(&mut self, op: OpId) -> Option<Region> {
+        self.expose_message(op)
+    }
+
+    fn is_exposed(&self, op: OpId) -> bool {
+        self.loans.by_op.get(&op).is_some_and(|loan| loan.lease.is_exposed())
+    }
+
+    fn can_write(&mut self, op: OpId) -> bool {
+        self.loans.by_op.get_mut(&op).is_some_and(Loan::settle)
+    }
+
+    fn write(
+        &mut self,
+        to: Rank,
+        header: &[u8; HEADER_LEN],
+        note: &[u8],
+        part: (OpId, Range<usize>),
+        into: Region,
+        token: Token,
+    ) -> Result<(), TransportError> {
+        self.write_part(to, (header, note), part, into, token)
     }
 
     fn place(

@@ -187,7 +187,7 @@ impl RdmaTransport {
             Purpose::Send => Places::none(memory.len(), fragment_len),
             Purpose::Receive => Places::new(memory.len(), fragment_len, self.settings.margin()),
         };
-        loans.by_op.insert(op, Loan { lease: Arc::clone(&lease), places, owned: None });
+        loans.by_op.insert(op, Loan { lease: Arc::clone(&lease), places, purpose, owned: None });
         Some(lease)
     }
 

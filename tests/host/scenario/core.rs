@@ -114,6 +114,8 @@ fn unicast(words: &Words<'_>) -> unicast::Config {
             Some(other) => words.fail(&format!("there is no algorithm {other:?}")),
         },
         fragment_len: words.number("fragment") as usize,
+        segment_len: words.optional("segment").unwrap_or(0) as usize,
+        long_from: words.optional("long"),
         in_flight: words.optional("in-flight").unwrap_or(4) as u32,
         eager: words.optional("eager").unwrap_or(100) as u32,
     }

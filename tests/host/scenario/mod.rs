@@ -25,7 +25,7 @@ use verbcast_core::protocol::{
 };
 use verbcast_core::rank::{Fragment, OpId, Rank};
 use verbcast_core::time::Instant;
-use verbcast_core::wire::Kind;
+use verbcast_core::wire::{Kind, Region};
 
 /// What the transport takes: everything, until an input says otherwise.
 #[derive(Clone, Copy, Debug)]
@@ -191,6 +191,8 @@ impl Player {
             None => Kind::Fragment,
             Some("ready") => Kind::Ready,
             Some("acknowledge") => Kind::Acknowledge,
+            Some("offer") => Kind::Offer,
+            Some("written") => Kind::Written,
             Some(other) => words.fail(&format!("there is no kind {other:?}")),
         };
         let has_report = words.optional("have").or(words.optional("consumed")).is_some();
@@ -201,12 +203,16 @@ impl Player {
             op: OpId(words.number("op") as u32),
             fragment: Fragment(fragment as u32),
             message_len,
-            payload_len: if kind == Kind::Fragment { payload_len as usize } else { 0 },
+            payload_len: match kind {
+                Kind::Fragment => payload_len as usize,
+                _ => words.optional("bytes").unwrap_or(0) as usize,
+            },
             report: match has_report {
                 true => reported(words).1,
                 false => words.optional("lost").unwrap_or(0),
             },
             asks: words.optional("asks") == Some(1),
+            memory: words.optional("memory").map(|address| Region { address, key: 0 }),
         }
     }
 
@@ -234,6 +240,7 @@ fn token(words: &Words<'_>) -> Token {
     let kind = match words.optional_text("kind") {
         Some("acknowledge") => Kind::Acknowledge,
         Some("ready") => Kind::Ready,
+        Some("written") => Kind::Written,
         _ => Kind::Fragment,
     };
     let fragment = Fragment(words.optional("fragment").unwrap_or(0) as u32);
@@ -263,6 +270,7 @@ fn reported(words: &Words<'_>) -> (Counter, u64) {
 fn disposed(disposition: &Disposition) -> String {
     match disposition {
         Disposition::Place(range) => format!("place {}..{}", range.start, range.end),
+        Disposition::InPlace(range) => format!("in place {}..{}", range.start, range.end),
         other => format!("{other:?}").to_lowercase(),
     }
 }
@@ -295,6 +303,13 @@ fn transmitted(transmit: &Transmit, family: Family) -> String {
         Transmit::Resend { target: Target::Group, slot, .. } => format!("multicast slot {slot}"),
         Transmit::Resend { target: Target::Rank(to), slot, token } => {
             format!("send slot {slot} ({}.{}) to {}", token.op.0, token.fragment.0, to.0)
+        }
+        Transmit::Offer { to, piece } => {
+            format!("offer memory for {} to {}{}", piece.op.0, to.0, spoken_count(piece.report))
+        }
+        Transmit::Write { to, piece, range, into } => {
+            let what = format!("{}..{} of {}", range.start, range.end, piece.op.0);
+            format!("write {what} to {} at {}{}", to.0, into.address, spoken_count(piece.report))
         }
         Transmit::Report { to, counter, value } => match counter {
             Counter::Acknowledged => format!("report to {}{}", to.0, spoken(*value)),

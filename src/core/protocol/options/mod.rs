@@ -74,6 +74,9 @@ pub struct Options {
     pub credits: bool,
     /// Window: bounds of the timeouts.
     pub patience: Bounds,
+    /// Unicast: bytes of a message that are written into another rank's memory at a time, at most; messages of at least half
+    /// as many go so. None: all go in packets.
+    pub segment: Option<usize>,
 }
 
 impl Default for Options {
@@ -94,6 +97,7 @@ impl Default for Options {
             repair: window.repair,
             credits: true,
             patience: window.patience,
+            segment: Some(128 << 10),
         }
     }
 }
@@ -289,6 +293,8 @@ impl Options {
         unicast::Config {
             algorithm: unicast::Algorithm::Binomial,
             fragment_len: parameters.fragment_len,
+            segment_len: self.segment.unwrap_or(0),
+            long_from: self.segment.map(|segment| segment as u64 / 2),
             in_flight: self.in_flight,
             eager: share.clamp(1, 16),
         }

@@ -24,7 +24,7 @@ pub struct Parameter {
 
 impl Options {
     /// What [`set`](Self::set) knows.
-    pub const PARAMETERS: [Parameter; 13] = [
+    pub const PARAMETERS: [Parameter; 14] = [
         Parameter {
             name: "algorithm",
             takes: "auto, two-stage, two-stage-on-demand, window, co-root, aggregate, basic, binomial, chain \
@@ -59,6 +59,7 @@ impl Options {
         Parameter { name: "repair", takes: "push or pull", default: Some("pull") },
         Parameter { name: "credits", takes: "on or off", default: Some("on") },
         Parameter { name: "repair-after", takes: "a time in microseconds", default: Some("2000") },
+        Parameter { name: "segment", takes: "a number of bytes, or off", default: Some("131072") },
     ];
 
     /// Sets one option from text.
@@ -129,6 +130,12 @@ impl Options {
                 let (least, most) = (least.min(initial), most.max(initial));
                 self.patience = Bounds { initial, least, most };
             }
+            "segment" => {
+                self.segment = match value {
+                    "off" => None,
+                    bytes => Some(bytes.parse().ok().filter(|bytes| *bytes > 0)?),
+                }
+            }
             _ => return None,
         }
         Some(())
@@ -166,7 +173,8 @@ impl Options {
     /// All options, each with its value in a line, for ranks to compare.
     pub fn describe(&self, depths: &Depths) -> String {
         let Options { table, in_flight, synchronisation, window, blocking, co_roots, .. } = self;
-        let Options { acknowledge, piggyback, by, acknowledge_after, repair, credits, .. } = self;
+        let Options { acknowledge, piggyback, by, acknowledge_after, repair, .. } = self;
+        let Options { credits, segment, .. } = self;
         let lines = [
             ("choice", table.to_string().trim_end().replace('\n', ", ")),
             ("in-flight", in_flight.to_string()),
@@ -182,6 +190,7 @@ impl Options {
             ("repair", format!("{repair:?}")),
             ("credits", credits.to_string()),
             ("repair-after", format!("{:?}", self.patience)),
+            ("segment", segment.map_or("off".to_owned(), |bytes| bytes.to_string())),
         ];
         lines.map(|(name, value)| format!("{name}: {value}\n")).concat()
     }
@@ -213,6 +222,7 @@ mod tests {
             ("repair", "push"),
             ("credits", "off"),
             ("repair-after", "20"),
+            ("segment", "off"),
         ])
         .unwrap();
         assert_eq!(options.acknowledge, Acknowledge::Every(10));
@@ -220,6 +230,7 @@ mod tests {
         assert_eq!(options.synchronisation, Synchronisation::Delay(Duration::from_micros(50)));
         assert_eq!((options.repair, options.credits), (Repair::Push, false));
         assert_eq!(options.patience.least, Duration::from_micros(20));
+        assert_eq!(options.segment, None);
         assert_eq!(read(&[]).unwrap(), Options::default());
     }
 
@@ -232,6 +243,7 @@ mod tests {
             ("co-roots", "0"),
             ("piggyback", "yes"),
             ("in-flight", "many"),
+            ("segment", "0"),
         ] {
             let error = read(&[(name, value)]).unwrap_err().to_string();
             assert!(error.contains(&format!("{name}={value}: expected ")), "{error}");

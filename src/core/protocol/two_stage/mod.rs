@@ -359,9 +359,13 @@ impl Core for TwoStage {
         match packet.kind {
             Kind::Fragment => self.handle_fragment(packet),
             Kind::Ready => self.handle_ready(now, packet),
-            Kind::Abort | Kind::Bye | Kind::Probe | Kind::Connect | Kind::Acknowledge => {
-                Disposition::Reject
-            }
+            Kind::Abort
+            | Kind::Bye
+            | Kind::Probe
+            | Kind::Connect
+            | Kind::Acknowledge
+            | Kind::Offer
+            | Kind::Written => Disposition::Reject,
         }
     }
 

@@ -73,6 +73,7 @@ fn fragment(via: Via, source: u32, op: u32, fragment: u32) -> Incoming {
         payload_len: if fragment == 2 { 5 } else { 10 },
         report: 0,
         asks: false,
+        memory: None,
     }
 }
 

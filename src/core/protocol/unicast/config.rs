@@ -10,6 +10,10 @@ pub struct Config {
     pub algorithm: Algorithm,
     /// Bytes of the message in a fragment.
     pub fragment_len: usize,
+    /// Bytes of the message in a segment at most, of which long messages are written one at a time.
+    pub segment_len: usize,
+    /// Bytes from which on a message is long; none: none is.
+    pub long_from: Option<u64>,
     /// Most operations in flight at a rank.
     pub in_flight: u32,
     /// Most packets that a rank has at another which has not taken them.
@@ -17,6 +21,16 @@ pub struct Config {
 }
 
 impl Config {
+    /// Whole fragments in a segment, at least one.
+    pub(super) fn fragments_in_segment(&self) -> u32 {
+        u32::try_from(self.segment_len / self.fragment_len).unwrap_or(u32::MAX).max(1)
+    }
+
+    /// Whether a message goes in segments.
+    pub(super) fn is_long(&self, len: u64) -> bool {
+        self.long_from.is_some_and(|least| len >= least)
+    }
+
     pub(super) fn validate(&self) -> Result<(), ConfigError> {
         let error = match self {
             Config { fragment_len: 0, .. } => ConfigError::FragmentLen,

@@ -4,11 +4,13 @@
 //! Each fragment goes along a tree over all ranks (`routes`); a rank passes a fragment on as soon
 //! as it has it. Every rank gets every fragment once, so nothing is redundant and nothing is lost.
 //! A rank that is behind keeps what comes for later operations; `credits` bound how much that is.
+//! Of a long message, fragments that follow one another go together, from memory to memory (`segments`).
 
 mod config;
 mod credits;
 mod outbox;
 mod routes;
+mod segments;
 #[cfg(test)]
 mod tests;
 
@@ -26,7 +28,9 @@ use crate::wire::Kind;
 use credits::Credits;
 use outbox::Outbox;
 use routes::Route;
+use segments::{Item, Reach};
 use std::collections::VecDeque;
+use std::ops::Range;
 
 /// A broadcast in flight.
 #[derive(Clone, Debug)]
@@ -35,7 +39,10 @@ struct Operation {
     root: Rank,
     cut: Fragments,
     owned: Bitmap,
-    /// Sends that are not handed to the transport, by receiver.
+    /// Who gets something of it from this rank, if it is long.
+    receivers: SmallMap<Rank, Reach>,
+    is_long: bool,
+    /// Offers and fragments that are not handed to the transport, by receiver.
     unsent: SmallMap<Rank, u32>,
     /// Sends whose delivery is not acknowledged, by receiver.
     undelivered: SmallMap<Rank, u32>,
@@ -103,14 +110,17 @@ impl Unicast {
             root,
             cut,
             owned: if is_root { Bitmap::full(count) } else { Bitmap::new(count) },
+            receivers: SmallMap::default(),
+            is_long: self.size > 1 && self.config.is_long(len),
             unsent: SmallMap::default(),
             undelivered: SmallMap::default(),
             is_complete: false,
             has_ended: false,
         });
         self.count_sends(op);
-        if is_root {
-            (0..count).for_each(|fragment| self.pass_on(op, Fragment(fragment)));
+        match is_root {
+            true => self.pass_on(op, 0..count),
+            false => self.offer(op),
         }
         self.settle();
         self.events.extend(self.departed.iter().filter_map(|left| left.disagreement(op)));
@@ -130,25 +140,53 @@ impl Unicast {
         for index in 0..cut.count() {
             for to in Route::new(algorithm, root, size, (index, cut.count())).children(me) {
                 *operation.unsent.get_or_insert(to, 0) += 1;
+                if operation.is_long {
+                    operation.receivers.get_or_insert(to, Reach::Unknown);
+                }
             }
         }
     }
 
-    /// Queues a fragment for those who get it from this rank.
-    fn pass_on(&mut self, op: OpId, fragment: Fragment) {
+    /// Queues offers for those from whom this rank gets something of a long message.
+    fn offer(&mut self, op: OpId) {
+        let (me, size) = (self.me, self.size);
+        let Some(operation) = self.operation(op) else { return };
+        let Operation { algorithm, root, cut, is_long, .. } = *operation;
+        if !is_long {
+            return;
+        }
+        let mut senders: Vec<Rank> = Vec::new();
+        for index in 0..cut.count() {
+            let sender = Route::new(algorithm, root, size, (index, cut.count())).parent(me);
+            senders.extend(sender.filter(|sender| !senders.contains(sender)));
+        }
+        for to in &senders {
+            *operation.unsent.get_or_insert(*to, 0) += 1;
+        }
+        senders.into_iter().for_each(|to| self.outbox.push(to, op, Item::Offer));
+    }
+
+    /// Queues fragments for those who get them from this rank.
+    fn pass_on(&mut self, op: OpId, fragments: Range<u32>) {
         let (me, size) = (self.me, self.size);
         let Some(operation) = self.operation(op) else { return };
         let Operation { algorithm, root, cut, .. } = *operation;
-        let route = Route::new(algorithm, root, size, (fragment.0, cut.count()));
-        let children = route.children(me);
-        children.into_iter().for_each(|to| self.outbox.push(to, op, fragment));
+        for index in fragments {
+            let route = Route::new(algorithm, root, size, (index, cut.count()));
+            for to in route.children(me) {
+                self.outbox.push(to, op, Item::Fragments(index..index + 1));
+            }
+        }
     }
 
     /// Emits the events that the operations' states call for, and lets ended ones go.
     fn settle(&mut self) {
         for (index, operation) in self.operations.iter_mut().enumerate() {
             let op = self.first.plus(index as u32);
-            if !operation.is_complete && operation.owned.is_full() && operation.unsent.is_empty() {
+            // What others tell comes before, so that nothing of it is left to come.
+            let all_known = operation.receivers.values().all(|reach| reach.is_known());
+            let is_done = operation.owned.is_full() && operation.unsent.is_empty() && all_known;
+            if !operation.is_complete && is_done {
                 operation.is_complete = true;
                 self.events.push_back(Event::Complete { op, lost: 0 });
             }
@@ -178,21 +216,57 @@ impl Unicast {
         if let Some(what) = disagreement::in_length(packet, &cut) {
             return self.disagree(packet.op, packet.source, what);
         }
-        let Some(range) = cut.range(packet.fragment) else { return Disposition::Reject };
-        if range.len() != packet.payload_len || packet.via != Via::Reliable {
+        let is_written = packet.kind == Kind::Written;
+        let run = cut.run(packet.fragment, packet.payload_len);
+        let run = match packet.payload_len {
+            0 if cut.message_len() == 0 && packet.fragment.0 == 0 => Some(0..1),
+            _ => run.filter(|run| is_written || run.len() == 1),
+        };
+        let Some(run) = run.filter(|_| packet.via == Via::Reliable) else {
+            return Disposition::Reject;
+        };
+        if is_written && !operation.is_long {
             return Disposition::Reject;
         }
-        let route = Route::new(algorithm, root, size, (packet.fragment.0, cut.count()));
-        if !route.children(packet.source).contains(&me) {
+        let sender = |index| Route::new(algorithm, root, size, (index, cut.count())).parent(me);
+        if run.clone().any(|index| sender(index) != Some(packet.source)) {
             let what = format!("it sends what comes from another where {root} is root");
             return self.disagree(packet.op, packet.source, what);
         }
-        if !operation.owned.insert(packet.fragment.0) {
+        if run.clone().any(|index| operation.owned.contains(index)) {
             return Disposition::Duplicate;
         }
-        self.pass_on(packet.op, packet.fragment);
+        run.clone().for_each(|index| _ = operation.owned.insert(index));
+        let range = cut.range_of(&run);
+        self.pass_on(packet.op, run);
         self.settle();
-        Disposition::Place(range)
+        if is_written { Disposition::InPlace(range) } else { Disposition::Place(range) }
+    }
+
+    fn handle_offer(&mut self, packet: &Incoming) -> Disposition {
+        if packet.op.after(self.first) < 0 {
+            return Disposition::Late;
+        }
+        if packet.op.after(self.next_op()) >= 0 {
+            return Disposition::Hold;
+        }
+        self.credits.consumed(packet.source);
+        let Some(operation) = self.operation(packet.op) else { return Disposition::Reject };
+        let (root, is_long) = (operation.root, operation.is_long);
+        if let Some(what) = disagreement::in_length(packet, &operation.cut) {
+            return self.disagree(packet.op, packet.source, what);
+        }
+        let Some(reach) = operation.receivers.get_mut(packet.source).filter(|_| is_long) else {
+            let what =
+                format!("it expects from this rank what comes from another where {root} is root");
+            return self.disagree(packet.op, packet.source, what);
+        };
+        if reach.is_known() {
+            return Disposition::Duplicate;
+        }
+        *reach = Reach::of(packet.memory);
+        self.settle();
+        Disposition::Consumed
     }
 
     fn disagree(&mut self, op: OpId, rank: Rank, what: String) -> Disposition {
@@ -204,23 +278,62 @@ impl Unicast {
     fn send(&mut self, room: &dyn Room) -> Option<Transmit> {
         let credits = &self.credits;
         let (operations, first) = (&self.operations, self.first);
+        let segment = self.config.fragments_in_segment();
         // A receiver gets all of an operation before anything of the next: it may wait for that.
         let is_first = |to: Rank, op: OpId| {
             let earlier = operations.iter().take(op.after(first) as usize);
             !earlier.into_iter().any(|operation| operation.unsent.contains_key(to))
         };
-        let may = |to, op| room.reliable_room(to) > 0 && credits.has_credit(to) && is_first(to, op);
-        let (to, op, fragment) = self.outbox.take(may)?;
+        let at_once = |to: Rank, op: OpId, item: &Item| {
+            let operation = operations.get(op.after(first) as usize);
+            let reach = operation.and_then(|operation| operation.receivers.get(to));
+            match (item, reach) {
+                (Item::Offer, _) | (Item::Fragments(_), None) => 1,
+                (Item::Fragments(_), Some(reach)) => reach.at_once(segment),
+            }
+        };
+        let may = |to: Rank, op: OpId, item: &Item| {
+            let most = at_once(to, op, item);
+            let may = most > 0
+                && credits.has_credit(to)
+                && is_first(to, op)
+                && room.reliable_room(to) > 0;
+            if may { most } else { 0 }
+        };
+        let (to, op, item) = self.outbox.take(may)?;
         self.credits.sent(to);
         let report = self.credits.along(to);
         let operation = self.operation(op)?;
-        operation.unsent.count_down(to);
-        *operation.undelivered.get_or_insert(to, 0) += 1;
-        let range = operation.cut.range(fragment).unwrap_or_default();
         let message_len = operation.cut.message_len() as u64;
-        let piece = Piece { kind: Kind::Fragment, op, fragment, message_len, report, asks: false };
+        let piece = |kind, fragment| Piece { kind, op, fragment, message_len, report, asks: false };
+        let transmit = match item {
+            Item::Offer => {
+                operation.unsent.count_down(to);
+                Transmit::Offer { to, piece: piece(Kind::Offer, Fragment(0)) }
+            }
+            Item::Fragments(run) => {
+                run.clone().for_each(|_| _ = operation.unsent.count_down(to));
+                *operation.undelivered.get_or_insert(to, 0) += 1;
+                let range = operation.cut.range_of(&run);
+                let fragment = Fragment(run.start);
+                let mut reach = operation.receivers.get_mut(to);
+                if let Some(reach) = &mut reach {
+                    reach.sent();
+                }
+                match reach {
+                    Some(Reach::Memory(into)) => {
+                        let piece = piece(Kind::Written, fragment);
+                        Transmit::Write { to, piece, range, into: *into }
+                    }
+                    _ => {
+                        let piece = piece(Kind::Fragment, fragment);
+                        Transmit::Send { target: Target::Rank(to), piece, range }
+                    }
+                }
+            }
+        };
         self.settle();
-        Some(Transmit::Send { target: Target::Rank(to), piece, range })
+        Some(transmit)
     }
 
     /// A rank takes nothing more.
@@ -229,6 +342,9 @@ impl Unicast {
         for operation in &mut self.operations {
             operation.unsent.remove(rank);
             operation.undelivered.remove(rank);
+            if let Some(reach) = operation.receivers.get_mut(rank) {
+                *reach = Reach::Packets;
+            }
         }
         self.credits.forget(rank);
         self.settle();
@@ -251,13 +367,16 @@ impl Core for Unicast {
         }
         self.credits.learn(packet.source, packet.report);
         match packet.kind {
-            Kind::Fragment => self.handle_fragment(packet),
+            Kind::Fragment | Kind::Written => self.handle_fragment(packet),
+            Kind::Offer => self.handle_offer(packet),
             _ => Disposition::Reject,
         }
     }
 
     fn handle_delivered(&mut self, _now: Instant, to: Rank, token: Token) {
-        let Some(operation) = self.operation(token.op) else { return };
+        // An offer is of memory that nobody gives back before all is here.
+        let is_fragment = token.kind != Kind::Offer;
+        let Some(operation) = self.operation(token.op).filter(|_| is_fragment) else { return };
         operation.undelivered.count_down(to);
         self.settle();
     }
@@ -314,11 +433,17 @@ impl Core for Unicast {
             let index = (0..count).find(|index| !operation.owned.contains(*index))?;
             Some(Route::new(operation.algorithm, operation.root, size, (index, count)))
         });
-        let sender = missing.and_then(|route| {
-            let mut ranks = (0..size).map(Rank);
-            ranks.find(|rank| route.children(*rank).contains(&self.me))
-        });
-        self.outbox.receivers().chain(sender).collect()
+        let sender = missing.and_then(|route| route.parent(self.me));
+        // Those who have all that is sent to them, but have not told where their memory is.
+        let silent = self.operations.iter().flat_map(|operation| operation.receivers.iter());
+        let silent = silent.filter(|(_, reach)| !reach.is_known()).map(|(rank, _)| rank);
+        let mut awaited: Vec<_> = self.outbox.receivers().collect();
+        for rank in silent.chain(sender) {
+            if !awaited.contains(&rank) {
+                awaited.push(rank);
+            }
+        }
+        awaited
     }
 
     /// Every fragment comes once, and nobody leaves without it.

@@ -52,9 +52,30 @@ impl Route {
                 self.toward_owner(me).into_iter().chain(self.around(me)).collect()
             }
         };
-        let absolute =
-            |relative: u32| (u64::from(relative) + u64::from(self.root.0)) % u64::from(self.size);
-        children.into_iter().map(|relative| Rank(absolute(relative) as u32)).collect()
+        children.into_iter().map(|relative| self.absolute(relative)).collect()
+    }
+
+    /// The rank that sends the fragment to `me`; none to the root.
+    pub fn parent(&self, me: Rank) -> Option<Rank> {
+        let me = (me.0 + self.size - self.root.0) % self.size;
+        if me == 0 {
+            return None;
+        }
+        let in_the_tree = me & (me - 1);
+        let parent = match self.algorithm {
+            Algorithm::Binomial => in_the_tree,
+            Algorithm::Chain => me - 1,
+            Algorithm::ScatterAllgather if self.holds(me) => in_the_tree,
+            Algorithm::ScatterAllgather if me == 1 && self.owner != 0 => self.size - 1,
+            Algorithm::ScatterAllgather => me - 1,
+        };
+        Some(self.absolute(parent))
+    }
+
+    /// The rank that is so many from the root.
+    fn absolute(&self, relative: u32) -> Rank {
+        let rank = (u64::from(relative) + u64::from(self.root.0)) % u64::from(self.size);
+        Rank(rank as u32)
     }
 
     /// The ranks below one in the binomial tree, the one with most below it first, so that the longest
@@ -107,9 +128,11 @@ mod tests {
     /// Hops from the root to each rank.
     fn walk(route: &Route) -> BTreeMap<Rank, u32> {
         let mut hops = BTreeMap::from([(route.root, 0)]);
+        assert_eq!(route.parent(route.root), None, "{route:?}");
         let mut front = vec![route.root];
         while let Some(rank) = front.pop() {
             for child in route.children(rank) {
+                assert_eq!(route.parent(child), Some(rank), "{route:?}: {child}");
                 let before = hops.insert(child, hops[&rank] + 1);
                 assert_eq!(before, None, "{route:?}: {child} is sent to twice");
                 front.push(child);

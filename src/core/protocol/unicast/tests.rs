@@ -1,6 +1,7 @@
 //! The family among several ranks, joined by connections in memory.
 
 use super::*;
+use crate::wire::Region;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use std::collections::BTreeMap;
@@ -10,8 +11,26 @@ const FRAGMENT: u64 = 10;
 const ALL: [Algorithm; 3] = [Algorithm::Binomial, Algorithm::Chain, Algorithm::ScatterAllgather];
 
 fn config(algorithm: Algorithm) -> Config {
-    Config { algorithm, fragment_len: FRAGMENT as usize, in_flight: 4, eager: 3 }
+    Config {
+        algorithm,
+        fragment_len: FRAGMENT as usize,
+        segment_len: 0,
+        long_from: None,
+        in_flight: 4,
+        eager: 3,
+    }
 }
+
+/// Messages of two fragments and more go in segments of three.
+fn in_segments(algorithm: Algorithm) -> Config {
+    Config {
+        segment_len: 3 * FRAGMENT as usize + 1,
+        long_from: Some(FRAGMENT + 1),
+        ..config(algorithm)
+    }
+}
+
+const MEMORY: Region = Region { address: 4096, key: 7 };
 
 /// How many reliable messages the transport takes now.
 struct Reliable(usize);
@@ -50,6 +69,7 @@ fn fragment(source: Rank, piece: Piece, payload_len: usize) -> Incoming {
         payload_len,
         report,
         asks,
+        memory: None,
     }
 }
 
@@ -65,6 +85,8 @@ enum Step {
 /// One rank and what is known of it.
 struct Node {
     core: Unicast,
+    /// Whether it can offer its memory, and write out of it.
+    has_memory: bool,
     /// Packets of broadcasts that it has not called.
     held: Vec<Incoming>,
     /// How often each byte of each message was placed.
@@ -90,6 +112,7 @@ impl Cluster {
     fn new(size: u32, first: OpId, config: Config, calls: &[(Rank, u64)], seed: u64) -> Self {
         let node = |me| Node {
             core: Unicast::new(Rank(me), size, first, config).unwrap(),
+            has_memory: true,
             held: Vec::new(),
             placed: calls.iter().map(|(_, len)| vec![0; *len as usize]).collect(),
             complete: Vec::new(),
@@ -173,10 +196,11 @@ impl Cluster {
     fn receive(&mut self, to: Rank, packet: Incoming) {
         let node = &mut self.nodes[to.index()];
         match node.core.handle_packet(NOW, &packet) {
-            Disposition::Place(range) => {
+            Disposition::Place(range) | Disposition::InPlace(range) => {
                 let message = &mut node.placed[packet.op.after(self.first) as usize];
                 message[range].iter_mut().for_each(|byte| *byte += 1);
             }
+            Disposition::Consumed => assert_eq!(packet.kind, Kind::Offer),
             Disposition::Hold => node.held.push(packet),
             other => panic!("{to}: {other:?} of {packet:?}"),
         }
@@ -195,6 +219,23 @@ impl Cluster {
         while let Some(transmit) = self.nodes[rank].core.poll_transmit(&room) {
             match transmit {
                 Transmit::Send { target: Target::Rank(to), piece, range } => {
+                    let packet = fragment(from, piece, range.len());
+                    self.connections.entry((from, to)).or_default().push_back(packet);
+                    self.check_credits(from, to);
+                    self.loose.push(Step::Delivered { from, to, token: piece.token() });
+                }
+                Transmit::Offer { to, piece } => {
+                    // Its sender can write there if both have memory that the device reaches.
+                    let can_write =
+                        self.nodes[rank].has_memory && self.nodes[to.index()].has_memory;
+                    let memory = can_write.then_some(MEMORY);
+                    let packet = Incoming { memory, ..fragment(from, piece, 0) };
+                    self.connections.entry((from, to)).or_default().push_back(packet);
+                    self.check_credits(from, to);
+                    self.loose.push(Step::Delivered { from, to, token: piece.token() });
+                }
+                Transmit::Write { to, piece, range, into } => {
+                    assert_eq!(into, MEMORY);
                     let packet = fragment(from, piece, range.len());
                     self.connections.entry((from, to)).or_default().push_back(packet);
                     self.check_credits(from, to);
@@ -250,6 +291,7 @@ fn every_rank_gets_every_byte_once() {
             for root in (0..size).map(Rank) {
                 let calls = LENS.map(|len| (root, len));
                 Cluster::new(size, OpId(0), config(algorithm), &calls, 1).run();
+                Cluster::new(size, OpId(0), in_segments(algorithm), &calls, 1).run();
             }
         }
     }
@@ -264,10 +306,13 @@ fn whatever_comes_first_every_rank_gets_every_byte_once() {
         let calls: Vec<_> = (0..1 + below(8))
             .map(|_| (Rank(below(size)), LENS[below(LENS.len() as u32) as usize]))
             .collect();
-        let config = Config { eager: 1 + below(3), ..config(ALL[below(3) as usize]) };
+        let config = [config, in_segments][below(2) as usize](ALL[below(3) as usize]);
+        let config = Config { eager: 1 + below(3), ..config };
         // Broadcasts on both sides of the wrap.
         let first = OpId(u32::MAX - below(8));
-        Cluster::new(size, first, config, &calls, seed).run();
+        let mut cluster = Cluster::new(size, first, config, &calls, seed);
+        cluster.nodes.iter_mut().for_each(|node| node.has_memory = below(4) > 0);
+        cluster.run();
     }
 }
 
@@ -298,6 +343,95 @@ fn credits_run_out_and_are_given_back_whoever_acknowledges() {
     root.handle_report(NOW, Rank(1), Counter::Consumed, 1 << 32 | 1);
     assert_eq!(sent(&mut root), [(1, 0, 3)]);
     assert!(!root.is_drained());
+}
+
+/// What a core sends now of a long message: fragments that go in a packet, and bytes that are written.
+fn sent_of_long(core: &mut Unicast) -> Vec<(u32, &'static str, usize)> {
+    let all = std::iter::from_fn(|| core.poll_transmit(&Reliable(1)));
+    all.map(|transmit| match transmit {
+        Transmit::Send { target: Target::Rank(to), range, .. } => (to.0, "sends", range.len()),
+        Transmit::Write { to, range, .. } => (to.0, "writes", range.len()),
+        Transmit::Offer { to, .. } => (to.0, "offers", 0),
+        other => panic!("{other:?}"),
+    })
+    .collect()
+}
+
+fn offer(from: u32, memory: Option<Region>) -> Incoming {
+    let piece = Piece {
+        kind: Kind::Offer,
+        op: OpId(0),
+        fragment: Fragment(0),
+        message_len: 75,
+        report: 0,
+        asks: false,
+    };
+    Incoming { memory, ..fragment(Rank(from), piece, 0) }
+}
+
+#[test]
+fn a_long_message_is_written_where_its_receiver_has_offered_memory() {
+    let config = Config { eager: 9, ..in_segments(Algorithm::Chain) };
+    let mut root = Unicast::new(Rank(0), 3, OpId(0), config).unwrap();
+    root.start(NOW, Rank(0), 75).unwrap();
+    assert_eq!(sent_of_long(&mut root), [(1, "sends", 10)], "it is not asked for");
+    assert_eq!(root.awaited(), [Rank(1)]);
+    assert_eq!(root.handle_packet(NOW, &offer(1, Some(MEMORY))), Disposition::Consumed);
+    let segments = [(1, "writes", 30), (1, "writes", 30), (1, "writes", 5)];
+    assert_eq!(sent_of_long(&mut root), segments);
+    assert_eq!(root.handle_packet(NOW, &offer(1, Some(MEMORY))), Disposition::Duplicate);
+
+    let mut next = Unicast::new(Rank(1), 3, OpId(0), config).unwrap();
+    next.start(NOW, Rank(0), 75).unwrap();
+    assert_eq!(sent_of_long(&mut next), [(0, "offers", 0)]);
+    assert_eq!(next.handle_packet(NOW, &offer(2, None)), Disposition::Consumed);
+    let written = Incoming {
+        kind: Kind::Written,
+        payload_len: 30,
+        ..fragment(Rank(0), Piece { kind: Kind::Written, ..piece_of(0) }, 30)
+    };
+    assert_eq!(next.handle_packet(NOW, &written), Disposition::InPlace(0..30));
+    assert_eq!(sent_of_long(&mut next), [(2, "sends", 10); 3], "it offers none");
+    for (fragment, payload_len) in [(3, 15), (3, 0), (7, 6), (8, 5)] {
+        let odd = Incoming { fragment: Fragment(fragment), payload_len, ..written };
+        assert_eq!(next.handle_packet(NOW, &odd), Disposition::Reject, "{payload_len} bytes");
+    }
+    assert_eq!(next.handle_packet(NOW, &written), Disposition::Duplicate);
+}
+
+fn piece_of(fragment: u32) -> Piece {
+    let (kind, op, fragment) = (Kind::Fragment, OpId(0), Fragment(fragment));
+    Piece { kind, op, fragment, message_len: 75, report: 0, asks: false }
+}
+
+/// A rank that needs no more of a message may still tell where its memory is. That must not come when this rank is
+/// elsewhere.
+#[test]
+fn a_long_message_is_complete_when_its_receivers_have_told_where_their_memory_is() {
+    let config = Config { long_from: Some(1), ..in_segments(Algorithm::Chain) };
+    let mut root = Unicast::new(Rank(0), 2, OpId(0), config).unwrap();
+    root.start(NOW, Rank(0), FRAGMENT).unwrap();
+    assert_eq!(sent_of_long(&mut root), [(1, "sends", 10)]);
+    assert_eq!((root.poll_event(), root.awaited()), (None, vec![Rank(1)]));
+    let offer = Incoming { message_len: FRAGMENT, ..offer(1, None) };
+    assert_eq!(root.handle_packet(NOW, &offer), Disposition::Consumed);
+    assert_eq!(root.poll_event(), Some(Event::Complete { op: OpId(0), lost: 0 }));
+}
+
+#[test]
+fn who_offers_memory_for_another_message_disagrees() {
+    let long = in_segments(Algorithm::Chain);
+    let mut root = Unicast::new(Rank(0), 3, OpId(0), long).unwrap();
+    root.start(NOW, Rank(0), 75).unwrap();
+    for bad in [offer(2, Some(MEMORY)), Incoming { message_len: 76, ..offer(1, Some(MEMORY)) }] {
+        assert_eq!(root.handle_packet(NOW, &bad), Disposition::Reject);
+        assert!(
+            matches!(root.poll_event(), Some(Event::Disagreement { rank, .. }) if rank == bad.source)
+        );
+    }
+    let mut short = Unicast::new(Rank(0), 3, OpId(0), config(Algorithm::Chain)).unwrap();
+    short.start(NOW, Rank(0), 75).unwrap();
+    assert_eq!(short.handle_packet(NOW, &offer(1, Some(MEMORY))), Disposition::Reject);
 }
 
 #[test]

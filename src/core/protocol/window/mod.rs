@@ -204,9 +204,13 @@ impl Core for Window {
             Kind::Fragment => self.handle_fragment(packet),
             Kind::Acknowledge if packet.asks => self.handle_question(packet),
             Kind::Acknowledge => Disposition::Consumed,
-            Kind::Ready | Kind::Abort | Kind::Bye | Kind::Probe | Kind::Connect => {
-                Disposition::Reject
-            }
+            Kind::Ready
+            | Kind::Abort
+            | Kind::Bye
+            | Kind::Probe
+            | Kind::Connect
+            | Kind::Offer
+            | Kind::Written => Disposition::Reject,
         }
     }
 

@@ -61,6 +61,7 @@ fn fragment(index: u32, asks: bool) -> Incoming {
         payload_len: 10,
         report: 0,
         asks,
+        memory: None,
     }
 }
 

@@ -13,7 +13,7 @@ use super::{
 use crate::protocol::{Counter, Room, Token, Via};
 use crate::rank::{OpId, Rank};
 use crate::time::Instant;
-use crate::wire::{HEADER_LEN, Key, Malformed, Packet};
+use crate::wire::{HEADER_LEN, Key, Malformed, Packet, Region};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use std::array;
@@ -287,6 +287,30 @@ impl<T: Transport> Transport for Faulty<T> {
 
     fn lent(&self, op: OpId, range: Range<usize>) -> Option<&[u8]> {
         self.inner.lent(op, range)
+    }
+
+    fn expose(&mut self, op: OpId) -> Option<Region> {
+        self.inner.expose(op)
+    }
+
+    fn is_exposed(&self, op: OpId) -> bool {
+        self.inner.is_exposed(op)
+    }
+
+    fn can_write(&mut self, op: OpId) -> bool {
+        self.inner.can_write(op)
+    }
+
+    fn write(
+        &mut self,
+        to: Rank,
+        header: &[u8; HEADER_LEN],
+        note: &[u8],
+        part: (OpId, Range<usize>),
+        into: Region,
+        token: Token,
+    ) -> Result<(), TransportError> {
+        self.inner.write(to, header, note, part, into, token)
     }
 
     fn place(

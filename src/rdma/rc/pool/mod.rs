@@ -6,7 +6,7 @@ use super::connection::{Askers, Connection, Pending, Request};
 use super::fetches::{Fetcher, Fetches};
 use super::send_slots::{SendSlots, Sender};
 use crate::rdma::ids::{ChannelId, ProcessId};
-use crate::rdma::memory::Source;
+use crate::rdma::memory::{Source, Tail};
 use crate::rdma::settings::{RESERVED_SLOTS, Settings};
 use crate::rdma::work::{MAX_PROCESSES, Work};
 use std::collections::HashMap;
@@ -233,6 +233,28 @@ impl ConnectionPool {
         Ok(true)
     }
 
+    /// As [`send`](Self::send), of a short message, and before it writes a part of a message's memory into memory of the
+    /// process.
+    pub fn write(
+        &mut self,
+        process: ProcessId,
+        (header, note): (&[u8; HEADER_LEN], &[u8]),
+        (tail, to): (Tail, Remote),
+        sender: Sender,
+    ) -> Result<bool> {
+        let connection = &mut self.processes[process.0 as usize].connection;
+        let Some(connection) = connection else { return Ok(false) };
+        if connection.is_broken {
+            return Ok(true);
+        }
+        let note = self.sends.fill_for(process, (header, note), &tail.lease, sender);
+        let Some(note) = note else { return Ok(false) };
+        connection.queue.push_back(Pending::Write(tail, to));
+        connection.queue.push_back(note);
+        self.start(process)?;
+        Ok(true)
+    }
+
     /// The processes that a message's memory is being sent to.
     pub fn receivers_of(&self, lease: &Arc<Lease>) -> Vec<ProcessId> {
         self.sends.receivers_of(lease)
@@ -385,6 +407,7 @@ impl ConnectionPool {
                     self.fetches.withdraw(buffer);
                     continue;
                 }
+                Pending::Write(..) => continue,
                 Pending::Report(..) => {}
             }
             others.push(pending);
