@@ -225,7 +225,7 @@ mod tests {
         symlink("/etc/passwd", folder.join("link")).unwrap();
         fs::set_permissions(folder.join("b/file"), fs::Permissions::from_mode(0o4751)).unwrap();
         for (into_folder, root) in [(false, ""), (true, "f")] {
-            let found = find(&[folder.clone()], into_folder).unwrap();
+            let found = find(std::slice::from_ref(&folder), into_folder).unwrap();
             let manifest = &found.manifest;
             let mut paths: Vec<_> =
                 (0..manifest.entries.len()).map(|at| manifest.path(at)).collect();

@@ -17,10 +17,11 @@ impl Tree {
     pub fn prepare(&self, is_resumed: bool) -> Result<(), String> {
         let children = if is_resumed { self.manifest().children() } else { Vec::new() };
         for entry in 0..self.manifest().entries.len() {
+            let wanted = children.get(entry).map_or(&[][..], |children| children);
             self.prepare_one(entry, is_resumed)
                 .map_err(|error| self.cannot("write", entry, error))?;
             if is_resumed && self.entry(entry).kind == Kind::Folder {
-                prune(self.manifest(), &children[entry], &self.place(entry))
+                prune(self.manifest(), wanted, &self.place(entry))
                     .map_err(|error| self.cannot("write", entry, error))?;
             }
         }

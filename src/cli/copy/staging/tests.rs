@@ -8,6 +8,9 @@ use super::*;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt, symlink};
 use std::time::{Duration, UNIX_EPOCH};
 
+/// Puts something in the way at the first path.
+type Make = fn(&Path, &Path);
+
 fn plan(is_folder: bool, resume: bool) -> Plan {
     Plan {
         job: "abc".to_owned(),
@@ -121,7 +124,7 @@ fn what_is_in_the_way_is_named_and_nothing_lands_outside() {
     let scratch = Scratch::new("obstacles");
     let outside = scratch.path("outside");
     fs::create_dir(&outside).unwrap();
-    let obstacles: [(&str, &str, fn(&Path, &Path)); 4] = [
+    let obstacles: [(&str, &str, Make); 4] = [
         ("a", "a link or a file, where a folder", |at, outside| symlink(outside, at).unwrap()),
         ("a", "a link or a file, where a folder", |at, _| fs::write(at, "").unwrap()),
         ("y", "is a folder", |at, _| fs::create_dir(at).unwrap()),

@@ -81,7 +81,7 @@ pub fn run<C: Channel>(
         begin(end, (chunks, hash), buffers).map_err(|reason| told(channel, reason))?;
     let moved = match is_source {
         true => send_all(channel, &inlet, &outlet, progress),
-        false => receive_all(channel, chunks, (&inlet, &outlet, rest), progress),
+        false => receive_all(channel, chunks, &inlet, &outlet, rest, progress),
     };
     drop((inlet, outlet));
     if let Err(what) = moved {
@@ -224,11 +224,9 @@ fn end_oldest<C: Channel>(
 fn receive_all<C: Channel>(
     channel: &mut C,
     chunks: &Chunks,
-    (inlet, outlet, mut rest): (
-        &Receiver<Frame<C::Buffer>>,
-        &Sender<Frame<C::Buffer>>,
-        Option<C::Buffer>,
-    ),
+    inlet: &Receiver<Frame<C::Buffer>>,
+    outlet: &Sender<Frame<C::Buffer>>,
+    mut rest: Option<C::Buffer>,
     progress: &Progress,
 ) -> Result<(), String> {
     let mut receiving = Receiving { channel, chunks, outlet, progress, in_flight: VecDeque::new() };
