@@ -136,9 +136,11 @@ impl Lanes {
         for (order, (style, _)) in self.legend.iter().enumerate() {
             for part in lane.parts.iter().filter(|part| part.style == *style) {
                 let [began, ended] = part.span;
-                for at in self.moment(began)..=self.moment(ended) {
+                let first = self.moment(began);
+                let moments = &mut shares[order][first..=self.moment(ended)];
+                for (at, share) in (first..).zip(moments) {
                     let (from, to) = (at as f64 * each, (at + 1) as f64 * each);
-                    shares[order][at] += (ended.min(to) - began.max(from)).max(0.0) / each;
+                    *share += (ended.min(to) - began.max(from)).max(0.0) / each;
                 }
             }
         }

@@ -101,8 +101,7 @@ pub fn throughput_over_co_roots(scope: &Scope) -> Result<Figure, Failure> {
     // With one buffer no acknowledgement stands for several broadcasts, as in the model.
     let as_modelled =
         [("window", "1"), ("repair", "push"), ("repair-after", "100000"), ("credits", "off")];
-    let ways: [(&str, &[(&str, &str)], usize); 2] =
-        [("one buffer", &as_modelled, 5), ("the defaults", &[], 1)];
+    let ways = [("one buffer", &as_modelled[..], 5), ("the defaults", &[], 1)];
     for (how, settings, style) in ways {
         let point = |groups: &u32| {
             let text = groups.to_string();

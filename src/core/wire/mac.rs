@@ -44,19 +44,17 @@ impl MacKey {
     /// The code of a packet.
     pub(super) fn code(&self, covered: &[u8; COVERED], payload: &[u8]) -> u64 {
         let len = COVERED + payload.len();
-        let hash = match len {
-            ..=CHUNK => blake3::keyed_hash(&self.0, &joined::<CHUNK>(covered, payload)[..len]),
-            ..=LONG => {
-                let padded = len.next_multiple_of(CHUNK);
-                blake3::keyed_hash(&self.0, &joined::<LONG>(covered, payload)[..padded])
-            }
+        let hash = if len <= CHUNK {
+            blake3::keyed_hash(&self.0, &joined::<CHUNK>(covered, payload)[..len])
+        } else if len <= LONG {
+            let padded = len.next_multiple_of(CHUNK);
+            blake3::keyed_hash(&self.0, &joined::<LONG>(covered, payload)[..padded])
+        } else {
             // No adapter has an MTU for it.
-            _ => {
-                let mut hasher = blake3::Hasher::new_keyed(&self.0);
-                hasher.update(covered).update(payload);
-                hasher.update(&[0; CHUNK][..len.next_multiple_of(CHUNK) - len]);
-                hasher.finalize()
-            }
+            let mut hasher = blake3::Hasher::new_keyed(&self.0);
+            hasher.update(covered).update(payload);
+            hasher.update(&[0; CHUNK][..len.next_multiple_of(CHUNK) - len]);
+            hasher.finalize()
         };
         let (first, _) = hash.as_bytes().split_first_chunk().expect("a hash has 32 bytes");
         u64::from_be_bytes(*first)
