@@ -21,7 +21,7 @@
 //! packet copies it first. Completions are taken sixteen at a time.
 //!
 //! Most turns of a rank that waits find nothing. Such a turn compares the time with that at which something is due, which
-//! the endpoint knows until [somebody changes](endpoint::Endpoint::disturb) something, and looks into the completion queue
+//! the endpoint knows until somebody changes something, and looks into the completion queue
 //! once. The numbers that other ranks write are looked at while the protocol says that it
 //! [hears](verbcast_core::protocol::Core::hears_reports) them.
 //!
