@@ -157,16 +157,23 @@ fn commit() -> String {
 /// Both MPI libraries, the feature mpi, and what is preloaded under MPI programs.
 fn build_with_mpi(run: &mut Run, scale: Scale, aside: &mut Jobs) -> Result<(), Box<dyn Error>> {
     let limit = scale.section_limit();
-    let mut lint = Command::new("ci/mpi");
-    lint.arg("lint");
-    aside.push((Section::new("mpi-lint", limit), lint));
+    aside.push((Section::new("mpi-lint", limit), mpi("lint")));
     for verb in ["units", "build", "programs"] {
         let results = if verb == "units" { Results::Libtest } else { Results::Status };
         let name = format!("mpi-{verb}");
         let section = Section::new(&name, limit).with_results(results);
-        run.section(&section, Command::new("ci/mpi").arg(verb))?;
+        run.section(&section, &mut mpi(verb))?;
     }
     Ok(())
+}
+
+/// `ci/mpi`, whose builds are for tests: what optimises across crates takes minutes for each program.
+fn mpi(verb: &str) -> Command {
+    let mut command = Command::new("ci/mpi");
+    command.arg(verb);
+    command.env("CARGO_PROFILE_RELEASE_LTO", "off");
+    command.env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16");
+    command
 }
 
 fn test_devices(

@@ -54,7 +54,7 @@ impl Lanes {
         canvas.path("bar s9", &format!("M{x:.1} 7h14v{BAND}h-14z"), None);
         canvas.label("name", (x + 19.0, 14.5), Anchor::Start, self.marks);
         let bottom = LEGEND + self.lanes.len() as f64 * (LANE + GAP);
-        let width = WIDTH - LEFT - 10.0;
+        let width = WIDTH - LEFT - 24.0;
         for tenth in 0..=10 {
             let x = LEFT + width * f64::from(tenth) / 10.0;
             canvas.line("grid", [x, LEGEND, x, bottom]);
