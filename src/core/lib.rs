@@ -7,10 +7,11 @@
 //! 3. [`protocol`]: the sans-IO contract, and the families of protocols behind it.
 //! 4. [`transport`]: the seam to whatever carries packets, and the fault injector.
 //! 5. [`driver`]: one turn: receive, timers, transmit, events.
-//! 6. [`model`]: the papers' models.
+//! 6. [`node`]: ranks that share memory.
+//! 7. [`model`]: the papers' models.
 //!
 //! Dependencies point one way: `rank, time <- wire <- protocol <- transport <- driver`; `model <- protocol`; `numbers <-
-//! driver`.
+//! driver`; `wire <- node`.
 //!
 //! # Features
 //! - `serde`: [`driver::Statistics`] and [`transport::Faults`] can be serialised.
@@ -20,6 +21,7 @@
 pub mod cause;
 pub mod driver;
 pub mod model;
+pub mod node;
 pub mod numbers;
 pub mod protocol;
 pub mod rank;

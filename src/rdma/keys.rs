@@ -112,8 +112,8 @@ mod tests {
     use super::*;
     use verbcast_core::rank::{Fragment, OpId};
     use verbcast_core::wire::{
-        Adapter, DatagramQp, Draw, GroupAddress, GroupOffer, Header, Kind, PortUse, ProcessAddress,
-        Region,
+        Adapter, DatagramQp, Draw, GroupAddress, GroupOffer, Header, Kind, NodeOffer, PortUse,
+        ProcessAddress, Region,
     };
 
     fn introduction(incarnation: u64, mac: Option<MacOffer>) -> Introduction {
@@ -125,6 +125,7 @@ mod tests {
             address: ProcessAddress { incarnation, datagrams, gid, lid, packet_len, reads },
             adapter: Adapter::default(),
             port: PortUse { rate: 0, pkey: 0xffff },
+            node: NodeOffer::default(),
             ring: region,
             cells: region,
             draw: Draw { key: 9, seed: 0, groups },

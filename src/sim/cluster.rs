@@ -72,6 +72,7 @@ impl<'a> Cluster<'a> {
             network.queue.put(at, Event::Crash(rank));
         }
         network.groups.push(Rc::new(Group::all(*size)));
+        network.share_nodes(plan.ranks_per_node);
         let network = Rc::new(RefCell::new(network));
         let members = (0..*size).map(Rank).map(|rank| {
             let transport =
@@ -226,6 +227,7 @@ impl<'a> Cluster<'a> {
                 return Ok(());
             }
             port.turn_at = None;
+            port.waits = false;
             port.cpu = port.cpu.max(now);
         }
         if self.members[rank.index()].is_departing {
@@ -355,7 +357,9 @@ impl<'a> Cluster<'a> {
         let is_open = member.next < self.plan.steps.len() && member.calls_at > at;
         let call = is_open.then_some(member.calls_at);
         let mut network = self.network.borrow_mut();
-        if let Some(next) = timer.into_iter().chain(call).min() {
+        network.port(rank).waits = true;
+        let look = network.next_look(rank, &[Channel::ONLY], at);
+        if let Some(next) = timer.into_iter().chain(call).chain(look).min() {
             network.wake_at(rank, next.max(at));
         }
         if network.has_news(rank, &[Channel::ONLY]) {
@@ -368,11 +372,16 @@ impl<'a> Cluster<'a> {
             let failure = member.failure.as_ref();
             failure.map(|failure| (failure.rank, failure.reason.clone()))
         });
+        let network = self.network.borrow();
+        let statistics = (0..)
+            .map(Rank)
+            .zip(&self.members)
+            .map(|(rank, member)| network.count_nodes(rank, member.driver.statistics()));
         Outcome {
             calls: self.calls.clone(),
-            statistics: self.members.iter().map(|member| member.driver.statistics()).collect(),
+            statistics: statistics.collect(),
             failures: failures.collect(),
-            overflowed: self.network.borrow().ports.iter().map(|port| port.overflowed).sum(),
+            overflowed: network.ports.iter().map(|port| port.overflowed).sum(),
             events: self.events,
             ended: self.now,
             trace: self.trace,

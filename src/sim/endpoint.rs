@@ -50,7 +50,7 @@ impl Network {
             any = true;
             self.complete(process, by, completion);
         }
-        any
+        any | self.tend_node(process, by)
     }
 
     /// Whether something has come to a process that has not been taken, of all or of one of these communicators.
@@ -58,11 +58,13 @@ impl Network {
         let port = self.port(process);
         let has_completions = !port.completions.is_empty();
         let reported: Vec<_> = port.reports.keys().map(|(channel, ..)| *channel).collect();
+        let has_node_news = self.has_node_news(process, channels);
         let inboxes = &self.endpoint(process).inboxes;
         let hears = |one: &Channel| inboxes.get(one).is_none_or(|inbox| !inbox.ignores_reports);
         let has_reports = reported.iter().any(|one| channels.contains(one) && hears(one));
         let mut inboxes = channels.iter().filter_map(|one| inboxes.get(one));
-        has_completions || has_reports || inboxes.any(|inbox| !inbox.is_empty())
+        let is_any_told = inboxes.any(|inbox| !inbox.is_empty());
+        has_completions || has_node_news || has_reports || is_any_told
     }
 
     fn complete(&mut self, process: Rank, by: Channel, completion: Completion) {
@@ -110,7 +112,17 @@ impl Network {
         let (Some(header), Some(channel)) = (header, channel) else {
             return self.free(process, body);
         };
-        let Header { kind, op, .. } = *header.unchecked();
+        let Header { kind, op, source, .. } = *header.unchecked();
+        if via == Via::Multicast {
+            // Mates have published it themselves.
+            if self.is_mate(process, channel, source) {
+                return self.free(process, body);
+            }
+            if self.hands_on(process, channel) {
+                self.spend(process, self.costs.copying(bytes.len()));
+                self.publish(process, channel, &bytes);
+            }
+        }
         if via == Via::Reliable && kind == Kind::Fragment {
             self.endpoint(process).reserved.arrived(channel, op);
         }
@@ -119,7 +131,7 @@ impl Network {
     }
 
     /// The communicator of a process that a packet is for, if it may come to it so.
-    fn receiver(&self, process: Rank, via: Via, header: &Header) -> Option<Channel> {
+    pub fn receiver(&self, process: Rank, via: Via, header: &Header) -> Option<Channel> {
         let channel = Channel::of_key(header.key)?;
         let group = self.groups.get(usize::from(channel.0))?;
         let is_admitted = group.rank_of(process).is_some() && via.admits(header, group.size());

@@ -8,6 +8,9 @@
 //! is what the adapter's memory accesses cost. Time is an integer of nanoseconds; everything random comes
 //! from one seed, so that a run repeats exactly.
 //!
+//! Processes in a row may share [nodes](Plan::ranks_per_node): memory, through which one of them hands on what its adapter
+//! receives.
+//!
 //! Processes may have several communicators over one endpoint each, and programs that wait for one another by other means
 //! than broadcasts ([`run_programs`]).
 //!
@@ -44,6 +47,7 @@ mod inbox;
 mod jobs;
 mod lent;
 mod network;
+mod node;
 mod outcome;
 mod plan;
 mod port;

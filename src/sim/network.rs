@@ -6,12 +6,14 @@ use super::endpoint::Endpoint;
 use super::event::{Bytes, Completion, Event, Message, RingSlot};
 use super::faults::{Faults, arrived, fate};
 use super::lent::Write;
+use super::node::ChannelNodes;
 use super::port::{Port, Unanswered};
 use super::queue::Queue;
 use super::read::{Part, Read};
 use super::wire::{self, OnLinks};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
+use std::collections::BTreeMap;
 use std::rc::Rc;
 use verbcast_core::protocol::{Counter, Depths, Token, Via};
 use verbcast_core::rank::Rank;
@@ -24,6 +26,8 @@ pub(super) struct Network {
     endpoints: Vec<Endpoint>,
     /// By communicator.
     pub groups: Vec<Rc<Group>>,
+    /// The nodes of each communicator, where processes share some.
+    pub nodes: BTreeMap<Channel, ChannelNodes>,
     /// Completions that are taken at a time.
     pub batch: u32,
     pub queue: Queue<Event>,
@@ -49,6 +53,7 @@ impl Network {
             ports,
             endpoints: (0..size).map(|_| Endpoint::new(&depths)).collect(),
             groups: Vec::new(),
+            nodes: BTreeMap::new(),
             batch: 1,
             queue: Queue::new(),
             costs,
@@ -117,6 +122,9 @@ impl Network {
 
     pub fn multicast(&mut self, from: Rank, channel: Channel, bytes: Bytes, slot: Option<u32>) {
         let slot = slot.map(|slot| (channel, slot));
+        if self.publish(from, channel, &bytes) {
+            return self.port(from).left(slot);
+        }
         self.spend(from, self.costs.post_datagram);
         self.port(from).datagrams_leaving += 1;
         let at = self.port(from).cpu;
@@ -225,7 +233,7 @@ impl Network {
         match event {
             Event::Turn(_) => {}
             Event::Multicast { from, channel, bytes } => self.spread(now, from, channel, &bytes),
-            Event::Copy { to, bytes } => self.copy(now, to, &bytes),
+            Event::Copy { to, bytes } => self.copy(now, to, Channel::ONLY, &bytes),
             Event::Datagram { to, bytes } => self.datagram(to, bytes),
             Event::Left(from, slot) => {
                 let port = self.port(from);
@@ -307,12 +315,15 @@ impl Network {
     fn spread(&mut self, now: u64, from: Rank, channel: Channel, bytes: &Bytes) {
         let group = Rc::clone(&self.groups[usize::from(channel.0)]);
         for to in group.members().iter().filter(|to| **to != from) {
-            self.copy(now, *to, bytes);
+            self.copy(now, *to, channel, bytes);
         }
     }
 
     /// One receiver's copy of a multicast, with what goes wrong with it.
-    fn copy(&mut self, now: u64, to: Rank, bytes: &Bytes) {
+    fn copy(&mut self, now: u64, to: Rank, channel: Channel, bytes: &Bytes) {
+        if !self.is_attached(to, channel) {
+            return;
+        }
         if self.faults == Faults::default() {
             return self.datagram(to, Rc::clone(bytes));
         }
@@ -385,6 +396,7 @@ impl Network {
 
     /// A rank leaves for good. What waits for its receives is lost.
     pub fn leave(&mut self, rank: Rank) {
+        self.resign(rank);
         let port = self.port(rank);
         port.is_gone = true;
         port.queue.clear();
@@ -422,6 +434,7 @@ impl Network {
     }
 
     fn crash(&mut self, now: u64, rank: Rank) {
+        self.die_publishing(rank);
         let port = self.port(rank);
         port.is_dead = true;
         let stalled = std::mem::take(&mut port.stalled);

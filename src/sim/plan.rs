@@ -34,6 +34,8 @@ pub struct Computing {
 pub struct Plan {
     /// The number of ranks.
     pub size: u32,
+    /// Ranks in a row that share a node each; 1: none does.
+    pub ranks_per_node: u32,
     /// The broadcasts.
     pub steps: Vec<Step>,
     /// The id of the first.
@@ -86,6 +88,7 @@ impl Plan {
     pub fn new(size: u32, steps: Vec<Step>) -> Self {
         Plan {
             size,
+            ranks_per_node: 1,
             steps,
             first_op: OpId(0),
             passed: 0,

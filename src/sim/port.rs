@@ -50,6 +50,8 @@ pub(super) struct Port {
     /// The next turn that is put, and whether the rank takes turns at all.
     pub turn_at: Option<u64>,
     pub sleeps: bool,
+    /// The rank waits, and polls meanwhile.
+    pub waits: bool,
     /// Words of other programs that this one has not waited for yet.
     pub words: BTreeMap<Rank, u32>,
 }
@@ -70,6 +72,11 @@ pub(super) struct Slot {
 }
 
 impl Port {
+    /// Whether the rank polls now.
+    pub fn polls(&self) -> bool {
+        self.waits && !self.sleeps && !self.is_dead && !self.is_gone
+    }
+
     /// A reliable send has ended. Those from the ring take no send buffer.
     pub fn ended(&mut self, channel: Channel, slot: Option<u32>) {
         if slot.is_none()

@@ -87,6 +87,7 @@ impl<'a> Processes<'a> {
             let group = Group::new(communicator.members.clone(), plan.size);
             network.groups.push(Rc::new(group));
         }
+        network.share_nodes(plan.ranks_per_node);
         let network = Rc::new(RefCell::new(network));
         let driver = |channel: Channel, process| {
             let Some(parameters) = programs.parameters(channel, process) else { return Ok(None) };
@@ -173,6 +174,7 @@ impl<'a> Processes<'a> {
                 return Ok(());
             }
             port.turn_at = None;
+            port.waits = false;
             port.cpu = port.cpu.max(now);
         }
         for _ in 0..TURNS_ON_END {
@@ -287,8 +289,10 @@ impl<'a> Processes<'a> {
         let polled = channels.iter().filter_map(|channel| drivers[usize::from(channel.0)].as_ref());
         let timer = polled.filter_map(Driver::next_timeout).min();
         let mut network = self.network.borrow_mut();
-        if let Some(timer) = timer {
-            network.wake_at(rank, timer.as_nanos().max(at));
+        network.port(rank).waits = true;
+        let look = network.next_look(rank, channels, at);
+        if let Some(next) = timer.map(Instant::as_nanos).into_iter().chain(look).min() {
+            network.wake_at(rank, next.max(at));
         }
         if network.has_news(rank, channels) {
             network.wake_at(rank, at);

@@ -120,6 +120,10 @@ pub fn draw(seed: u64) -> Drawn {
         let (rank, after) = (Rank(draw.below(size)), draw.below(plan.steps.len() as u32) as usize);
         plan.computing.push(Computing { rank, after, nanos: u64::from(draw.below(20_000_000)) });
     }
+    let mut near = Draw::new(seed.rotate_left(32));
+    if near.one_in(3) {
+        plan.ranks_per_node = near.pick(&[2, 3, 4, 12]);
+    }
     plan.faults = draw_faults(&mut draw);
     plan.payload_crc = far.one_in(2);
     draw_damage(&mut plan, &mut far);

@@ -30,6 +30,7 @@ const LAYERS: &[Layers] = &[
             ("cause", &[]),
             ("numbers", &[]),
             ("model", &[]),
+            ("node", &["rank", "time", "wire"]),
             ("protocol", &["rank", "time", "wire", "model"]),
             ("transport", &["cause", "rank", "time", "wire", "protocol"]),
             ("driver", &["numbers", "rank", "time", "wire", "protocol", "transport"]),

@@ -14,6 +14,10 @@ pub struct SimArgs {
     #[arg(long, value_name = "N", default_value_t = 64)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub ranks: u32,
+    /// Ranks in a row that share a node: one of them takes each message off the wire, the others get it from memory
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=65_535))]
+    pub ranks_per_node: u32,
     /// Protocol: auto, two-stage, two-stage-on-demand, window, co-root, aggregate, basic, binomial,
     /// chain or scatter-allgather
     #[arg(long, value_name = "NAME", default_value = "auto", value_parser = parse_algorithm)]
@@ -71,9 +75,10 @@ pub struct SimArgs {
 }
 
 /// What a swarm draws.
-const SINGLE: [&str; 13] = [
+const SINGLE: [&str; 14] = [
     "fabric",
     "ranks",
+    "ranks_per_node",
     "algorithm",
     "size",
     "operations",

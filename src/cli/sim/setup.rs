@@ -81,7 +81,8 @@ fn plan(args: &SimArgs) -> Result<Plan, Failure> {
         Step { root, len }
     });
     let plan = Plan::new(args.ranks, steps.collect());
-    Ok(Plan { skew: args.skew, faults: args.faults(), seed: args.seed, ..plan })
+    let ranks_per_node = args.ranks_per_node;
+    Ok(Plan { ranks_per_node, skew: args.skew, faults: args.faults(), seed: args.seed, ..plan })
 }
 
 fn options(args: &SimArgs) -> Result<Options, Failure> {

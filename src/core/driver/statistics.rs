@@ -95,6 +95,14 @@ counters! {
         pub rejoin_ms: u64,
         /// Times that the UD QP failed, and was restarted.
         pub restarts: u64,
+        /// Datagrams of the group that came by the memory of this rank's node.
+        pub node_received: u64,
+        /// Datagrams that this rank published there: what it multicast, and what it received for the others.
+        pub node_published: u64,
+        /// Datagrams that were replaced there before this rank had taken them.
+        pub node_lost: u64,
+        /// Times that this rank became the one that receives for its node.
+        pub node_roles: u64,
     }
 }
 

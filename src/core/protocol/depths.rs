@@ -75,6 +75,12 @@ impl Depths {
         }
     }
 
+    /// Slots of the ring that the ranks of a node share: as many as two roots keep packets, so that what one of them
+    /// may have on its way fits in while another's is still there.
+    pub const fn node_slots(&self) -> u32 {
+        2 * self.ring
+    }
+
     /// Datagrams that are kept at most for an operation that is not theirs to use yet: half of the receives, so that
     /// the other half goes on serving the current one.
     pub const fn max_held(&self) -> u32 {

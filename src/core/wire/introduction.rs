@@ -4,6 +4,7 @@ use super::error::WireError;
 use super::fields::{Reader, Writer};
 use super::format::Format;
 use super::group_address::GroupAddress;
+use super::node::NodeOffer;
 use super::nonce::Nonce;
 use super::process_address::ProcessAddress;
 use super::response::PROOF_LEN;
@@ -100,9 +101,9 @@ pub struct MacOffer {
 
 /// A rank's introduction: where its process is, what memory it exposes, what it draws and offers.
 ///
-/// On the wire: the [process's address](ProcessAddress), the [adapter](Adapter), the [use of its port](PortUse), the two
-/// [regions](Region), the [draw](Draw), the
-/// [offer of groups](GroupOffer) and the [one for keys](MacOffer), one behind the other. A change of anything that the ranks of a communicator exchange later on,
+/// On the wire: the [process's address](ProcessAddress), the [adapter](Adapter), the [use of its port](PortUse), the
+/// [node](NodeOffer), the two [regions](Region), the [draw](Draw), the [offer of groups](GroupOffer) and the
+/// [one for keys](MacOffer), one behind the other. A change of anything that the ranks of a communicator exchange later on,
 /// such as the header of packets or the cells of counters, also changes this format's version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Introduction {
@@ -112,6 +113,8 @@ pub struct Introduction {
     pub adapter: Adapter,
     /// How it uses its port.
     pub port: PortUse,
+    /// With whom it can share memory.
+    pub node: NodeOffer,
     /// Its ring of retained packets, which the others may read.
     pub ring: Region,
     /// Its table of counters, which the others may write.
@@ -135,6 +138,7 @@ impl Introduction {
         self.address.write(&mut to);
         to.u64(self.adapter.guid).u32(self.adapter.max_attached);
         to.u32(self.port.rate).u16(self.port.pkey);
+        self.node.write(&mut to);
         self.ring.write(&mut to);
         self.cells.write(&mut to);
         self.draw.write(&mut to);
@@ -156,6 +160,7 @@ impl Introduction {
             address: ProcessAddress::read(&mut from)?,
             adapter: Adapter { guid: from.u64()?, max_attached: from.u32()? },
             port: PortUse { rate: from.u32()?, pkey: from.u16()? },
+            node: NodeOffer::read(&mut from)?,
             ring: Region::read(&mut from)?,
             cells: Region::read(&mut from)?,
             draw: Draw::read(&mut from)?,

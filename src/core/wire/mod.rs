@@ -21,6 +21,7 @@ mod inquiry;
 mod introduction;
 mod join;
 mod mac;
+mod node;
 mod nonce;
 mod notice;
 mod preload_ballot;
@@ -59,6 +60,7 @@ pub use introduction::{
 };
 pub use join::Join;
 pub use mac::{MAC_KEY_LEN, MacKey};
+pub use node::{NodeMemory, NodeOffer};
 pub use nonce::Nonce;
 pub use notice::{NOTICE_LEN, Notice};
 pub use preload_ballot::{OneNode, PreloadBallot};

@@ -122,11 +122,17 @@ fn introduction() -> impl Strategy<Value = Introduction> {
     let port = any::<(u32, u16)>().prop_map(|(rate, pkey)| PortUse { rate, pkey });
     let mac = any::<([u8; 32], [u8; PROOF_LEN])>();
     let mac = prop::option::of(mac.prop_map(|(nonce, proof)| MacOffer { nonce, proof }));
-    (process_address(), (adapter, port), region(), region(), draw, offer, mac).prop_map(
-        |(address, (adapter, port), ring, cells, draw, offer, mac)| Introduction {
+    let node = any::<([u8; 16], u64, u16)>().prop_map(|(host, space, most)| NodeOffer {
+        host,
+        space,
+        most,
+    });
+    (process_address(), (adapter, port, node), region(), region(), draw, offer, mac).prop_map(
+        |(address, (adapter, port, node), ring, cells, draw, offer, mac)| Introduction {
             address,
             adapter,
             port,
+            node,
             ring,
             cells,
             draw,
@@ -219,6 +225,7 @@ fn tags_differ() {
         Inquiry::FORMAT,
         Introduction::FORMAT,
         Join::FORMAT,
+        NodeMemory::FORMAT,
         Notice::FORMAT,
         Offer::FORMAT,
         PreloadBallot::FORMAT,
@@ -343,6 +350,12 @@ proptest! {
     #[test]
     fn introductions(one in introduction()) {
         is_sound(Introduction::FORMAT, &one, &one.emit(), Introduction::parse)?;
+    }
+
+    #[test]
+    fn memories_of_nodes(process: u32, descriptor: u32, nonce: u64, slots: u32, slot_len: u32) {
+        let memory = NodeMemory { process, descriptor, nonce, slots, slot_len };
+        is_sound(NodeMemory::FORMAT, &memory, &memory.emit(), NodeMemory::parse)?;
     }
 
     #[test]
@@ -535,6 +548,7 @@ proptest! {
         eighth in noise(Exposure::FORMAT),
         ninth in noise(Offer::FORMAT),
         tenth in noise(Written::FORMAT),
+        eleventh in noise(NodeMemory::FORMAT),
     ) {
         prop_assert!(Offer::parse(&ninth).ok().is_none_or(|read| read.emit() == ninth));
         prop_assert!(Written::parse(&tenth).ok().is_none_or(|read| read.emit() == tenth));
@@ -562,6 +576,9 @@ proptest! {
         }
         if let Ok(proposal) = Proposal::parse(&seventh) {
             prop_assert_eq!(proposal.emit(), seventh);
+        }
+        if let Ok(memory) = NodeMemory::parse(&eleventh) {
+            prop_assert_eq!(memory.emit(), eleventh);
         }
     }
 }

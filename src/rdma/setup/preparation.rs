@@ -13,7 +13,7 @@ use crate::rdma::memory::Memory;
 use crate::rdma::settings::Settings;
 use rand_chacha::rand_core::Rng;
 use verbcast_core::rank::Rank;
-use verbcast_core::wire::{Draw, Introduction, PortUse, Proposal, Terms};
+use verbcast_core::wire::{Draw, Introduction, NodeOffer, PortUse, Proposal, Terms};
 use verbcast_verbs::Context;
 
 /// What a communicator is made on.
@@ -133,6 +133,7 @@ impl Ready {
             address: *address,
             adapter: *adapter,
             port: PortUse { rate: joiner.speed.rate, pkey: joiner.partition.pkey },
+            node: NodeOffer::default(),
             ring,
             cells,
             draw,

@@ -1,0 +1,176 @@
+use super::role::REFUSAL;
+use super::*;
+use crate::node::cursor::WRITER_PATIENCE;
+use crate::rank::Rank;
+use crate::time::Instant;
+use crate::wire::NodeOffer;
+
+const fn at(micros: u64) -> Instant {
+    Instant::from_nanos(micros * 1000)
+}
+
+fn offer(host: u8, most: u16) -> NodeOffer {
+    NodeOffer { host: [host; 16], space: 1, most }
+}
+
+fn leads(offers: &[NodeOffer]) -> Vec<u32> {
+    let nodes = Nodes::of(offers);
+    (0..offers.len() as u32).map(|rank| nodes.lead(Rank(rank)).0).collect()
+}
+
+#[test]
+fn ranks_of_a_host_share_a_node_wherever_they_are_numbered() {
+    let two = |hosts: [u8; 5]| hosts.map(|host| offer(host, u16::MAX));
+    assert_eq!(leads(&two([0, 1, 0, 1, 0])), [0, 1, 0, 1, 0]);
+    assert_eq!(leads(&two([3, 3, 0, 0, 3])), [0, 0, 2, 2, 0]);
+}
+
+#[test]
+fn a_node_has_no_more_ranks_than_each_of_them_allows() {
+    let all = [offer(0, 9), offer(0, 2), offer(1, 3), offer(0, 9), offer(0, 9), offer(0, 9)];
+    assert_eq!(leads(&all), [0, 0, 2, 3, 3, 5]);
+}
+
+#[test]
+fn who_wants_none_or_sees_other_processes_is_alone() {
+    let elsewhere = NodeOffer { space: 2, ..offer(0, 9) };
+    assert_eq!(leads(&[offer(0, 9), offer(0, 0), elsewhere, offer(0, 9)]), [0, 1, 2, 0]);
+}
+
+#[test]
+fn a_node_that_is_split_leaves_the_others() {
+    let mut nodes = Nodes::blocks(6, 2);
+    assert_eq!(nodes.shared(), [0, 2, 4].map(Rank));
+    nodes.split(Rank(2));
+    assert_eq!(nodes.shared(), [0, 4].map(Rank));
+    assert!(nodes.are_mates(Rank(4), Rank(5)) && !nodes.are_mates(Rank(2), Rank(3)));
+    assert!(Nodes::blocks(3, 4).are_one() && !nodes.are_one());
+}
+
+/// Lets a process take a turn on a word; whether the word has changed.
+fn turn(watch: &mut Watch, now: Instant, word: &mut u64) -> bool {
+    let Some(change) = watch.turn(now, *word) else { return false };
+    assert_eq!(change.from, *word);
+    *word = change.to;
+    watch.changed(change, true);
+    true
+}
+
+#[test]
+fn whoever_comes_first_receives() {
+    let (mut one, mut other, mut word) = (Watch::new(MateIndex(4)), Watch::new(MateIndex(0)), 0);
+    assert!(turn(&mut one, at(1), &mut word));
+    assert!(!turn(&mut other, at(2), &mut word));
+    assert!(one.is_receiver() && !other.is_receiver());
+    assert_eq!(Role::of(word).holder, Some(MateIndex(4)));
+}
+
+#[test]
+fn a_receiver_that_polls_stays_one() {
+    let (mut one, mut other, mut word) = (Watch::new(MateIndex(0)), Watch::new(MateIndex(1)), 0);
+    for micros in 0..5_000 {
+        turn(&mut one, at(micros), &mut word);
+        assert!(!turn(&mut other, at(micros), &mut word));
+    }
+}
+
+#[test]
+fn a_receiver_that_polls_no_more_is_replaced_and_notices() {
+    let (mut one, mut other, mut word) = (Watch::new(MateIndex(0)), Watch::new(MateIndex(1)), 0);
+    turn(&mut one, at(0), &mut word);
+    let mut now = 1;
+    while !turn(&mut other, at(now), &mut word) {
+        now += 10;
+        assert!(now < 2 * PATIENCE.as_micros() as u64, "it waits for ever");
+    }
+    assert!(now >= PATIENCE.as_micros() as u64, "it does not wait");
+    assert!(other.is_receiver() && one.is_receiver(), "the former one does not know yet");
+    assert!(!turn(&mut one, at(now + 1), &mut word));
+    assert!(!one.is_receiver());
+}
+
+#[test]
+fn a_mate_without_turns_of_its_own_replaces_nobody() {
+    let (mut one, mut other, mut word) = (Watch::new(MateIndex(0)), Watch::new(MateIndex(1)), 0);
+    turn(&mut one, at(0), &mut word);
+    assert!(!turn(&mut other, at(1), &mut word));
+    assert!(!turn(&mut other, at(1_000_000), &mut word), "both were stopped");
+    assert!(turn(&mut one, at(1_000_001), &mut word));
+}
+
+#[test]
+fn of_two_that_take_the_place_one_gets_it() {
+    let mut word = 0;
+    turn(&mut Watch::new(MateIndex(0)), at(0), &mut word);
+    let mut mates = [Watch::new(MateIndex(1)), Watch::new(MateIndex(2))];
+    for micros in 0..499 {
+        mates.iter_mut().for_each(|mate| assert_eq!(mate.turn(at(micros), word), None));
+    }
+    let changes = mates.each_mut().map(|mate| mate.turn(at(600), word).unwrap());
+    mates[0].changed(changes[0], true);
+    mates[1].changed(changes[1], false);
+    assert_eq!(mates.each_mut().map(|mate| mate.is_receiver()), [true, false]);
+    assert_eq!(mates[1].turn(at(601), changes[0].to), None, "the new one has its own time");
+}
+
+#[test]
+fn who_resigns_is_followed_at_once_and_who_cannot_leaves_it_to_others() {
+    let (mut one, mut other, mut word) = (Watch::new(MateIndex(0)), Watch::new(MateIndex(1)), 0);
+    turn(&mut one, at(0), &mut word);
+    word = one.resign(word).unwrap().to;
+    one.refuse(at(1));
+    assert_eq!(one.resign(word), None, "it does not receive any more");
+    assert!(!turn(&mut one, at(2), &mut word));
+    assert!(turn(&mut other, at(2), &mut word));
+    word = other.resign(word).unwrap().to;
+    assert!(turn(&mut one, at(1) + REFUSAL, &mut word), "it may try again");
+}
+
+#[test]
+fn a_slot_is_written_by_one_at_a_time_and_never_goes_back() {
+    let free = |state, position| SlotState::is_free_for(state, position);
+    assert!(free(SlotState(0), 0) && free(SlotState::published(3), 11));
+    assert!(!free(SlotState::written(3), 11), "its writer may go on at any time");
+    assert!(!free(SlotState::published(11), 3), "it is too late");
+    assert!(!free(SlotState::published(11), 11));
+}
+
+#[test]
+fn a_reader_goes_on_behind_what_is_published() {
+    let mut cursor = Cursor::new(8);
+    assert_eq!(cursor.look(at(0), SlotState(0), 0), Look::Rest);
+    assert_eq!(cursor.look(at(0), SlotState::written(0), 1), Look::Rest);
+    assert_eq!(cursor.look(at(0), SlotState::published(0), 1), Look::Read);
+    cursor.advance(true);
+    assert_eq!((cursor.position(), cursor.lost()), (1, 0));
+    assert_eq!(cursor.look(at(0), SlotState(0), 1), Look::Rest);
+}
+
+#[test]
+fn a_reader_passes_a_writer_by_that_has_stopped_once_there_is_more() {
+    let mut cursor = Cursor::new(8);
+    let late = at(0) + WRITER_PATIENCE;
+    assert_eq!(cursor.look(late, SlotState::written(0), 1), Look::Rest, "nothing is behind it");
+    assert_eq!(cursor.look(at(0), SlotState::written(0), 2), Look::Rest);
+    let early = at(WRITER_PATIENCE.as_micros() as u64 - 1);
+    assert_eq!(cursor.look(early, SlotState::written(0), 2), Look::Rest);
+    assert_eq!(cursor.look(late, SlotState::written(0), 2), Look::Again);
+    assert_eq!((cursor.position(), cursor.lost()), (1, 1));
+    // A slot that a writer of an earlier round has is not waited for.
+    let mut cursor = Cursor::new(1);
+    cursor.advance(true);
+    assert_eq!(cursor.look(at(0), SlotState::written(0), 3), Look::Again);
+}
+
+#[test]
+fn a_reader_that_is_overrun_goes_on_with_what_is_left() {
+    let mut cursor = Cursor::new(8);
+    assert_eq!(cursor.look(at(0), SlotState::published(16), 20), Look::Again);
+    assert_eq!((cursor.position(), cursor.lost()), (13, 13));
+    assert_eq!(cursor.look(at(0), SlotState::published(13), 20), Look::Read);
+    cursor.advance(false);
+    assert_eq!((cursor.position(), cursor.lost()), (14, 14));
+    // Whatever the memory says, a reader never goes back.
+    assert_eq!(cursor.look(at(0), SlotState(u64::MAX - 1), 0), Look::Again);
+    assert_eq!(cursor.position(), 15);
+}

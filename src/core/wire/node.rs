@@ -1,0 +1,81 @@
+//! What ranks tell one another of the memory that they share.
+
+use super::error::WireError;
+use super::fields::{Reader, Writer};
+use super::format::Format;
+
+/// What a rank says of its host, in its introduction, so that those that can share memory find each other.
+///
+/// On the wire: the host (16 bytes), the process space (64 bits), the number of ranks (16).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NodeOffer {
+    /// What stands for the host.
+    pub host: [u8; 16],
+    /// What stands for the processes that this one can name to others: those of a container have numbers of their own.
+    pub space: u64,
+    /// As many ranks of the host may share a node; 0: this one shares nothing.
+    pub most: u16,
+}
+
+impl NodeOffer {
+    /// Whether two ranks can share memory, and both want to.
+    pub fn is_beside(&self, other: &NodeOffer) -> bool {
+        let is_same = (self.host, self.space) == (other.host, other.space);
+        is_same && self.most > 0 && other.most > 0
+    }
+
+    pub(super) fn write(&self, to: &mut Writer) {
+        to.bytes(&self.host).u64(self.space).u16(self.most);
+    }
+
+    pub(super) fn read(from: &mut Reader<'_>) -> Result<Self, WireError> {
+        Ok(NodeOffer { host: from.array()?, space: from.u64()?, most: from.u16()? })
+    }
+}
+
+/// Where the ranks of a node find the memory that its lowest rank has made.
+///
+/// On the wire: the process (32 bits), its descriptor (32), a number that the memory has too (64), slots (32), bytes of a
+/// slot (32).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NodeMemory {
+    /// The number of the process that made it.
+    pub process: u32,
+    /// That process's descriptor of it.
+    pub descriptor: u32,
+    /// Drawn at random; also in the memory.
+    pub nonce: u64,
+    /// Slots of the ring.
+    pub slots: u32,
+    /// Bytes of a datagram at most.
+    pub slot_len: u32,
+}
+
+impl NodeMemory {
+    /// Its tag and version. The layout of the memory is a part of it.
+    pub const FORMAT: Format = Format { name: "the memory of a node", tag: *b"vbM", version: 1 };
+
+    /// Its bytes.
+    pub fn emit(&self) -> Vec<u8> {
+        let mut to = Self::FORMAT.write();
+        to.u32(self.process).u32(self.descriptor).u64(self.nonce);
+        to.u32(self.slots).u32(self.slot_len);
+        to.finish()
+    }
+
+    /// Reads one.
+    ///
+    /// # Errors
+    /// If the bytes are not one of this version.
+    pub fn parse(bytes: &[u8]) -> Result<NodeMemory, WireError> {
+        let mut from = Self::FORMAT.read(bytes)?;
+        let memory = NodeMemory {
+            process: from.u32()?,
+            descriptor: from.u32()?,
+            nonce: from.u64()?,
+            slots: from.u32()?,
+            slot_len: from.u32()?,
+        };
+        from.end().map(|()| memory)
+    }
+}

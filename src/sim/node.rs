@@ -1,0 +1,310 @@
+//! The memory that the processes of a node share, a ring of datagrams for each communicator, and who receives for them.
+//!
+//! As on a device, everything is decided by [`verbcast_core::node`]. A process that waits polls all the time, which here
+//! would be an event for each look: instead its word is changed when a mate looks at it.
+
+#[cfg(test)]
+mod tests;
+
+use super::communicator::{Channel, Group};
+use super::event::Bytes;
+use super::inbox::{Body, Received, Told};
+use super::network::Network;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use verbcast_core::driver::Statistics;
+use verbcast_core::node::cursor::WRITER_PATIENCE;
+use verbcast_core::node::{Cursor, Look, MateIndex, Nodes, Role, SlotState, Watch};
+use verbcast_core::protocol::Via;
+use verbcast_core::rank::Rank;
+use verbcast_core::time::Instant;
+use verbcast_core::wire::{NodeOffer, RawHeader};
+
+/// Nanoseconds after which a mate sees what was written.
+const LATENCY: u64 = 300;
+/// Datagrams that a process takes from a ring in one look, as on a device.
+const TAKEN_AT_ONCE: u32 = 16;
+/// Positions that a writer claims until it gives up, as on a device.
+const CLAIMS: u32 = 4;
+
+/// A slot of a ring, and when its datagram was whole.
+#[derive(Clone, Debug)]
+struct Slot {
+    state: SlotState,
+    at: u64,
+    from: Rank,
+    bytes: Bytes,
+}
+
+/// The memory of a node, for one communicator.
+#[derive(Debug)]
+struct Memory {
+    word: u64,
+    claimed: u64,
+    slots: Vec<Slot>,
+}
+
+impl Memory {
+    fn slot(&mut self, position: u64) -> &mut Slot {
+        let at = position % self.slots.len() as u64;
+        &mut self.slots[at as usize]
+    }
+
+    /// The state of a position's slot, as it is seen at a time.
+    fn state(&self, position: u64, now: u64) -> SlotState {
+        let slot = &self.slots[(position % self.slots.len() as u64) as usize];
+        match slot.state == SlotState::published(position) && slot.at > now {
+            true => SlotState::written(position),
+            false => slot.state,
+        }
+    }
+
+    /// Takes a slot; none if all that were tried are taken.
+    fn claim(&mut self) -> Option<u64> {
+        for _ in 0..CLAIMS {
+            let position = self.claimed;
+            self.claimed += 1;
+            if self.slot(position).state.is_free_for(position) {
+                self.slot(position).state = SlotState::written(position);
+                return Some(position);
+            }
+        }
+        None
+    }
+}
+
+/// A process's part in its node, for one communicator.
+#[derive(Debug)]
+struct Mate {
+    watch: Watch,
+    cursor: Cursor,
+    lead: Rank,
+    taken: u64,
+    published: u64,
+    roles: u64,
+}
+
+/// The nodes of one communicator.
+#[derive(Debug)]
+pub(super) struct ChannelNodes {
+    nodes: Nodes,
+    group: Rc<Group>,
+    /// By the lowest rank of the node.
+    memories: BTreeMap<Rank, Memory>,
+    /// By process.
+    mates: BTreeMap<Rank, Mate>,
+}
+
+impl ChannelNodes {
+    fn new(group: &Rc<Group>, each: u32, slots: usize) -> Self {
+        let host = |process: &Rank| u128::from(process.0 / each).to_be_bytes();
+        let offer = |process| NodeOffer { host: host(process), space: 0, most: u16::MAX };
+        let offers: Vec<_> = group.members().iter().map(offer).collect();
+        let nodes = Nodes::of(&offers);
+        let (mut memories, mut mates) = (BTreeMap::new(), BTreeMap::new());
+        for lead in nodes.shared() {
+            let slot = Slot { state: SlotState(0), at: 0, from: Rank(0), bytes: Rc::from([]) };
+            memories.insert(lead, Memory { word: 0, claimed: 0, slots: vec![slot; slots] });
+            for (index, rank) in (0..).map(MateIndex).zip(nodes.members(lead)) {
+                let cursor = Cursor::new(slots as u64);
+                let watch = Watch::new(index);
+                let mate = Mate { watch, cursor, lead, taken: 0, published: 0, roles: 0 };
+                mates.insert(group.process(rank), mate);
+            }
+        }
+        ChannelNodes { nodes, group: Rc::clone(group), memories, mates }
+    }
+
+    /// The process that holds the place of the receiver.
+    fn holder(&self, lead: Rank) -> Option<Rank> {
+        let MateIndex(index) = Role::of(self.memories[&lead].word).holder?;
+        self.nodes.members(lead).nth(usize::from(index)).map(|rank| self.group.process(rank))
+    }
+
+    /// Whether there is something for a process to read.
+    fn has_news(&self, process: Rank, now: u64) -> bool {
+        let Some(Mate { cursor, lead, .. }) = self.mates.get(&process) else { return false };
+        let position = cursor.position();
+        self.memories[lead].state(position, now) >= SlotState::published(position)
+    }
+}
+
+impl Network {
+    /// So many processes in a row share a node from now on, in each communicator.
+    pub fn share_nodes(&mut self, each: u32) {
+        if each < 2 {
+            return;
+        }
+        let slots = self.depths.node_slots() as usize;
+        let groups = (0..).map(Channel).zip(&self.groups);
+        self.nodes = groups
+            .map(|(channel, group)| (channel, ChannelNodes::new(group, each, slots)))
+            .collect();
+    }
+
+    /// Publishes a datagram of a process to its mates. Whether that is all: there are no other ranks.
+    pub fn publish(&mut self, from: Rank, channel: Channel, bytes: &Bytes) -> bool {
+        let Some(of) = self.nodes.get_mut(&channel) else { return false };
+        let Some(Mate { lead, published, .. }) = of.mates.get_mut(&from) else { return false };
+        let (lead, is_all) = (*lead, of.nodes.are_one());
+        let at = self.ports[from.index()].cpu;
+        let Some(memory) = of.memories.get_mut(&lead) else { return false };
+        if let Some(position) = memory.claim() {
+            let (bytes, state) = (Rc::clone(bytes), SlotState::published(position));
+            *memory.slot(position) = Slot { state, at: at + LATENCY, from, bytes };
+            *published += 1;
+        }
+        let mates: Vec<_> = of.nodes.members(lead).map(|rank| of.group.process(rank)).collect();
+        for mate in mates.into_iter().filter(|mate| *mate != from) {
+            let at = (at + LATENCY).max(self.port(mate).cpu);
+            self.wake_at(mate, at);
+        }
+        is_all
+    }
+
+    /// Whether a process's adapter hears the group of a communicator.
+    pub fn is_attached(&self, process: Rank, channel: Channel) -> bool {
+        let mate = self.nodes.get(&channel).and_then(|of| of.mates.get(&process));
+        mate.is_none_or(|mate| mate.watch.is_receiver())
+    }
+
+    /// Whether a process publishes what comes for a communicator.
+    pub fn hands_on(&self, process: Rank, channel: Channel) -> bool {
+        let mate = self.nodes.get(&channel).and_then(|of| of.mates.get(&process));
+        mate.is_some_and(|mate| mate.watch.is_receiver())
+    }
+
+    /// Whether a rank of a communicator shares a node with a process.
+    pub fn is_mate(&self, process: Rank, channel: Channel, source: Rank) -> bool {
+        let Some(of) = self.nodes.get(&channel) else { return false };
+        let own = of.group.rank_of(process).filter(|own| *own != source);
+        own.is_some_and(|own| of.nodes.are_mates(own, source))
+    }
+
+    /// A process polls for a communicator: it tells its mates that it does, or takes the receiver's place, and takes what
+    /// is in the ring. Whether there was anything.
+    pub fn tend_node(&mut self, process: Rank, channel: Channel) -> bool {
+        let now = self.ports[process.index()].cpu;
+        self.beat(process, channel, now);
+        let mut any = false;
+        for _ in 0..TAKEN_AT_ONCE {
+            let Some((from, bytes)) = self.read_node(process, channel, now) else { break };
+            any = true;
+            let header = RawHeader::parse(&bytes);
+            let is_its = header.is_some_and(|header| {
+                self.receiver(process, Via::Multicast, header.unchecked()) == Some(channel)
+            });
+            if from != process && is_its {
+                let received = Received { via: Via::Multicast, header, bytes, body: Body::Copy };
+                self.endpoint(process).inbox(channel).push(Told::Packet(received));
+            }
+        }
+        any
+    }
+
+    /// Each look of a process tells for all communicators that it polls; it watches the receiver of one of them.
+    fn beat(&mut self, process: Rank, by: Channel, now: u64) {
+        let Network { nodes, ports, .. } = self;
+        for (channel, of) in nodes {
+            let Some(lead) = of.mates.get(&process).map(|mate| mate.lead) else { continue };
+            if of.nodes.are_one() {
+                continue;
+            }
+            let holder = of.holder(lead);
+            let (Some(mate), Some(memory)) =
+                (of.mates.get_mut(&process), of.memories.get_mut(&lead))
+            else {
+                continue;
+            };
+            if *channel != by && !mate.watch.is_receiver() {
+                continue;
+            }
+            let polls = |holder: Rank| holder != process && ports[holder.index()].polls();
+            if holder.is_some_and(polls) {
+                memory.word = Role::of(memory.word).beaten();
+            }
+            if let Some(change) = mate.watch.turn(Instant::from_nanos(now), memory.word) {
+                memory.word = change.to;
+                mate.roles += u64::from(!mate.watch.is_receiver());
+                mate.watch.changed(change, true);
+            }
+        }
+    }
+
+    fn read_node(&mut self, process: Rank, channel: Channel, now: u64) -> Option<(Rank, Bytes)> {
+        let of = self.nodes.get_mut(&channel)?;
+        let Mate { cursor, lead, taken, .. } = of.mates.get_mut(&process)?;
+        let memory = of.memories.get_mut(lead)?;
+        loop {
+            let position = cursor.position();
+            let state = memory.state(position, now);
+            match cursor.look(Instant::from_nanos(now), state, memory.claimed) {
+                Look::Rest => return None,
+                Look::Again => {}
+                Look::Read => {
+                    cursor.advance(true);
+                    let slot = memory.slot(position);
+                    *taken += u64::from(slot.from != process);
+                    return Some((slot.from, Rc::clone(&slot.bytes)));
+                }
+            }
+        }
+    }
+
+    /// Whether there is something in the rings of these communicators for a process.
+    pub fn has_node_news(&self, process: Rank, channels: &[Channel]) -> bool {
+        let now = self.ports[process.index()].cpu;
+        channels.iter().filter_map(|one| self.nodes.get(one)).any(|of| of.has_news(process, now))
+    }
+
+    /// When a process that waits for these communicators looks at its nodes next.
+    pub fn next_look(&self, process: Rank, channels: &[Channel], now: u64) -> Option<u64> {
+        let nodes = channels.iter().filter_map(|one| self.nodes.get(one));
+        let looks = nodes.filter_map(|of| {
+            let Mate { watch, cursor, lead, .. } = of.mates.get(&process)?;
+            let memory = &of.memories[lead];
+            let next = &memory.slots[(cursor.position() % memory.slots.len() as u64) as usize];
+            let published =
+                (next.state == SlotState::published(cursor.position())).then_some(next.at);
+            let writer = memory.claimed > cursor.position() + 1;
+            let writer = writer.then_some(now + WRITER_PATIENCE.as_nanos() as u64);
+            let is_watched = !of.nodes.are_one() && !watch.is_receiver();
+            let due = is_watched.then(|| watch.due(Instant::from_nanos(now)).as_nanos());
+            published.into_iter().chain(writer).chain(due).min()
+        });
+        looks.min()
+    }
+
+    /// What went through the memory of a process's nodes, as its statistics tell it.
+    pub fn count_nodes(&self, process: Rank, statistics: Statistics) -> Statistics {
+        let mates = self.nodes.values().filter_map(|of| of.mates.get(&process));
+        mates.fold(statistics, |sum, mate| Statistics {
+            node_received: sum.node_received + mate.taken,
+            node_published: sum.node_published + mate.published,
+            node_lost: sum.node_lost + mate.cursor.lost(),
+            node_roles: sum.node_roles + mate.roles,
+            ..sum
+        })
+    }
+
+    /// A process leaves, so that a mate may receive at once.
+    pub fn resign(&mut self, process: Rank) {
+        for of in self.nodes.values_mut() {
+            let Some(Mate { watch, lead, .. }) = of.mates.get_mut(&process) else { continue };
+            let Some(memory) = of.memories.get_mut(lead) else { continue };
+            if let Some(change) = watch.resign(memory.word) {
+                memory.word = change.to;
+            }
+        }
+    }
+
+    /// A process dies in the middle of a datagram that it was publishing: its slot stays taken.
+    pub fn die_publishing(&mut self, process: Rank) {
+        for of in self.nodes.values_mut() {
+            let lead = of.mates.get(&process).map(|mate| mate.lead);
+            if let Some(memory) = lead.and_then(|lead| of.memories.get_mut(&lead)) {
+                memory.claim();
+            }
+        }
+    }
+}
