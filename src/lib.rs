@@ -70,7 +70,7 @@ pub use broadcast::{
     Usage, Variable,
 };
 #[cfg(feature = "verbs")]
-pub use rdma::{Description, Family, Multicast, Settings, SettingsError, Waiting};
+pub use rdma::{Description, Family, Multicast, NodeSharing, Settings, SettingsError, Waiting};
 #[doc(inline)]
 pub use verbcast_core::driver::{Failure, Statistics};
 #[doc(inline)]

@@ -180,6 +180,7 @@ impl Broadcaster {
             forged,
             overflowed,
             incidents,
+            node,
         } = self.driver.transport().inner().counters();
         let statistics = self.driver.statistics();
         Statistics {
@@ -195,6 +196,10 @@ impl Broadcaster {
             rejoins: incidents.rejoins,
             rejoin_ms: incidents.apart.as_millis() as u64,
             restarts: incidents.restarts,
+            node_received: node.taken,
+            node_published: node.published,
+            node_lost: node.lost,
+            node_roles: node.roles,
             ..statistics
         }
     }

@@ -1,7 +1,7 @@
 //! The environment variables of a [`Config`]: what each takes, its default, and what it sets.
 
 use super::Config;
-use crate::rdma::{Family, Multicast, Waiting};
+use crate::rdma::{Family, Multicast, NodeSharing, Waiting};
 use std::str::FromStr;
 use std::time::Duration;
 use verbcast_core::protocol::options::Options;
@@ -33,7 +33,7 @@ pub(super) struct Field {
 }
 
 /// All variables of fields, but those of the protocols' parameters.
-pub(super) const FIELDS: [Field; 23] = [
+pub(super) const FIELDS: [Field; 24] = [
     Field {
         name: "VERBCAST_DEVICE",
         takes: "device names, separated by commas",
@@ -164,6 +164,23 @@ pub(super) const FIELDS: [Field; 23] = [
         takes: "a number of bytes",
         default: Some("67108864"),
         set: |config, text| number(text, &mut config.device.registration_cache),
+    },
+    Field {
+        name: "VERBCAST_NODES",
+        takes: "flat, shared, shared:RANKS or auto",
+        default: Some("auto"),
+        set: |config, text| {
+            config.device.nodes = match text {
+                "auto" => NodeSharing::Auto,
+                "flat" => NodeSharing::Flat,
+                "shared" => NodeSharing::Shared { most: u16::MAX },
+                text => {
+                    let most = text.strip_prefix("shared:")?.parse().ok()?;
+                    NodeSharing::Shared { most: Some(most).filter(|most| *most > 0)? }
+                }
+            };
+            Some(())
+        },
     },
     Field {
         name: "VERBCAST_WAIT",

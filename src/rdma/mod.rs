@@ -49,6 +49,7 @@
 //! | `keys` | the keys of packets' authentication codes |
 //! | `memory` | what ranks reach in each other (ring, reports), and what stays registered |
 //! | `group` | the multicast group: its address, which one, joining it, the proof that it works |
+//! | `node` | the memory that the ranks of a host share, by which one hands on to the others what it receives |
 //! | `ud` | the UD QP: datagrams, and what the next receives will probably get |
 //! | `rc` | the connections: handshake, reliable messages, reads |
 //! | `endpoint` | what a process has on its device: takes completions and hands what came to communicators |
@@ -65,6 +66,7 @@ mod group;
 mod ids;
 mod keys;
 mod memory;
+mod node;
 mod outstanding;
 mod packet;
 mod rc;
@@ -76,7 +78,8 @@ mod work;
 
 pub use endpoint::{Incidents, Usage};
 pub use group::{Partition, choose_partition, ipoib_address};
-pub use settings::{Family, Multicast, Settings, SettingsError, Waiting};
+pub use node::NodeCounters;
+pub use settings::{Family, Multicast, NodeSharing, Settings, SettingsError, Waiting};
 pub use setup::{
     Agreed, Candidate, Description, DeviceReport, GidReport, Home, Limits, PortReport,
     SharedEndpoint, Survey, establish, establish_on, survey,

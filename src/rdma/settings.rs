@@ -45,6 +45,31 @@ pub enum Family {
     Ipv6,
 }
 
+/// Whether ranks of a host share memory, by which one of them hands on to the others what it receives.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum NodeSharing {
+    /// As is best; today as [`Flat`](Self::Flat).
+    #[default]
+    Auto,
+    /// Each rank receives for itself.
+    Flat,
+    /// They do.
+    Shared {
+        /// As many ranks of a host share one memory at most.
+        most: u16,
+    },
+}
+
+impl NodeSharing {
+    /// As many ranks share memory at most.
+    pub(super) fn most(self) -> u16 {
+        match self {
+            NodeSharing::Auto | NodeSharing::Flat => 1,
+            NodeSharing::Shared { most } => most,
+        }
+    }
+}
+
 /// What can be set about the transport.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -86,6 +111,8 @@ pub struct Settings {
     /// Communicators of an endpoint that have rings as deep as `depths` say at a time; the others have at most
     /// [`Depths::SHALLOW_RING`] slots, or as many as the window needs.
     pub deep_rings: u32,
+    /// Whether ranks of a host share memory. Of ranks that say different things, the least counts.
+    pub nodes: NodeSharing,
     /// Whether payloads have CRCs that their receivers check, besides what links check.
     pub payload_crc: bool,
     /// Whether packets have authentication codes in place of CRCs, which only ranks of the communicator can make. The same
@@ -114,6 +141,7 @@ impl Default for Settings {
             multicast: Multicast::default(),
             group_family: Family::default(),
             deep_rings: 4,
+            nodes: NodeSharing::default(),
             payload_crc: false,
             mac: false,
             groups: 8,

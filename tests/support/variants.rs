@@ -71,7 +71,7 @@ pub const UNICAST: &[Variant] = &[
 ];
 
 /// All of these.
-const ALL: [&[Variant]; 5] = [TWO_STAGE, WINDOW, ACKNOWLEDGEMENTS, CO_ROOTS, UNICAST];
+pub const ALL: [&[Variant]; 5] = [TWO_STAGE, WINDOW, ACKNOWLEDGEMENTS, CO_ROOTS, UNICAST];
 /// One of each kind.
 pub const SOME: &[Variant] = &[
     &[("algorithm", "two-stage")],

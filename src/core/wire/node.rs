@@ -53,7 +53,7 @@ pub struct NodeMemory {
 
 impl NodeMemory {
     /// Its tag and version. The layout of the memory is a part of it.
-    pub const FORMAT: Format = Format { name: "the memory of a node", tag: *b"vbM", version: 1 };
+    pub const FORMAT: Format = Format { name: "the memory of a node", tag: *b"vbY", version: 1 };
 
     /// Its bytes.
     pub fn emit(&self) -> Vec<u8> {

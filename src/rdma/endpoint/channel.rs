@@ -4,6 +4,7 @@ use super::event::Event;
 use super::inbox::Inbox;
 use super::lifetime::Lifetime;
 use crate::rdma::ids::ProcessId;
+use crate::rdma::node::NodeSeat;
 use verbcast_core::numbers::NumberMap;
 use verbcast_core::protocol::Via;
 use verbcast_core::rank::Rank;
@@ -20,6 +21,8 @@ pub struct Channel {
     mac: Option<MacKey>,
     pub inbox: Inbox,
     pub lifetime: Lifetime,
+    /// Where ranks of this host share memory.
+    pub node: Option<NodeSeat>,
 }
 
 impl Channel {
@@ -28,8 +31,8 @@ impl Channel {
     pub fn new(key: Key, rank: Rank, processes: Vec<ProcessId>, registered_memory: usize) -> Self {
         let ranks = processes.iter().copied().zip((0..).map(Rank)).collect();
         let (inbox, lifetime) = (Inbox::default(), Lifetime::default());
-        let mac = None;
-        Channel { key, rank, processes, ranks, registered_memory, mac, inbox, lifetime }
+        let (mac, node) = (None, None);
+        Channel { key, rank, processes, ranks, registered_memory, mac, inbox, lifetime, node }
     }
 
     /// The same with a key of its packets' authentication codes, or none.
@@ -60,6 +63,11 @@ impl Channel {
     /// Whether a packet of its key may come to it so, whatever else is wrong with it.
     pub fn admits(&self, via: Via, header: &Header) -> bool {
         via.admits(header, self.processes.len() as u32)
+    }
+
+    /// Whether what a rank multicasts comes otherwise than by the wire: it is this one, or a node mate.
+    pub fn is_local(&self, source: Rank) -> bool {
+        source == self.rank || self.node.as_ref().is_some_and(|node| node.has(source))
     }
 
     /// Bytes of registered memory that it has besides its endpoint's.

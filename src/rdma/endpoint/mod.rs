@@ -20,6 +20,7 @@ mod inbox;
 mod inquiry;
 mod lifetime;
 mod lifetimes;
+mod node;
 mod parting;
 mod port_state;
 mod receive;
@@ -90,6 +91,8 @@ pub struct Endpoint {
     is_poisoned: bool,
     /// Until then nothing is due, unless something comes or somebody [changes](Self::disturb) something.
     quiet_until: Instant,
+    /// The communicators that share nodes.
+    seated: Vec<ChannelId>,
     lifetimes: Lifetimes,
     upkeep: Upkeep,
     announcement: Announcement,
@@ -116,6 +119,7 @@ impl Endpoint {
             is_shared: false,
             is_poisoned: false,
             quiet_until: Instant::ZERO,
+            seated: Vec::new(),
             lifetimes: Lifetimes::default(),
             upkeep: Upkeep::default(),
             announcement: Announcement::default(),
@@ -158,13 +162,13 @@ impl Endpoint {
         }
     }
 
-    /// Attaches the UD QP to a group that the port has joined.
-    pub fn attach(&mut self, joined: Joined) -> Result<GroupId, String> {
+    /// Takes in a group that the port has joined, to send to it.
+    pub fn enter(&mut self, joined: Joined) -> Result<GroupId, String> {
         self.set_qkey(joined.qkey())?;
         self.connections.set_service(joined.service());
         let watched = joined.fd().map_or(Ok(()), |fd| self.device.watch(fd));
         watched.map_err(|error| error.to_string())?;
-        self.datagrams.attach(joined)
+        self.datagrams.enter(joined)
     }
 
     /// The memory that packets are received into.
@@ -199,7 +203,7 @@ impl Endpoint {
         }
         self.drive_handshakes(now)?;
         self.announce(now)?;
-        let any = self.pull(by, now);
+        let any = self.pull(by, now) | self.tend_nodes(by, now);
         self.device.works()?;
         self.quiet_until = if any { Instant::ZERO } else { self.next_due() };
         Ok(any)
@@ -226,6 +230,11 @@ impl Endpoint {
     /// Whether nothing is due, nothing waits for a channel, and nothing came. What came is taken in.
     pub fn is_quiet(&mut self, by: ChannelId, now: Instant) -> bool {
         if now >= self.quiet_until || self.channels.get(by).is_none_or(|one| one.inbox.has_news()) {
+            return false;
+        }
+        // Mates watch that this process polls, and what they publish completes nothing.
+        if self.tend_nodes(by, now) {
+            self.disturb();
             return false;
         }
         let Some(batch) = self.device.poll() else { return !self.device.is_broken() };

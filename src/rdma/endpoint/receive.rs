@@ -52,7 +52,7 @@ impl Endpoint {
         // Most of what a root receives.
         if place.is_none()
             && let (Some(header), Some(channel)) = (&header, channel)
-            && self.is_own_fragment(channel, header)
+            && self.is_from_here(channel, header)
         {
             self.datagrams.note_received(None);
             self.datagrams.note_work();
@@ -80,12 +80,15 @@ impl Endpoint {
             (Some(header), Some(channel)) => {
                 let body = Body::Datagram(slot, len);
                 let is_open = self.channels.get(channel).is_some_and(|one| one.is_open());
-                if !is_open || self.is_own_fragment(channel, &header) {
+                if !is_open || self.is_from_here(channel, &header) {
                     return self.free(body);
                 }
                 if self.keys.is_some() && !is_intact {
                     self.channels.count_forged();
                     return self.free(body);
+                }
+                if let (Body::Datagram(slot, len), None) = (&body, place) {
+                    self.hand_on_from(channel, slot, *len);
                 }
                 let via = Via::Multicast;
                 self.deliver(by, channel, Event::Packet { via, header, is_intact, body, place })
@@ -124,7 +127,7 @@ impl Endpoint {
     /// The fragment of another rank of a channel that a datagram seems to be.
     fn fragment(&self, channel: ChannelId, header: &RawHeader) -> Option<(Stream, Fragment)> {
         let Header { kind, op, fragment, .. } = *header.unchecked();
-        let is_of_another = kind == Kind::Fragment && !self.is_own_fragment(channel, header);
+        let is_of_another = kind == Kind::Fragment && !self.is_from_here(channel, header);
         is_of_another.then_some(((channel, op), fragment))
     }
 
@@ -153,14 +156,17 @@ impl Endpoint {
         // ends it while nobody else has the endpoint; the receive that could write here has ended,
         // and no other was posted for the same place.
         let payload = is_there.then(|| unsafe { tail.lease.bytes(start..start + received) });
-        let head = self.datagrams.bytes(slot, len).first_chunk();
+        let head = self.datagrams.bytes(slot, len).first_chunk().copied();
         let is_intact = |header: RawHeader| {
             header.payload_len() == received
                 && head
                     .zip(payload)
-                    .is_some_and(|(head, all)| self.is_right(channel, &header, head, all))
+                    .is_some_and(|(head, all)| self.is_right(channel, &header, &head, all))
         };
         let is_it = expected.is_some_and(is_intact);
+        if let (true, Some(payload), Some(head)) = (is_it, payload, head) {
+            self.hand_on(channel, &head, payload);
+        }
         if !is_it && let Some(payload) = payload {
             self.datagrams.move_in(slot, payload, payload_len - received);
         }
@@ -173,17 +179,18 @@ impl Endpoint {
         is_it.then_some((op, fragment))
     }
 
-    /// Whether a packet seems to be a fragment that this rank has multicast: it comes back to its sender, who has no use
-    /// for it.
-    fn is_own_fragment(&self, channel: ChannelId, header: &RawHeader) -> bool {
+    /// Whether a packet seems to be one that this rank has multicast, or a node mate, who has published it: it comes back,
+    /// and nobody has a use for it. A rank without mates lets its probes through.
+    fn is_from_here(&self, channel: ChannelId, header: &RawHeader) -> bool {
         let Header { kind, source, .. } = *header.unchecked();
-        kind == Kind::Fragment
-            && self.channels.get(channel).is_some_and(|channel| channel.rank() == source)
+        self.channels.get(channel).is_some_and(|channel| {
+            (kind == Kind::Fragment || channel.node.is_some()) && channel.is_local(source)
+        })
     }
 
     /// Whether a packet is dropped unless its code is right.
     fn needs_code(&self, (header, channel): &(RawHeader, ChannelId)) -> bool {
-        self.keys.is_some() && !self.is_own_fragment(*channel, header)
+        self.keys.is_some() && !self.is_from_here(*channel, header)
     }
 
     fn recycle_datagram(&mut self, slot: Slot) -> Result<(), TransportError> {

@@ -28,7 +28,9 @@ pub struct Group {
     /// What all its ports can.
     pub common: PortSpeed,
     path: GroupPath,
-    /// None while the QP is restarted.
+    /// Communicators that want to receive what is sent to it.
+    listeners: usize,
+    /// None while there are none, or the QP is restarted.
     attachment: Option<Attachment>,
     held: Held,
     /// While the membership is lost.
@@ -36,17 +38,17 @@ pub struct Group {
 }
 
 impl Group {
-    /// Attaches `qp` to a group that the port has joined.
-    pub fn new(joined: Joined, domain: &ProtectionDomain, qp: &QueuePair) -> Result<Self, String> {
+    /// A group that the port has joined, to be sent to.
+    pub fn new(joined: Joined, domain: &ProtectionDomain) -> Result<Self, String> {
         let Joined { address, common, held, path } = joined;
-        let text = |error: Error| error.to_string();
-        let attachment = Attachment::new(qp, path.mgid(), path.mlid()).map_err(text)?;
+        let handle = path.handle(domain).map_err(|error| error.to_string())?;
         Ok(Group {
-            handle: path.handle(domain).map_err(text)?,
+            handle,
             address,
             common,
             path,
-            attachment: Some(attachment),
+            listeners: 0,
+            attachment: None,
             held,
             renewal: None,
         })
@@ -59,8 +61,27 @@ impl Group {
         }
     }
 
-    /// Attaches `qp` anew.
+    /// A communicator wants to receive what is sent to it, by `qp`.
+    pub fn listen(&mut self, qp: &QueuePair) -> Result<(), Error> {
+        self.listeners += 1;
+        let attached = if self.attachment.is_some() { Ok(()) } else { self.attach(qp) };
+        self.listeners -= usize::from(attached.is_err());
+        attached
+    }
+
+    /// A communicator does not want to any more; with the last one the QP is detached.
+    pub fn unlisten(&mut self) {
+        self.listeners -= 1;
+        if self.listeners == 0 {
+            self.detach();
+        }
+    }
+
+    /// Attaches `qp` anew, if a communicator listens.
     pub fn attach(&mut self, qp: &QueuePair) -> Result<(), Error> {
+        if self.listeners == 0 {
+            return Ok(());
+        }
         self.attachment = Some(Attachment::new(qp, self.path.mgid(), self.path.mlid())?);
         Ok(())
     }

@@ -79,6 +79,17 @@ impl Ring {
         packet.split_first_chunk()
     }
 
+    /// Copies the packet of a slot, to where nothing else is kept.
+    ///
+    /// # Panics
+    /// If nothing was retained there.
+    pub fn copy(&self, slot: u32, packet: &mut Vec<u8>) {
+        let len = self.slots[slot as usize].len;
+        assert!(len > 0, "nothing was retained in slot {slot}");
+        packet.resize(len, 0);
+        self.memory.copy(slot as usize * self.stride, packet);
+    }
+
     /// The packet of a slot, for one send that begins now.
     ///
     /// # Panics

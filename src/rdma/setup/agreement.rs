@@ -70,7 +70,7 @@ fn local_rank_among(all: &[Whereabouts], rank: Rank) -> u32 {
 }
 
 /// What stands for this host: the number that its kernel drew when it started, which containers share; or its name.
-fn host() -> [u8; 16] {
+pub fn host() -> [u8; 16] {
     let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     let digits: String = id.chars().filter(char::is_ascii_hexdigit).collect();
     let number = u128::from_str_radix(&digits, 16).unwrap_or_else(|_| {

@@ -3,6 +3,7 @@
 use super::agreement::agree;
 use super::crowd::crowded;
 use super::local_rank::local_rank_of_process;
+use super::nodes::share;
 use super::partitions::refusals;
 use super::preparation::{Origin, Preparation, Ready};
 use super::shared::SharedEndpoint;
@@ -13,9 +14,11 @@ use crate::rdma::group::{
     shared_group,
 };
 use crate::rdma::memory::Exposed;
+use crate::rdma::node::NodeSeat;
 use crate::rdma::settings::{Multicast, Settings};
 use crate::rdma::transport::{Peer, RdmaTransport, Seat};
 use std::time::Duration;
+use verbcast_core::node::Nodes;
 use verbcast_core::rank::Rank;
 use verbcast_core::time::Clock;
 use verbcast_core::transport::{Arrival, Liveness, Park, Transport, TransportError};
@@ -51,6 +54,8 @@ pub struct Description {
     pub gid_index: u8,
     /// The group's address, if there is one.
     pub group: Option<String>,
+    /// Ranks that share memory with this one, itself included.
+    pub node_ranks: u32,
     /// Bytes of registered memory.
     pub registered_memory: usize,
 }
@@ -123,16 +128,27 @@ pub fn complete(
     tell_apart(&all)?;
     agree_on_partition(&all)?;
     agree_on_codes(&all)?;
+    let assembled = assemble(ready, rank, &all, settings);
+    let offered = Nodes::of(&all.iter().map(|one| one.node).collect::<Vec<_>>());
+    let (nodes, seat) = match &assembled {
+        // The others come to the votes on their nodes next.
+        Err(what) if !offered.shared().is_empty() => return Err(tell(bootstrap, what)),
+        _ => share(bootstrap, &all, offered, settings)?,
+    };
     let multicast = settings.multicast != Multicast::Off && size > 1;
-    let crowded = crowded(&all).filter(|_| multicast);
+    let crowded = crowded(&all, &nodes).filter(|_| multicast);
     if let Some(what) = crowded.as_ref().filter(|_| rank == Rank(0)) {
         tracing::warn!("going on without multicast: {what}");
     }
-    let way = match multicast && crowded.is_none() {
-        true => way(&all),
-        false => Way::None,
+    let way = match multicast {
+        true if nodes.are_one() => Way::Memory,
+        true if crowded.is_none() => way(&all),
+        _ => Way::None,
     };
-    let assembled = assemble(ready, rank, &all, settings);
+    let assembled = assembled.map(|mut transport| {
+        transport.share(seat);
+        transport
+    });
     let transport = match (assembled, &way) {
         (Ok(transport), Way::Proven(proven)) => enter_proven(transport, *proven),
         (assembled, _) => assembled,
@@ -153,7 +169,7 @@ pub fn complete(
             }
             (notes, works)
         }
-        Way::Proven(_) => (vote(bootstrap, Ok(note))?, true),
+        Way::Proven(_) | Way::Memory => (vote(bootstrap, Ok(note))?, true),
         Way::None => (vote(bootstrap, Ok(note))?, false),
     };
     if notes.is_empty() || notes.iter().any(|note| note != &[1]) {
@@ -184,6 +200,8 @@ fn introduce(
 enum Way {
     /// Not at all.
     None,
+    /// They need none, as all of them share memory.
+    Memory,
     /// They are all in one that works.
     Proven(ProvenGroup),
     /// They join one of these, and prove it.
@@ -213,6 +231,7 @@ fn enter_proven(
     let shared = transport.endpoint.hold().datagrams.share(group);
     // Another thread may have left it meanwhile.
     transport.group = Some(shared.ok_or_else(|| format!("has left group {group}"))?);
+    transport.listen().map_err(|error| error.to_string())?;
     let packet_len = packet_len as usize;
     if packet_len < transport.seat.packet_len {
         transport.limit_packet_len(packet_len);
@@ -220,10 +239,10 @@ fn enter_proven(
     Ok(transport)
 }
 
-/// Takes note that the group works among all processes of the communicator.
+/// Takes note that the group works among all processes of the communicator, if each of them has received from it.
 fn note_proof(transport: &mut RdmaTransport, all: &[Introduction]) {
     let proof = ProvenAmong { members: members_of(all), packet_len: transport.seat.packet_len };
-    if let Some(group) = transport.group {
+    if let Some(group) = transport.group.filter(|_| !transport.is_seated) {
         transport.endpoint.hold().datagrams.note_proof(group, proof);
     }
 }
@@ -234,13 +253,20 @@ fn refuse(bootstrap: &mut dyn Bootstrap, what: &str, way: &Way, settings: &Setti
     let may_go_on = matches!(way, Way::Draws(_)) && settings.multicast == Multicast::Prefer;
     let mut error = VoteError::Refused(vec![(bootstrap.rank(), what.to_owned())]);
     for _ in 0..=usize::from(may_go_on) {
-        match vote(bootstrap, Err(what)) {
-            Err(refused @ VoteError::Refused(_)) => error = refused,
-            Err(failed) => return failed,
-            Ok(_) => unreachable!("a vote with a refusal is not unanimous"),
+        match tell(bootstrap, what) {
+            refused @ VoteError::Refused(_) => error = refused,
+            failed => return failed,
         }
     }
     error
+}
+
+/// This rank cannot go on, and tells it in the vote that the others come to next.
+fn tell(bootstrap: &mut dyn Bootstrap, what: &str) -> VoteError {
+    match vote(bootstrap, Err(what)) {
+        Err(error) => error,
+        Ok(_) => unreachable!("a vote with a refusal is not unanimous"),
+    }
 }
 
 /// Makes sure that every rank is a process of its own.
@@ -323,6 +349,7 @@ pub(super) fn describe(transport: &RdmaTransport, size: u32) -> Description {
         group: transport
             .group
             .map(|group| endpoint.datagrams.groups().get(group).address.to_string()),
+        node_ranks: endpoint.node(transport.channel).map_or(1, NodeSeat::ranks),
         registered_memory: transport.settings.registered_memory(address.packet_len, size),
     }
 }

@@ -58,7 +58,10 @@ impl Further {
         let peers = other.peers.iter().map(|(_, peer)| *peer).collect();
         let mut transport = RdmaTransport::new(endpoint, channel, memory, (seat, peers), settings);
         transport.group = group;
-        Ok(Further { transport, agreed: Agreed { key, mac, seed, ..*agreed } })
+        transport.listen().map_err(|error| error.to_string())?;
+        // Each rank of it receives for itself. Where all share memory there is no group to do that from.
+        let multicast = agreed.multicast && !other.is_one_node();
+        Ok(Further { transport, agreed: Agreed { key, mac, seed, multicast, ..*agreed } })
     }
 
     /// What this rank tells the others.

@@ -9,6 +9,7 @@ mod judge;
 mod limits;
 mod local_rank;
 mod locality;
+mod nodes;
 mod opening;
 mod partitions;
 mod preparation;

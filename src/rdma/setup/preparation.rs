@@ -3,7 +3,8 @@
 //! Where its endpoint is open already it introduces itself at once, with the memory that the communicator is to have.
 //! Otherwise the ranks must first agree on a fabric, for which a device is opened then.
 
-use super::agreement::{Place, whereabouts};
+use super::agreement::{Place, host, whereabouts};
+use super::nodes::offer;
 use super::opening::Prospect;
 use super::shared::{Lead, SharedEndpoint};
 use crate::bootstrap::{Bootstrap, Secret};
@@ -13,7 +14,7 @@ use crate::rdma::memory::Memory;
 use crate::rdma::settings::Settings;
 use rand_chacha::rand_core::Rng;
 use verbcast_core::rank::Rank;
-use verbcast_core::wire::{Draw, Introduction, NodeOffer, PortUse, Proposal, Terms};
+use verbcast_core::wire::{Draw, Introduction, PortUse, Proposal, Terms};
 use verbcast_verbs::Context;
 
 /// What a communicator is made on.
@@ -133,7 +134,7 @@ impl Ready {
             address: *address,
             adapter: *adapter,
             port: PortUse { rate: joiner.speed.rate, pkey: joiner.partition.pkey },
-            node: NodeOffer::default(),
+            node: offer(settings, host()),
             ring,
             cells,
             draw,

@@ -4,6 +4,7 @@ use super::owned::Owned;
 use super::places::Places;
 use crate::rdma::endpoint::Incidents;
 use crate::rdma::memory::{Source, Tail};
+use crate::rdma::node::NodeCounters;
 use std::ops::Range;
 use std::sync::Arc;
 use verbcast_core::numbers::NumberMap;
@@ -31,6 +32,8 @@ pub struct Counters {
     pub overflowed: u64,
     /// What the endpoint has come through since this communicator was made.
     pub incidents: Incidents,
+    /// What went through the memory of its node.
+    pub node: NodeCounters,
 }
 
 /// A lent message.
@@ -100,11 +103,11 @@ impl Loans {
     }
 
     /// The bytes of a payload that is here.
-    pub fn bytes_of<'a>(&'a self, payload: Payload<'a>) -> Result<&'a [u8], TransportError> {
+    pub fn bytes_of<'a>(&'a self, payload: &Payload<'a>) -> Result<&'a [u8], TransportError> {
         match payload {
             Payload::Bytes(bytes) => Ok(bytes),
             Payload::Lent(op, range) => {
-                self.bytes(op, range).ok_or_else(|| TransportError::NotLent(op))
+                self.bytes(*op, range.clone()).ok_or_else(|| TransportError::NotLent(*op))
             }
         }
     }

@@ -11,6 +11,20 @@ use verbcast_core::time::Instant;
 use verbcast_core::transport::{Arrival, Park, Transport, TransportError};
 use verbcast_core::wire::{GroupAddress, HEADER_LEN, Kind};
 
+impl RdmaTransport {
+    /// Receives what is sent to the group, or lets a node mate do that.
+    pub fn listen(&mut self) -> Result<(), TransportError> {
+        let Some(group) = self.group else { return Ok(()) };
+        let now = self.now;
+        let listened = self.endpoint.hold().listen(self.channel, group, now);
+        if listened.is_err() {
+            self.group = None;
+            self.endpoint.hold().datagrams.leave(group);
+        }
+        listened
+    }
+}
+
 impl Member for RdmaTransport {
     fn join(
         &mut self,
@@ -21,19 +35,20 @@ impl Member for RdmaTransport {
         self.group = endpoint.datagrams.share(group.0);
         let joiner = endpoint.site.joiner.clone();
         drop(endpoint);
-        if self.group.is_some() {
-            return Ok(());
+        if self.group.is_none() {
+            // Others may use the endpoint while the fabric is asked.
+            let joined = joiner.join(group, patience)?;
+            let entered = self.endpoint.hold().enter(joined);
+            self.group = Some(entered.map_err(JoinError::Never)?);
         }
-        // Others may use the endpoint while the fabric is asked.
-        let joined = joiner.join(group, patience)?;
-        let attached = self.endpoint.hold().attach(joined);
-        self.group = Some(attached.map_err(JoinError::Never)?);
-        Ok(())
+        self.listen().map_err(|error| JoinError::Never(error.to_string()))
     }
 
     fn leave(&mut self) {
         if let Some(group) = self.group.take() {
-            self.endpoint.hold().datagrams.leave(group);
+            let mut endpoint = self.endpoint.hold();
+            endpoint.unlisten(self.channel, group);
+            endpoint.datagrams.leave(group);
         }
     }
 
@@ -59,8 +74,9 @@ impl Member for RdmaTransport {
         let Seat { rank, key, mac, .. } = self.seat;
         let header = own_header(Kind::Probe, key, rank, &payload, mac.as_ref());
         if let Some(group) = self.group {
-            let payload = Source::Bytes(&payload);
             let mut endpoint = self.endpoint.hold();
+            endpoint.publish(self.channel, &header, &payload);
+            let payload = Source::Bytes(&payload);
             // Without a slot it is as if the probe were lost.
             endpoint.datagrams.multicast(group, &header, payload).map_err(failed)?;
         }

@@ -35,6 +35,7 @@ use crate::rdma::endpoint::{Access, Body, Endpoint, Event, Incidents, Pools, fai
 use crate::rdma::group::{GroupId, Heard, Member};
 use crate::rdma::ids::{ChannelId, ProcessId};
 use crate::rdma::memory::Memory;
+use crate::rdma::node::NodeSeat;
 use crate::rdma::rc::Sender;
 use crate::rdma::settings::Settings;
 use loans::{Loan, Loans};
@@ -97,6 +98,11 @@ pub struct RdmaTransport {
     pub(super) is_reached: bool,
     /// Receives were kept for what is to come, so that the endpoint must hear when nothing more is.
     is_reserved: bool,
+    /// It shares a node with others, or with all.
+    pub(super) is_seated: bool,
+    is_one_node: bool,
+    /// Room for a packet of the ring that is published.
+    to_publish: Vec<u8>,
     /// Foreign packets at the endpoint before.
     pub(super) foreign_before: u64,
     /// Forged packets at the endpoint before.
@@ -141,6 +147,9 @@ impl RdmaTransport {
             expects_reports: true,
             is_reached: false,
             is_reserved: false,
+            is_seated: false,
+            is_one_node: false,
+            to_publish: Vec::new(),
             foreign_before,
             forged_before,
             incidents_before,
@@ -161,6 +170,20 @@ impl RdmaTransport {
     /// Slots of this rank's ring of retained packets, a power of two; every rank has as many.
     pub fn ring_len(&self) -> u32 {
         self.settings.depths.ring
+    }
+
+    /// Shares a node with others, if there is a part in one. Said once, before a group is joined.
+    pub(super) fn share(&mut self, seat: Option<NodeSeat>) {
+        if let Some(seat) = seat {
+            self.is_one_node = seat.is_all();
+            self.endpoint.hold().seat(self.channel, seat);
+            self.is_seated = true;
+        }
+    }
+
+    /// Whether all ranks share a node with it, so that it needs no group.
+    pub fn is_one_node(&self) -> bool {
+        self.is_one_node
     }
 
     pub(super) fn process(&self, rank: Rank) -> ProcessId {
@@ -225,7 +248,12 @@ enum Seen {
 
 impl Room for RdmaTransport {
     fn multicast_room(&self) -> usize {
-        self.group.map_or(0, |_| self.endpoint.see().datagrams.room())
+        match self.group {
+            // They go to memory, which takes any number; yet the driver is to look around now and then.
+            None if self.is_one_node => self.settings.depths.send as usize,
+            None => 0,
+            Some(_) => self.endpoint.see().datagrams.room(),
+        }
     }
 
     fn reliable_room(&self, _to: Rank) -> usize {
@@ -286,10 +314,16 @@ impl Transport for RdmaTransport {
         header: &[u8; HEADER_LEN],
         payload: Payload<'_>,
     ) -> Result<Transfer, TransportError> {
+        let mut endpoint = self.endpoint.hold();
+        if self.is_seated {
+            let payload = self.loans.bytes_of(&payload)?;
+            if endpoint.publish(self.channel, header, payload) {
+                return Ok(Transfer::Copied);
+            }
+        }
         let Some(group) = self.group else { return Err(no_slot("a datagram")) };
         let payload = self.loans.source(payload)?;
         let transfer = payload.transfer();
-        let mut endpoint = self.endpoint.hold();
         match endpoint.datagrams.multicast(group, header, payload).map_err(failed)? {
             // Where another thread has taken the slot, it is as if the datagram were lost.
             false if !endpoint.is_shared => Err(no_slot("a datagram")),
@@ -325,7 +359,7 @@ impl Transport for RdmaTransport {
         header: &[u8; HEADER_LEN],
         payload: Payload<'_>,
     ) -> Result<(), TransportError> {
-        self.memory.ring.retain(slot, header, self.loans.bytes_of(payload)?);
+        self.memory.ring.retain(slot, header, self.loans.bytes_of(&payload)?);
         Ok(())
     }
 
@@ -505,7 +539,7 @@ impl Park for RdmaTransport {
             wait::Step::Spin => std::hint::spin_loop(),
             wait::Step::Yield => self.waiter.yield_core(),
             wait::Step::Nap(time) => std::thread::sleep(time.min(at_most)),
-            wait::Step::Block => self.sleep(at_most.min(wait::longest_sleep(idle)))?,
+            wait::Step::Block => self.sleep(at_most.min(self.longest_sleep(idle)))?,
         }
         Ok(())
     }
@@ -513,7 +547,7 @@ impl Park for RdmaTransport {
     fn arm(&mut self, idle: Duration, at_most: Duration) -> Result<Duration, TransportError> {
         // Events of waits before this one.
         self.cq.take_events();
-        self.arm_queue(at_most.min(wait::longest_sleep(idle)))
+        self.arm_queue(at_most.min(self.longest_sleep(idle)))
     }
 }
 
@@ -533,6 +567,11 @@ impl RdmaTransport {
     #[doc(hidden)]
     pub fn break_datagrams(&mut self) -> Result<(), TransportError> {
         self.endpoint.hold().datagrams.give_up().map_err(failed)
+    }
+
+    fn longest_sleep(&self, idle: Duration) -> Duration {
+        let most = wait::longest_sleep(idle);
+        if self.is_seated { most.min(wait::MAX_NODE_SLEEP) } else { most }
     }
 
     fn sleep(&mut self, at_most: Duration) -> Result<(), TransportError> {
@@ -558,13 +597,20 @@ impl RdmaTransport {
         let at_most = endpoint.longest_sleep(self.now, at_most);
         endpoint.arm()?;
         // What completed before the queue was armed is told by nobody.
-        let is_ready = endpoint.pull(self.channel, self.now) || has_news(&endpoint, self.channel);
+        let is_ready = endpoint.pull(self.channel, self.now)
+            || has_news(&endpoint, self.channel)
+            || endpoint.node(self.channel).is_some_and(NodeSeat::has_news);
         Ok(if is_ready { Duration::ZERO } else { at_most })
     }
 }
 
 impl Drop for RdmaTransport {
     fn drop(&mut self) {
+        if self.is_seated {
+            // A mate need not wait until it takes this one's place.
+            self.leave();
+            self.endpoint.hold().unseat(self.channel);
+        }
         if let Access::Own(_) = self.endpoint {
             // It goes, and with it all requests.
             return;

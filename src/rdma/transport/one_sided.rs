@@ -13,6 +13,13 @@ impl RdmaTransport {
     /// Sends the packet in a slot of the ring to the group.
     pub(super) fn multicast_slot(&mut self, slot: u32) -> Result<(), TransportError> {
         let mut endpoint = self.endpoint.hold();
+        if self.is_seated {
+            self.memory.ring.copy(slot, &mut self.to_publish);
+            let packet = self.to_publish.split_first_chunk();
+            if packet.is_some_and(|(header, rest)| endpoint.publish(self.channel, header, rest)) {
+                return Ok(());
+            }
+        }
         let Some(group) = self.group else { return Err(no_room("a multicast from the ring")) };
         let (datagrams, ring) = (&mut endpoint.datagrams, &mut self.memory.ring);
         let mut short = [0; MAX_INLINE];

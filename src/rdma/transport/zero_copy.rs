@@ -6,6 +6,7 @@ use super::owned::Owned;
 use super::places::Places;
 use crate::rdma::endpoint::Endpoint;
 use crate::rdma::group::Member;
+use crate::rdma::node::{NodeCounters, NodeSeat};
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -142,8 +143,11 @@ impl RdmaTransport {
             endpoint.channels.get(self.channel).map_or(0, |one| one.inbox.overflowed());
         let incidents = endpoint.incidents().since(self.incidents_before);
         let forged = endpoint.channels.forged() - self.forged_before;
+        let node =
+            endpoint.node(self.channel).map_or_else(NodeCounters::default, NodeSeat::counters);
         drop(endpoint);
-        Counters { foreign: self.foreign(), forged, overflowed, incidents, ..self.loans.counters }
+        let foreign = self.foreign();
+        Counters { foreign, forged, overflowed, incidents, node, ..self.loans.counters }
     }
 
     /// Takes memory for `op`, unless it is too short or the device refuses it.

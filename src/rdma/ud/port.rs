@@ -28,7 +28,7 @@ pub struct UdPort {
     cq: CompletionQueue,
     qp: QueuePair,
     qkey: u32,
-    /// The groups that the QP is attached to.
+    /// The groups that communicators are in.
     groups: Groups,
     handles: HashMap<ProcessId, AddressHandle>,
     receives: Pool,
@@ -157,12 +157,27 @@ impl UdPort {
         self.qp.number()
     }
 
-    /// Attaches the QP to a group that the port has joined.
-    pub fn attach(&mut self, joined: Joined) -> std::result::Result<GroupId, String> {
-        Ok(self.groups.add(Group::new(joined, &self.domain, &self.qp)?))
+    /// Takes in a group that the port has joined, to send to it.
+    pub fn enter(&mut self, joined: Joined) -> std::result::Result<GroupId, String> {
+        Ok(self.groups.add(Group::new(joined, &self.domain)?))
     }
 
-    /// The groups that the QP is attached to.
+    /// A communicator receives what is sent to a group: the QP is attached to it, if it is not.
+    pub fn listen(&mut self, id: GroupId) -> Result<()> {
+        match self.groups.get_mut(id) {
+            Some(group) => group.listen(&self.qp),
+            None => Ok(()),
+        }
+    }
+
+    /// A communicator that [listened](Self::listen) to a group does so no more.
+    pub fn unlisten(&mut self, id: GroupId) {
+        if let Some(group) = self.groups.get_mut(id) {
+            group.unlisten();
+        }
+    }
+
+    /// The groups that communicators are in.
     pub fn groups(&self) -> &Groups {
         &self.groups
     }
@@ -185,7 +200,7 @@ impl UdPort {
         Ok(())
     }
 
-    /// A communicator uses a group that the QP is attached to already, if there is one of that address.
+    /// A communicator uses a group that another one is in already, if there is one of that address.
     pub fn share(&mut self, address: GroupAddress) -> Option<GroupId> {
         self.groups.share(address)
     }

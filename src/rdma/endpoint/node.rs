@@ -1,0 +1,157 @@
+//! What comes by the memory of a node, and whether this process is the one that receives for it.
+
+use super::event::{Body, Event};
+use super::{Endpoint, failed};
+use crate::rdma::group::GroupId;
+use crate::rdma::ids::ChannelId;
+use crate::rdma::node::NodeSeat;
+use verbcast_core::protocol::Via;
+use verbcast_core::time::Instant;
+use verbcast_core::transport::TransportError;
+use verbcast_core::wire::{HEADER_LEN, RawHeader};
+use verbcast_verbs::Slot;
+
+/// Datagrams that are taken from a ring in one look, as completions are.
+const TAKEN_AT_ONCE: u32 = 16;
+
+impl Endpoint {
+    /// A channel shares a node with others.
+    pub fn seat(&mut self, id: ChannelId, seat: NodeSeat) {
+        if let Some(channel) = self.channels.get_mut(id) {
+            channel.node = Some(seat);
+            self.seated.push(id);
+        }
+    }
+
+    /// A channel's part in its node.
+    pub fn node(&self, id: ChannelId) -> Option<&NodeSeat> {
+        self.channels.get(id)?.node.as_ref()
+    }
+
+    /// A channel receives what is sent to a group, itself or by one of its node.
+    pub fn listen(
+        &mut self,
+        id: ChannelId,
+        group: GroupId,
+        now: Instant,
+    ) -> Result<(), TransportError> {
+        match self.channels.get_mut(id).and_then(|channel| channel.node.as_mut()) {
+            None => self.datagrams.listen(group).map_err(failed),
+            Some(seat) => {
+                seat.group = Some(group);
+                self.tend_role(id, true, now);
+                Ok(())
+            }
+        }
+    }
+
+    /// A channel receives it no more.
+    pub fn unlisten(&mut self, id: ChannelId, group: GroupId) {
+        let Endpoint { channels, datagrams, .. } = self;
+        match channels.get_mut(id).and_then(|channel| channel.node.as_mut()) {
+            None => datagrams.unlisten(group),
+            Some(seat) => {
+                seat.resign();
+                seat.group = None;
+                if std::mem::take(&mut seat.is_attached) {
+                    datagrams.unlisten(group);
+                }
+            }
+        }
+    }
+
+    /// Does what is due for nodes, and takes what mates have published for a channel; whether there was anything.
+    pub fn tend_nodes(&mut self, by: ChannelId, now: Instant) -> bool {
+        for at in 0..self.seated.len() {
+            let id = self.seated[at];
+            self.tend_role(id, id == by, now);
+        }
+        if self.seated.contains(&by) { self.take_published(by, now) } else { false }
+    }
+
+    /// Attaches or detaches the UD QP as the process becomes the receiver, or is it no more.
+    fn tend_role(&mut self, id: ChannelId, by: bool, now: Instant) {
+        let Endpoint { channels, datagrams, .. } = self;
+        let Some(seat) = channels.get_mut(id).and_then(|channel| channel.node.as_mut()) else {
+            return;
+        };
+        let is_receiver = seat.beat(now, by);
+        let Some(group) = seat.group.filter(|_| is_receiver != seat.is_attached) else { return };
+        if !is_receiver {
+            seat.is_attached = false;
+            return datagrams.unlisten(group);
+        }
+        tracing::debug!("this process receives for its node");
+        match datagrams.listen(group) {
+            Ok(()) => seat.is_attached = true,
+            Err(error) => {
+                tracing::warn!("cannot receive for this node, so another process has to: {error}");
+                seat.refuse(now);
+            }
+        }
+    }
+
+    fn take_published(&mut self, by: ChannelId, now: Instant) -> bool {
+        let mut any = false;
+        for _ in 0..TAKEN_AT_ONCE {
+            let seat = self.channels.get_mut(by).and_then(|channel| channel.node.as_mut());
+            let Some(bytes) = seat.and_then(|seat| seat.take(now)) else { break };
+            any = true;
+            let via = Via::Multicast;
+            let header = RawHeader::parse(&bytes);
+            match header.filter(|header| self.channels.receiver(via, header) == Some(by)) {
+                Some(header) => {
+                    let parts = bytes.split_first_chunk();
+                    let is_intact =
+                        parts.is_some_and(|(head, rest)| self.is_right(by, &header, head, rest));
+                    // As off the wire: with codes, nothing is believed without the right one.
+                    if self.keys.is_some() && !is_intact {
+                        self.channels.count_forged();
+                        continue;
+                    }
+                    let body = Body::Copy(bytes);
+                    let packet = Event::Packet { via, header, is_intact, body, place: None };
+                    self.channels.tell(by, packet);
+                }
+                None => self.channels.count_foreign(),
+            }
+        }
+        any
+    }
+
+    /// Publishes what a channel multicasts; whether nobody else is to get it, as all ranks share the node.
+    pub fn publish(&mut self, id: ChannelId, header: &[u8; HEADER_LEN], payload: &[u8]) -> bool {
+        let seat = self.channels.get_mut(id).and_then(|channel| channel.node.as_mut());
+        seat.is_some_and(|seat| {
+            seat.publish(header, payload);
+            seat.is_all()
+        })
+    }
+
+    /// Publishes a datagram that came for a channel, if this process receives for its node.
+    pub(super) fn hand_on(&mut self, id: ChannelId, header: &[u8; HEADER_LEN], payload: &[u8]) {
+        let seat = self.channels.get_mut(id).and_then(|channel| channel.node.as_mut());
+        if let Some(seat) = seat.filter(|seat| seat.is_attached) {
+            seat.publish(header, payload);
+        }
+    }
+
+    /// As [`hand_on`](Self::hand_on), of a datagram in a slot.
+    pub(super) fn hand_on_from(&mut self, id: ChannelId, slot: &Slot, len: usize) {
+        let Endpoint { channels, datagrams, .. } = self;
+        let seat = channels.get_mut(id).and_then(|channel| channel.node.as_mut());
+        if let Some(seat) = seat.filter(|seat| seat.is_attached)
+            && let Some((header, payload)) = datagrams.bytes(slot, len).split_first_chunk()
+        {
+            seat.publish(header, payload);
+        }
+    }
+
+    /// A channel shares its node no more: a mate may receive at once.
+    pub fn unseat(&mut self, id: ChannelId) {
+        self.seated.retain(|other| *other != id);
+        if let Some(mut seat) = self.channels.get_mut(id).and_then(|channel| channel.node.take()) {
+            seat.resign();
+        }
+    }
+}

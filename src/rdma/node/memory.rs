@@ -1,0 +1,119 @@
+//! Making the memory of a node, and finding that of another process.
+
+use super::mapping::Mapping;
+use super::ring::{Ring, Shape};
+use rustix::fs::{
+    MemfdFlags, Mode, OFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, fstat, ftruncate,
+    memfd_create, open,
+};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::sync::atomic::Ordering;
+use verbcast_core::wire::NodeMemory;
+
+/// What nobody can do to the file any more: change its size, or what is sealed.
+const SEALS: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW).union(SealFlags::SEAL);
+/// More than any depth asks for.
+const MAX_SLOTS: u32 = 1 << 21;
+const MAX_SLOT_LEN: u32 = 1 << 16;
+
+/// The memory of a node that this process has made, until its mates have opened it.
+#[derive(Debug)]
+pub struct Memory {
+    file: OwnedFd,
+    shape: Shape,
+    nonce: u64,
+}
+
+impl Memory {
+    /// Makes it, for so many datagrams of so many bytes.
+    pub fn new(slots: u32, slot_len: u32, nonce: u64) -> Result<(Self, Ring), String> {
+        let shape = Shape { slots, slot_len };
+        let made = Self::try_new(shape, nonce);
+        made.map_err(|error| format!("cannot make {} bytes of shared memory: {error}", shape.len()))
+    }
+
+    fn try_new(shape: Shape, nonce: u64) -> rustix::io::Result<(Self, Ring)> {
+        let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+        let file = memfd_create("verbcast-node", flags)?;
+        ftruncate(&file, shape.len() as u64)?;
+        fcntl_add_seals(&file, SEALS)?;
+        let mapping = Mapping::new(&file, shape.len())?;
+        mapping.word(Ring::NONCE_AT).store(nonce, Ordering::Release);
+        Ok((Memory { file, shape, nonce }, Ring::new(mapping, shape)))
+    }
+
+    /// What the mates need to find it.
+    pub fn told(&self) -> NodeMemory {
+        NodeMemory {
+            process: std::process::id(),
+            descriptor: self.file.as_raw_fd() as u32,
+            nonce: self.nonce,
+            slots: self.shape.slots,
+            slot_len: self.shape.slot_len,
+        }
+    }
+
+    /// Opens the memory that a mate has made, and makes sure that it is that.
+    pub fn open(told: &NodeMemory) -> Result<Ring, String> {
+        let NodeMemory { process, descriptor, nonce, slots, slot_len } = *told;
+        let path = format!("/proc/{process}/fd/{descriptor}");
+        let named = |what: &str| format!("{path}, the memory of this node: {what}");
+        let failed = |error: rustix::io::Errno| named(&error.to_string());
+        if !(1..=MAX_SLOTS).contains(&slots) || !(1..=MAX_SLOT_LEN).contains(&slot_len) {
+            return Err(named("nobody makes one of this size"));
+        }
+        let shape = Shape { slots, slot_len };
+        let file = open(&path, OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()).map_err(failed)?;
+        // Only files of this kind have seals.
+        let seals = fcntl_get_seals(&file).map_err(failed)?;
+        let len = fstat(&file).map_err(failed)?.st_size;
+        if !seals.contains(SEALS) || len != shape.len() as i64 {
+            return Err(named("it is another file"));
+        }
+        let mapping = Mapping::new(&file, shape.len()).map_err(failed)?;
+        match mapping.word(Ring::NONCE_AT).load(Ordering::Acquire) == nonce {
+            true => Ok(Ring::new(mapping, shape)),
+            false => Err(named("it is that of other ranks")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_told_leads_to_the_same_memory() {
+        let (memory, one) = Memory::new(4, 100, 7).unwrap();
+        let other = Memory::open(&memory.told()).unwrap();
+        one.word().store(5, Ordering::Relaxed);
+        assert_eq!(other.word().load(Ordering::Relaxed), 5);
+    }
+
+    #[test]
+    fn another_file_is_refused() {
+        let (memory, _ring) = Memory::new(4, 100, 7).unwrap();
+        let told = memory.told();
+        for (wrong, what) in [
+            (NodeMemory { nonce: 8, ..told }, "that of other ranks"),
+            (NodeMemory { slots: 8, ..told }, "another file"),
+            (NodeMemory { slots: 0, ..told }, "of this size"),
+            (NodeMemory { slot_len: u32::MAX, ..told }, "of this size"),
+            (NodeMemory { descriptor: 9999, ..told }, "No such file"),
+        ] {
+            let error = Memory::open(&wrong).unwrap_err();
+            assert!(error.starts_with("/proc/") && error.contains(what), "{error}");
+        }
+        let plain = memfd_create("plain", MemfdFlags::CLOEXEC).unwrap();
+        ftruncate(&plain, memory.shape.len() as u64).unwrap();
+        let descriptor = plain.as_raw_fd() as u32;
+        let error = Memory::open(&NodeMemory { descriptor, ..told }).unwrap_err();
+        assert!(error.contains("another file"), "its size is not sealed: {error}");
+    }
+
+    #[test]
+    fn nobody_can_take_its_pages_away() {
+        let (memory, _ring) = Memory::new(4, 100, 7).unwrap();
+        assert!(ftruncate(&memory.file, 0).is_err());
+    }
+}

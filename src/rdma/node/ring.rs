@@ -1,0 +1,267 @@
+//! The ring of datagrams in the memory of a node.
+//!
+//! ```text
+//! bytes 0..8      a number that tells this memory from others
+//! bytes 64..72    positions that were claimed
+//! bytes 128..136  who receives
+//! from 4096 on    the slots: its number (8 bytes), the length and the writer (8), the datagram, each from a multiple of 64 on
+//! ```
+//! A slot is written and read as a sequence lock is (Boehm, "Can seqlocks get along with programming language memory models?",
+//! 2012), but that a writer also takes it from other writers: see [`verbcast_core::node::cursor`].
+
+use super::mapping::Mapping;
+use std::sync::atomic::{AtomicU64, Ordering, fence};
+use verbcast_core::node::{Cursor, Look, MateIndex, SlotState};
+use verbcast_core::time::Instant;
+
+/// Bytes before the first slot.
+const SLOTS_AT: usize = 4096;
+/// Bytes of a slot before its datagram.
+const SLOT_HEAD: usize = 16;
+/// Positions that a writer claims until it gives up: as many writers would have stopped in a row.
+const CLAIMS: u32 = 4;
+
+/// How many datagrams fit in, of how many bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    pub slots: u32,
+    pub slot_len: u32,
+}
+
+impl Shape {
+    /// Bytes from one slot to the next.
+    fn stride(self) -> usize {
+        (SLOT_HEAD + self.slot_len as usize).next_multiple_of(64)
+    }
+
+    /// Bytes in all.
+    pub fn len(self) -> usize {
+        SLOTS_AT + self.slots as usize * self.stride()
+    }
+}
+
+/// The ring, and what is beside it.
+#[derive(Debug)]
+pub struct Ring {
+    mapping: Mapping,
+    shape: Shape,
+}
+
+impl Ring {
+    /// Where the number is that tells this memory from others.
+    pub(super) const NONCE_AT: usize = 0;
+    const CLAIMED_AT: usize = 64;
+    const ROLE_AT: usize = 128;
+
+    pub(super) fn new(mapping: Mapping, shape: Shape) -> Self {
+        Ring { mapping, shape }
+    }
+
+    /// A reader at its beginning.
+    pub fn cursor(&self) -> Cursor {
+        Cursor::new(u64::from(self.shape.slots))
+    }
+
+    /// The word of who receives.
+    pub fn word(&self) -> &AtomicU64 {
+        self.mapping.word(Self::ROLE_AT)
+    }
+
+    fn slot(&self, position: u64) -> usize {
+        SLOTS_AT + (position % u64::from(self.shape.slots)) as usize * self.shape.stride()
+    }
+
+    /// Publishes a datagram of two parts, the first of which is of whole numbers; false where it does not fit in, or all
+    /// slots that were tried are taken.
+    pub fn publish(&self, from: MateIndex, [head, payload]: [&[u8]; 2]) -> bool {
+        let len = head.len() + payload.len();
+        if len > self.shape.slot_len as usize {
+            return false;
+        }
+        let Some(position) = self.claim() else { return false };
+        let at = self.slot(position);
+        // Whoever sees a part of what follows sees that the slot is taken.
+        fence(Ordering::Release);
+        let about = (len as u64) << 32 | u64::from(from.0);
+        self.mapping.word(at + 8).store(about, Ordering::Relaxed);
+        self.mapping.write(at + SLOT_HEAD, head);
+        self.mapping.write(at + SLOT_HEAD + head.len(), payload);
+        self.mapping.word(at).store(SlotState::published(position).0, Ordering::Release);
+        true
+    }
+
+    fn claim(&self) -> Option<u64> {
+        (0..CLAIMS).find_map(|_| {
+            let position = self.mapping.word(Self::CLAIMED_AT).fetch_add(1, Ordering::AcqRel);
+            let state = self.mapping.word(self.slot(position));
+            let taken = state.fetch_update(Ordering::Acquire, Ordering::Acquire, |seen| {
+                SlotState(seen).is_free_for(position).then_some(SlotState::written(position).0)
+            });
+            taken.is_ok().then_some(position)
+        })
+    }
+
+    /// The next datagram that others have published, copied.
+    pub fn read(&self, now: Instant, own: MateIndex, cursor: &mut Cursor) -> Option<Box<[u8]>> {
+        // A ring's worth of positions to pass by are enough for one call.
+        for _ in 0..self.shape.slots {
+            let at = self.slot(cursor.position());
+            let state = SlotState(self.mapping.word(at).load(Ordering::Acquire));
+            let claimed = self.mapping.word(Self::CLAIMED_AT).load(Ordering::Acquire);
+            match cursor.look(now, state, claimed) {
+                Look::Rest => return None,
+                Look::Again => continue,
+                Look::Read => {}
+            }
+            let about = self.mapping.word(at + 8).load(Ordering::Relaxed);
+            let (len, from) = ((about >> 32) as usize, MateIndex(about as u16));
+            let is_others = from != own && len <= self.shape.slot_len as usize;
+            let copy = is_others.then(|| {
+                let mut bytes = vec![0; len].into_boxed_slice();
+                self.mapping.read(at + SLOT_HEAD, &mut bytes);
+                bytes
+            });
+            // What was read was there before the slot's number is looked at again.
+            fence(Ordering::Acquire);
+            let is_whole = self.mapping.word(at).load(Ordering::Relaxed) == state.0;
+            cursor.advance(is_whole);
+            if is_whole && copy.is_some() {
+                return copy;
+            }
+        }
+        None
+    }
+
+    /// Whether there is something at a reader's position, or was.
+    pub fn has_news(&self, cursor: &Cursor) -> bool {
+        let position = cursor.position();
+        let state = SlotState(self.mapping.word(self.slot(position)).load(Ordering::Acquire));
+        state >= SlotState::published(position)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
+    use std::sync::atomic::AtomicBool;
+    use std::thread;
+
+    const NOW: Instant = Instant::ZERO;
+    const ME: MateIndex = MateIndex(0);
+
+    fn ring(slots: u32, slot_len: u32) -> Ring {
+        let shape = Shape { slots, slot_len };
+        let file = memfd_create("verbcast-test", MemfdFlags::CLOEXEC).unwrap();
+        ftruncate(&file, shape.len() as u64).unwrap();
+        Ring::new(Mapping::new(&file, shape.len()).unwrap(), shape)
+    }
+
+    fn publish(ring: &Ring, from: u16, text: &[u8]) -> bool {
+        ring.publish(MateIndex(from), [b"12345678", text])
+    }
+
+    #[test]
+    fn what_one_publishes_all_others_read_in_order() {
+        let ring = ring(4, 64);
+        assert!(
+            publish(&ring, 1, b"a") && publish(&ring, 2, b"") && publish(&ring, 1, b"long enough")
+        );
+        let read = |own: u16| {
+            let mut cursor = ring.cursor();
+            let mut next = || ring.read(NOW, MateIndex(own), &mut cursor);
+            [next(), next(), next()].map(|one| one.map(|bytes| bytes.to_vec()))
+        };
+        let [a, empty, long] = [&b"12345678a"[..], b"12345678", b"12345678long enough"]
+            .map(|bytes| Some(bytes.to_vec()));
+        assert_eq!(read(0), [a.clone(), empty.clone(), long.clone()]);
+        assert_eq!(read(1), [empty, None, None], "its own it has");
+        assert_eq!(read(2), [a, long, None]);
+    }
+
+    #[test]
+    fn what_does_not_fit_in_is_not_published() {
+        let ring = ring(4, 16);
+        assert!(!publish(&ring, 1, &[0; 9]) && publish(&ring, 1, &[0; 8]));
+    }
+
+    #[test]
+    fn a_reader_that_is_late_loses_the_oldest() {
+        let (ring, mut cursor) = (ring(8, 64), ring(8, 64).cursor());
+        for number in 0..20 {
+            publish(&ring, 1, &[number]);
+        }
+        let mut read = Vec::new();
+        while let Some(bytes) = ring.read(NOW, ME, &mut cursor) {
+            read.push(bytes[8]);
+        }
+        assert_eq!(read, (13..20).collect::<Vec<u8>>());
+        assert_eq!(cursor.lost(), 13);
+    }
+
+    #[test]
+    fn lengths_that_others_wrote_are_not_believed() {
+        let (ring, mut cursor) = (ring(2, 64), ring(2, 64).cursor());
+        publish(&ring, 1, b"wrong");
+        publish(&ring, 1, b"right");
+        ring.mapping.word(ring.slot(0) + 8).store(u64::MAX - 7, Ordering::Relaxed);
+        assert_eq!(*ring.read(NOW, ME, &mut cursor).unwrap(), *b"12345678right");
+    }
+
+    #[test]
+    fn a_writer_that_has_stopped_keeps_its_slot_and_holds_up_nobody() {
+        let (ring, mut cursor) = (ring(2, 64), ring(2, 64).cursor());
+        assert_eq!(ring.claim(), Some(0), "and then it stops");
+        for number in 0..20 {
+            assert!(publish(&ring, 1, &[number]));
+            // The first is waited for until there is another one, and for a while.
+            let now = Instant::from_nanos(10_000_000 * u64::from(number));
+            // In so small a ring a call passes by two positions at most.
+            let bytes = (0..3).find_map(|_| ring.read(now, ME, &mut cursor));
+            assert_eq!(bytes.map(|bytes| bytes[8]), (number > 0).then_some(number), "{number}");
+        }
+        let state = ring.mapping.word(ring.slot(0)).load(Ordering::Relaxed);
+        assert_eq!(SlotState(state), SlotState::written(0), "it may go on and write");
+    }
+
+    /// Datagrams of one byte value each, of lengths that differ, written and overrun while they are read.
+    #[test]
+    fn no_reader_ever_sees_a_mixture() {
+        let ring = ring(4, 512);
+        let ends = AtomicBool::new(false);
+        thread::scope(|scope| {
+            for writer in 1..=2_u16 {
+                let (ring, ends) = (&ring, &ends);
+                scope.spawn(move || {
+                    for round in 0..20_000_u32 {
+                        let byte = (round as u8).wrapping_mul(2).wrapping_add(writer as u8);
+                        let len = 64 + 8 * usize::from(byte % 32);
+                        ring.publish(MateIndex(writer), [&[byte; 64], &vec![byte; len]]);
+                    }
+                    ends.store(true, Ordering::Release);
+                });
+            }
+            for _ in 0..2 {
+                let (ring, ends) = (&ring, &ends);
+                scope.spawn(move || {
+                    let (mut cursor, mut read, mut now) = (ring.cursor(), 0, 0);
+                    loop {
+                        let is_over = ends.load(Ordering::Acquire);
+                        now += 1_000_000;
+                        match ring.read(Instant::from_nanos(now), ME, &mut cursor) {
+                            Some(bytes) => {
+                                let byte = bytes[0];
+                                assert_eq!(bytes.len(), 128 + 8 * usize::from(byte % 32));
+                                assert!(bytes.iter().all(|other| *other == byte));
+                                read += 1;
+                            }
+                            None if is_over => break,
+                            None => thread::yield_now(),
+                        }
+                    }
+                    assert!(read > 0);
+                });
+            }
+        });
+    }
+}

@@ -1,0 +1,134 @@
+//! Ranks that share memory: one takes a message off the wire, the others get it from the memory of their node.
+
+use crate::needs;
+use crate::ranks;
+use crate::variants;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+use verbcast::broadcast::{Broadcaster, Config};
+use verbcast::rdma::NodeSharing;
+use verbcast_core::driver::Statistics;
+use verbcast_core::rank::Rank;
+
+const ALL: NodeSharing = NodeSharing::Shared { most: u16::MAX };
+const PAIRS: NodeSharing = NodeSharing::Shared { most: 2 };
+const LENS: [usize; 10] = [0, 1, 4048, 4049, 300_000, 8, 8, 8, 1 << 20, 0];
+const LONGEST: Duration = Duration::from_secs(60);
+
+fn config(devices: &[String], nodes: NodeSharing) -> Config {
+    let mut config = Config::default();
+    config.device.devices = devices.to_vec();
+    config.device.nodes = nodes;
+    config
+}
+
+fn total(all: &[Statistics], counter: fn(&Statistics) -> u64) -> u64 {
+    all.iter().map(counter).sum()
+}
+
+#[test]
+fn ranks_of_one_host_need_no_group() {
+    let Some(devices) = needs::devices() else { return };
+    for size in [3, 8] {
+        let config = config(&devices, ALL);
+        let all = ranks::exchange(size, |_| config.clone(), &LENS);
+        assert!(all.iter().all(|one| one.node_received > 0), "{all:?}");
+        assert_eq!(total(&all, |one| one.node_roles), 0, "there is nothing to receive");
+        let groups = ranks::run(size, |bootstrap| {
+            let broadcaster = Broadcaster::new(bootstrap, &config).unwrap();
+            let description = broadcaster.description().clone();
+            broadcaster.close().unwrap();
+            (description.group, description.node_ranks)
+        });
+        assert!(groups.iter().all(|one| *one == (None, size)), "{groups:?}");
+    }
+}
+
+#[test]
+fn of_each_node_one_rank_receives() {
+    let Some(devices) = needs::devices() else { return };
+    for (size, most) in [(6, 3), (5, 2)] {
+        let config = config(&devices, NodeSharing::Shared { most });
+        let all = ranks::exchange(size, |_| config.clone(), &LENS);
+        for (node, ranks) in all.chunks(usize::from(most)).enumerate() {
+            let roles = total(ranks, |one| one.node_roles);
+            let has_receiver = if ranks.len() > 1 { roles > 0 } else { roles == 0 };
+            assert!(has_receiver, "node {node}: {ranks:?}");
+            let is_shared = ranks.iter().all(|one| (one.node_received > 0) == (ranks.len() > 1));
+            assert!(is_shared, "node {node}: {ranks:?}");
+        }
+    }
+}
+
+#[test]
+fn a_rank_that_shares_nothing_receives_for_itself() {
+    let Some(devices) = needs::devices() else { return };
+    let nodes = |rank| if rank == Rank(1) { NodeSharing::Flat } else { ALL };
+    let all = ranks::exchange(4, |rank| config(&devices, nodes(rank)), &LENS);
+    let shared: Vec<_> = all.iter().map(|one| one.node_received > 0).collect();
+    assert_eq!(shared, [true, false, true, true]);
+}
+
+#[test]
+fn what_ranks_of_a_node_lose_is_repaired() {
+    let Some(devices) = needs::devices() else { return };
+    for nodes in [ALL, PAIRS] {
+        let mut config = config(&devices, nodes);
+        config.faults = Some("loss=0.1,dup=0.05,reorder=0.05,seed=7".parse().unwrap());
+        let all = ranks::exchange(6, |_| config.clone(), &LENS);
+        assert!(total(&all, |one| one.lost) > 0 && total(&all, |one| one.repaired) > 0, "{all:?}");
+    }
+}
+
+/// All protocols, with rings so small that mates are overrun.
+#[test]
+fn every_protocol_works_in_nodes() {
+    let Some(devices) = needs::devices() else { return };
+    for variant in variants::ALL.iter().flat_map(|variants| variants.iter()) {
+        for nodes in [ALL, PAIRS] {
+            println!("{variant:?} {nodes:?}");
+            let mut config = variants::config(&devices, variant, Some("loss=0.02,seed=3"));
+            config.device.nodes = nodes;
+            ranks::exchange(4, |_| config.clone(), &[1, 5 * 4048, 8, 20 * 4048, 0]);
+        }
+    }
+}
+
+/// Of the second node first one rank is away, then the other: one of them was the receiver. The one that is left gets
+/// everything meanwhile.
+#[test]
+fn a_mate_takes_the_place_of_a_receiver_that_is_away() {
+    let Some(devices) = needs::devices() else { return };
+    const ROUND: usize = 8;
+    let config = config(&devices, PAIRS);
+    let have = [AtomicU32::new(0), AtomicU32::new(0)];
+    let all = ranks::run(4, |bootstrap| {
+        let mut broadcaster = Broadcaster::new(bootstrap, &config).unwrap();
+        let me = broadcaster.rank();
+        let broadcast = |broadcaster: &mut Broadcaster, op: usize| {
+            let sent = ranks::message(op, 5000);
+            let mut buffer = if me == Rank(0) { sent.clone() } else { vec![0xee; 5000] };
+            broadcaster.broadcast_into(Rank(0), &mut buffer).unwrap();
+            assert!(buffer == sent, "{me}, broadcast {op}");
+        };
+        broadcast(&mut broadcaster, 0);
+        broadcaster.flush().unwrap();
+        let before = broadcaster.statistics().node_roles;
+        for (round, (away, have)) in [Rank(2), Rank(3)].into_iter().zip(&have).enumerate() {
+            let began = Instant::now();
+            while me == away && have.load(Ordering::SeqCst) == 0 && began.elapsed() < LONGEST {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            assert!(began.elapsed() < LONGEST, "its mate does not get on without it");
+            (0..ROUND).for_each(|op| broadcast(&mut broadcaster, 1 + round * ROUND + op));
+            if me.0 >= 2 && me != away {
+                have.store(1, Ordering::SeqCst);
+            }
+            broadcaster.flush().unwrap();
+        }
+        let roles = broadcaster.statistics().node_roles - before;
+        broadcaster.close().unwrap();
+        roles
+    });
+    assert!(all[2] + all[3] > 0, "nobody took the place: {all:?}");
+}
