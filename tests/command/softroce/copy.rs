@@ -370,7 +370,9 @@ fn standard_output_gets_what_is_copied() {
             spawn(command.args(["copy", "src", "-", "--device", &devices]))
         })
         .collect();
-    let outputs: Vec<_> = ranks.into_iter().map(Running::output).collect();
+    // First of the one whose pipe is full before it ends.
+    let mut outputs: Vec<_> = ranks.into_iter().rev().map(Running::output).collect();
+    outputs.reverse();
     let said = text(&outputs[0].stderr);
     assert!(
         outputs.iter().all(|output| output.status.success()),
