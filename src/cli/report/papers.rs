@@ -262,7 +262,7 @@ mod tests {
             point(Test::Acknowledge, "binomial", 8, 100),
             point(Test::Acknowledge, "window", 2048, 100),
             point(Test::Acknowledge, "binomial", 2048, 315),
-            late("window", 10),
+            late("window", 9),
             late("binomial", 100),
             rate("aggregate", 5.0),
             rate("binomial", 4.0),
@@ -277,7 +277,7 @@ mod tests {
         assert_eq!(here(2), Some(("Window against binomial: 215 % better at 2 KiB.", Some(true))));
         let rate = "At best 20 % less than by binomial, at 8 bytes.";
         assert_eq!(here(3), Some((rate, Some(false))));
-        let skewed = "With 400 µs, 10 % of binomial's mean time.";
+        let skewed = "With 400 µs, 9 % of binomial's mean time.";
         assert_eq!(here(4), Some((skewed, Some(true))));
         assert!(here(0).is_none());
         assert!(quotes(&[]).iter().all(|quote| quote.here.is_none()));

@@ -144,7 +144,6 @@ impl Ring {
 mod tests {
     use super::*;
     use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
-    use std::sync::atomic::AtomicBool;
     use std::thread;
 
     const NOW: Instant = Instant::ZERO;
@@ -227,40 +226,44 @@ mod tests {
     /// Datagrams of one byte value each, of lengths that differ, written and overrun while they are read.
     #[test]
     fn no_reader_ever_sees_a_mixture() {
+        const LAST: u8 = 255;
         let ring = ring(4, 512);
-        let ends = AtomicBool::new(false);
+        let publish = |writer: u16, byte: u8| {
+            let len = 64 + 8 * usize::from(byte % 32);
+            ring.publish(MateIndex(writer), [&[byte; 64], &vec![byte; len]])
+        };
+        let read_to_the_end = || {
+            let (mut cursor, mut now) = (ring.cursor(), 0);
+            loop {
+                now += 1_000_000;
+                let Some(bytes) = ring.read(Instant::from_nanos(now), ME, &mut cursor) else {
+                    thread::yield_now();
+                    continue;
+                };
+                let byte = bytes[0];
+                assert_eq!(bytes.len(), 128 + 8 * usize::from(byte % 32));
+                assert!(bytes.iter().all(|other| *other == byte));
+                if byte == LAST {
+                    break;
+                }
+            }
+        };
         thread::scope(|scope| {
-            for writer in 1..=2_u16 {
-                let (ring, ends) = (&ring, &ends);
+            let readers = [0; 2].map(|_| scope.spawn(read_to_the_end));
+            let writers = [1_u16, 2].map(|writer| {
                 scope.spawn(move || {
                     for round in 0..20_000_u32 {
-                        let byte = (round as u8).wrapping_mul(2).wrapping_add(writer as u8);
-                        let len = 64 + 8 * usize::from(byte % 32);
-                        ring.publish(MateIndex(writer), [&[byte; 64], &vec![byte; len]]);
+                        publish(writer, (round % u32::from(LAST)) as u8);
                     }
-                    ends.store(true, Ordering::Release);
-                });
+                })
+            });
+            for writer in writers {
+                writer.join().unwrap();
             }
-            for _ in 0..2 {
-                let (ring, ends) = (&ring, &ends);
-                scope.spawn(move || {
-                    let (mut cursor, mut read, mut now) = (ring.cursor(), 0, 0);
-                    loop {
-                        let is_over = ends.load(Ordering::Acquire);
-                        now += 1_000_000;
-                        match ring.read(Instant::from_nanos(now), ME, &mut cursor) {
-                            Some(bytes) => {
-                                let byte = bytes[0];
-                                assert_eq!(bytes.len(), 128 + 8 * usize::from(byte % 32));
-                                assert!(bytes.iter().all(|other| *other == byte));
-                                read += 1;
-                            }
-                            None if is_over => break,
-                            None => thread::yield_now(),
-                        }
-                    }
-                    assert!(read > 0);
-                });
+            // Nobody overruns this one, so every reader comes to it.
+            assert!(publish(1, LAST));
+            for reader in readers {
+                reader.join().unwrap();
             }
         });
     }
