@@ -120,7 +120,7 @@ pub(super) const FIELDS: [Field; 24] = [
     Field {
         name: "VERBCAST_RELIABLE_RECEIVE_DEPTH",
         takes: PACKETS,
-        default: Some("32"),
+        default: Some("128"),
         set: |config, text| number(text, &mut config.device.depths.reliable_receive),
     },
     Field {

@@ -41,7 +41,7 @@ impl Depths {
     pub const DEFAULT: Depths = Depths {
         receive: 512,
         send: 256,
-        reliable_receive: 32,
+        reliable_receive: 128,
         reliable_send: 32,
         ring: 256,
         fetch: 8,
