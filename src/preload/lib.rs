@@ -22,6 +22,7 @@ mod busy;
 mod call;
 mod codes;
 mod exports;
+mod first;
 mod fortran;
 mod fortran_requests;
 mod hook;

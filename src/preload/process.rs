@@ -2,6 +2,7 @@
 
 use super::call::Call;
 use super::codes::Codes;
+use super::first::First;
 use super::library::Word;
 use super::reason::Reason;
 use super::set_up::set_up;
@@ -28,8 +29,8 @@ struct Process {
     keyval: c_int,
     /// That of those that are counted as having [`ASKED`].
     asked: c_int,
-    /// That of those whose ranks have not decided: how many broadcasts there were, as an address.
-    first: c_int,
+    /// Those of communicators whose ranks have not decided, about their first broadcasts.
+    first: First,
     codes: Codes,
     alone: MPI_Comm,
     /// The owner of `alone`, until the end.
@@ -53,7 +54,7 @@ pub unsafe fn broadcast(call: &Call) -> c_int {
     unsafe {
         match find(call.comm) {
             Found::State(state) => return state.broadcast(call),
-            Found::Undecided(process) => match process.is_early(call.comm) {
+            Found::Undecided(process) => match process.first.takes(call.comm) {
                 Ok(true) => return pass(call, Reason::Early),
                 Ok(false) => {}
                 Err(error) => return fail(call, error.code, &error.to_string()),
@@ -82,7 +83,7 @@ pub unsafe fn begin(call: &Call, request: *mut MPI_Request) -> c_int {
             Found::Pass(reason) => pass_non_blocking(call, request, reason),
             Found::Failed(error) => fail(call, error.code, &error.to_string()),
             Found::Undecided(process) => {
-                let early = process.is_early(call.comm);
+                let early = process.first.takes_non_blocking(call.comm);
                 match early.and_then(|early| process.ask(call.comm).map(|()| early)) {
                     Ok(true) => pass_non_blocking(call, request, Reason::Early),
                     Ok(false) => pass_non_blocking(call, request, Reason::NonBlocking),
@@ -108,12 +109,18 @@ pub unsafe fn meet(comm: MPI_Comm) {
     unsafe {
         let (buffer, datatype) = (ptr::null_mut(), ffi::RSMPI_UINT8_T);
         let call = Call { buffer, count: 0, datatype, root: 0, comm };
-        if let Found::Undecided(process) = find(comm)
-            && process.had_first(comm)
-            && process.forget_asking(comm)
-        {
-            // Each error has been told.
-            let _ = decide(&call);
+        let Found::Undecided(process) = find(comm) else { return };
+        if !process.is_asking(comm) {
+            return;
+        }
+        match process.first.are_over(comm) {
+            Ok(true) => {
+                process.forget_asking(comm);
+                // Each error has been told.
+                let _ = decide(&call);
+            }
+            Ok(false) => {}
+            Err(error) => _ = fail(&call, error.code, &error.to_string()),
         }
     }
 }
@@ -252,7 +259,7 @@ impl Process {
     /// Makes it, and sees to its end with MPI's: whatever hangs on `MPI_COMM_SELF` is deleted before
     /// anything else is finalised (MPI 4.0, section 11.2.4).
     unsafe fn new() -> Result<Self, MpiError> {
-        let (mut keyval, mut asked, mut first, mut ending) = (0, 0, 0, 0);
+        let (mut keyval, mut asked, mut ending) = (0, 0, 0);
         // SAFETY: promised by the caller; the functions have the types that MPI wants.
         unsafe {
             let state = ptr::null_mut();
@@ -260,9 +267,7 @@ impl Process {
             MpiError::check("MPI_Comm_create_keyval", code)?;
             let code = ffi::PMPI_Comm_create_keyval(Some(copy), Some(answer), &mut asked, state);
             MpiError::check("MPI_Comm_create_keyval", code)?;
-            let code =
-                ffi::PMPI_Comm_create_keyval(Some(copy), Some(drop_count), &mut first, state);
-            MpiError::check("MPI_Comm_create_keyval", code)?;
+            let first = First::new()?;
             let code = ffi::PMPI_Comm_create_keyval(Some(copy), Some(end), &mut ending, state);
             MpiError::check("MPI_Comm_create_keyval", code)?;
             let link = Link::new(ffi::RSMPI_COMM_SELF)?;
@@ -299,36 +304,6 @@ impl Process {
             Arc::increment_strong_count(state);
             Ok(Some(Arc::from_raw(state)))
         }
-    }
-
-    /// Counts a broadcast on a communicator whose ranks have not decided; whether it is one of the first, which are MPI's.
-    /// All ranks count alike, as they come to a communicator's broadcasts in the same order (MPI 4.0, section 6.14).
-    unsafe fn is_early(&self, comm: MPI_Comm) -> Result<bool, MpiError> {
-        // SAFETY: promised by the caller.
-        unsafe {
-            if self.had_first(comm) {
-                return Ok(false);
-            }
-            let count = ptr::without_provenance_mut(self.count(comm) + 1);
-            let code = ffi::PMPI_Comm_set_attr(comm, self.first, count);
-            MpiError::check("MPI_Comm_set_attr", code).map(|()| true)
-        }
-    }
-
-    /// Whether a communicator has had the broadcasts that are MPI's.
-    unsafe fn had_first(&self, comm: MPI_Comm) -> bool {
-        // SAFETY: promised by the caller.
-        unsafe { self.count(comm) >= Settings::get().first_by_mpi }
-    }
-
-    /// Broadcasts on a communicator before its ranks have decided.
-    unsafe fn count(&self, comm: MPI_Comm) -> usize {
-        let (mut value, mut is_set) = (ptr::null_mut::<c_void>(), 0);
-        // SAFETY: promised by the caller.
-        let code = unsafe {
-            ffi::PMPI_Comm_get_attr(comm, self.first, ptr::from_mut(&mut value).cast(), &mut is_set)
-        };
-        if code == SUCCESS && is_set != 0 { value.addr() } else { 0 }
     }
 
     /// A communicator's ranks are to decide when they meet.
@@ -400,11 +375,6 @@ unsafe extern "C" fn answer(_: MPI_Comm, _: c_int, _: *mut c_void, _: *mut c_voi
     SUCCESS
 }
 
-/// A count is replaced, or its communicator freed.
-unsafe extern "C" fn drop_count(_: MPI_Comm, _: c_int, _: *mut c_void, _: *mut c_void) -> c_int {
-    SUCCESS
-}
-
 /// A communicator is freed, and its state with it.
 unsafe extern "C" fn forget(comm: MPI_Comm, _: c_int, value: *mut c_void, _: *mut c_void) -> c_int {
     // SAFETY: the value is what `attach` has set, and this is called once for it.
@@ -436,7 +406,8 @@ unsafe extern "C" fn end(_: MPI_Comm, _: c_int, _: *mut c_void, _: *mut c_void) 
             retire::wait(|| mpi.run());
         }
         tally::report();
-        for mut keyval in [process.keyval, process.asked, process.first] {
+        process.first.free();
+        for mut keyval in [process.keyval, process.asked] {
             ffi::PMPI_Comm_free_keyval(&mut keyval);
         }
     }

@@ -18,8 +18,8 @@ pub enum Report {
 }
 
 /// A variable that is read here: its name, what it takes, and its default.
-struct Variable {
-    name: &'static str,
+pub struct Variable {
+    pub name: &'static str,
     takes: &'static str,
     default: &'static str,
 }
@@ -32,7 +32,7 @@ const ONE_NODE: Variable =
 const COMMUNICATORS: Variable =
     Variable { name: "VERBCAST_COMMUNICATORS", takes: "a number", default: "512" };
 /// Few enough to be had soon, and more than most communicators have that are made for one exchange: `docs/src/performance.md`.
-const FIRST_BY_MPI: Variable =
+pub const FIRST_BY_MPI: Variable =
     Variable { name: "VERBCAST_FIRST_BY_MPI", takes: "a number", default: "8" };
 const STATS: Variable = Variable {
     name: "VERBCAST_STATS",
@@ -49,7 +49,7 @@ pub struct Settings {
     pub one_node: OneNode,
     /// Most communicators with multicast at a time.
     pub communicators: usize,
-    /// Broadcasts of each communicator that MPI does before its ranks decide.
+    /// Broadcasts of each communicator that MPI does before its ranks decide, if this is its rank 0.
     pub first_by_mpi: usize,
     /// Where what was counted is to go.
     pub report: Report,

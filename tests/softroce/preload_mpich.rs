@@ -46,6 +46,11 @@ fn first_broadcasts() {
 }
 
 #[test]
+fn first_broadcasts_that_ranks_count_differently() {
+    preload::scenarios::first_broadcasts_differ(Mpi::Mpich, 0, 3);
+}
+
+#[test]
 fn persistent() {
     preload::scenarios::persistent(Mpi::Mpich);
 }

@@ -50,6 +50,11 @@ fn first_broadcasts() {
 }
 
 #[test]
+fn first_broadcasts_that_ranks_count_differently() {
+    preload::scenarios::first_broadcasts_differ(Mpi::Open, 3, 0);
+}
+
+#[test]
 fn persistent() {
     preload::scenarios::persistent(Mpi::Open);
 }

@@ -151,6 +151,26 @@ pub fn first_broadcasts(mpi: Mpi) {
     }
 }
 
+/// Ranks that would leave different numbers of a communicator's first broadcasts to MPI, of which one leaves none: all leave
+/// as many as its rank 0 would, so that none waits where another does not come; and it is said once.
+pub fn first_broadcasts_differ(mpi: Mpi, of_rank_0: u64, of_rank_1: u64) {
+    if !is_ready(mpi) {
+        return;
+    }
+    let numbers = [of_rank_0, of_rank_1].map(|number| number.to_string());
+    let environments = numbers.each_ref().map(|number| [COUNT, ("VERBCAST_FIRST_BY_MPI", number)]);
+    let ranks = environments.each_ref().map(|environment| Ranks { number: 1, environment });
+    let said = mpi.run(&mpi.library(), "first", &ranks);
+    assert!(said.is_success, "{}", said.err);
+    assert!(said.out.contains("every message was right"), "{}", said.out);
+    // On each of twenty copies and on all ranks.
+    assert_eq!(said.sum("MPI, first of a communicator"), 2 * 21 * of_rank_0, "{}", said.err);
+    let most = of_rank_0.max(of_rank_1);
+    let begin = format!("VERBCAST_FIRST_BY_MPI differs among the ranks, from 0 to {most}: ");
+    let [line] = said.lines(&begin)[..] else { panic!("not one line: {}", said.err) };
+    assert!(line.ends_with(&format!("that of rank 0, which is {of_rank_0}")), "{line}");
+}
+
 /// Persistent broadcasts that MPI does: as without, each start counted with the reason.
 pub fn persistent_by_mpi(mpi: Mpi, program: &str, starts: u64) {
     if !is_ready(mpi) {
