@@ -64,7 +64,7 @@ impl Leaf {
     /// Proves that this rank belongs to the job, and sees that what answers does.
     ///
     /// # Errors
-    /// In words, if it does not.
+    /// If either side cannot prove that: a sentence that says why.
     fn authenticate(&mut self, secret: &Secret, deadline: Instant) -> Result<(), String> {
         let leaf = nonce().map_err(|error| error.to_string())?;
         self.link.send(frame(FrameKind::Hello, &Hello { nonce: leaf }.emit()));

@@ -54,7 +54,7 @@ pub trait Bootstrap {
     /// By default that is [nothing](Secret::none): what is gathered is kept from strangers, or they can find those keys.
     ///
     /// # Errors
-    /// In words that go on after this rank's name, if strangers can read what is gathered and there is no secret.
+    /// If strangers can read what is gathered and there is no secret: a phrase to put behind this rank's name.
     fn secret(&self) -> Result<Secret, String> {
         Ok(Secret::none())
     }

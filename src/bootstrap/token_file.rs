@@ -12,7 +12,7 @@ const OTHERS: u32 = 0o077;
 /// Reads the file; white space around the secret is left out.
 ///
 /// # Errors
-/// In words, if it cannot be read, others may read or write it, or it holds no text that can be a secret.
+/// If the file cannot be read, others may read or write it, or its text cannot be a secret: a sentence that says why.
 pub(super) fn read(path: &Path) -> Result<String, String> {
     let in_words = |error: io::Error| error.to_string();
     let file = File::open(path).map_err(in_words)?;

@@ -24,7 +24,7 @@ impl TurnedAway {
         self.last = Some(format!("a connection from {from}: {why}"));
     }
 
-    /// In words, if there were any.
+    /// A phrase about the connections that were turned away, if there were any.
     pub(super) fn in_words(&self) -> Option<String> {
         let last = self.last.as_ref()?;
         Some(match self.count {

@@ -20,7 +20,7 @@ impl Broadcaster {
     /// ranks do this in the same order, and then [complete](Further::complete) it.
     ///
     /// # Errors
-    /// In words, if this one has a device to itself, or there is no memory.
+    /// If this broadcaster does not share its device, or memory runs out: a sentence that says which.
     pub fn further(&mut self) -> Result<Further, String> {
         self.further += 1;
         let number = self.further;

@@ -41,8 +41,8 @@ impl ProcessKeys {
     /// The key of the communicator of all who have introduced themselves, `own` among them.
     ///
     /// # Errors
-    /// In words that go on after this rank's name: if a rank does not share the secret, or what this rank told has not
-    /// come back to it unchanged.
+    /// If a rank does not share the secret, or this rank's introduction has not come back to it unchanged: a phrase to
+    /// put behind this rank's name.
     pub fn meet(
         &mut self,
         secret: &Secret,

@@ -130,7 +130,7 @@ impl ChannelNodes {
 }
 
 impl Network {
-    /// So many processes in a row share a node from now on, in each communicator.
+    /// From now on every `each` neighbours share a node, in each communicator.
     pub fn share_nodes(&mut self, each: u32) {
         if each < 2 {
             return;
@@ -142,7 +142,7 @@ impl Network {
             .collect();
     }
 
-    /// Publishes a datagram of a process to its mates. Whether that is all: there are no other ranks.
+    /// Publishes a datagram of a process to its mates; true if these are all other ranks.
     pub fn publish(&mut self, from: Rank, channel: Channel, bytes: &Bytes) -> bool {
         let Some(of) = self.nodes.get_mut(&channel) else { return false };
         let Some(Mate { lead, published, .. }) = of.mates.get_mut(&from) else { return false };

@@ -49,7 +49,7 @@ impl Process {
         }
     }
 
-    /// By which it is told apart from the others of its job.
+    /// A number that tells it from the others of its job.
     pub fn id(&self) -> u32 {
         self.place.map_or(self.number, |(rank, _)| rank)
     }
@@ -83,7 +83,7 @@ impl Process {
     }
 }
 
-/// The file. It is made with the first event, as what only starts ranks has nothing to tell.
+/// The file. It is made with the first event, as a process that only starts ranks has nothing to tell.
 #[derive(Debug)]
 pub(super) struct EventFile {
     path: PathBuf,
@@ -94,7 +94,7 @@ pub(super) struct EventFile {
 }
 
 impl EventFile {
-    /// The file of a process in a folder, which is made where there is none.
+    /// The file of a process in a folder, which is made if it does not exist.
     pub fn new(folder: &Path, process: Process) -> Result<EventFile, TraceError> {
         fs::create_dir_all(folder).map_err(|error| TraceError::File(folder.to_owned(), error))?;
         let path = folder.join(process.file_name());

@@ -38,7 +38,7 @@ struct Open {
 }
 
 impl Timeline {
-    /// A timeline in a folder, which is made where there is none: in `rank-N.json`, or a file with the names of host and
+    /// A timeline in a folder, which is made if it does not exist: in `rank-N.json`, or a file with the names of host and
     /// process where no launcher has told a rank. Should the file not be writable, that is told on standard error.
     ///
     /// # Errors

@@ -42,7 +42,7 @@ fn figures_are_chosen_and_others_refused() {
     let text =
         FIGURES.printed(&format!("--quick --figure liu-12 -o {}", folder.path("").display()));
     assert!(text.starts_with("liu-12: Liu 2004, figure 12"), "{text}");
-    assert!(text.contains("1 figures in") && !folder.path("liu-10.svg").exists(), "{text}");
+    assert!(text.contains("\n1 figure in") && !folder.path("liu-10.svg").exists(), "{text}");
     let other = format!("--figure liu-9 -o {}", folder.path("").display());
     FIGURES.refused(&other, 2, "--figure liu-9: there are liu-10, liu-11");
 }

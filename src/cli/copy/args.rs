@@ -35,10 +35,10 @@ pub struct CopyArgs {
     /// Read back what was written, and compare its hash before anything gets its name; rank 0 decides
     #[arg(long)]
     pub verify: bool,
-    /// Keep what was written if the copy fails, and send only what a rank lacks if it was so kept before
+    /// Keep what was written if the copy fails; after such a copy, send only what a rank still lacks
     #[arg(long)]
     pub resume: bool,
-    /// What becomes of holes in files: auto keeps them and does not send them, never sends them as zeros
+    /// What to do with holes in files: auto keeps them and does not send them; never sends them as zeros
     #[arg(long, value_name = "WHEN", default_value = "auto")]
     pub sparse: Sparse,
     /// Print the summary as JSON
@@ -74,7 +74,7 @@ Examples:
     VERBCAST_RANK=0 VERBCAST_SIZE=2 VERBCAST_RENDEZVOUS=node1:20000 \\
       verbcast copy data.bin /scratch/data.bin
 
-Nothing appears at its destination until every rank has all of it and the hashes agree; - is written as it comes. A
-file that is no file, folder or link, such as a device or a pipe, is refused by its name.
+Nothing appears at its destination until every rank has all of it and the hashes agree; - is written as it comes. 
+Anything but files, folders and links, such as a device or a pipe, is refused by its name.
 
 Exit status: 0 if every rank has everything, 1 if not, 2 if the command line is wrong.";

@@ -79,7 +79,7 @@ fn tells(job: &Job<'_>) -> bool {
     job.is_launcher() || (!crate::launch::is_child() && is_first())
 }
 
-/// Whether the ranks that this process starts can all write what they are to; or else what to say.
+/// Checks that the ranks which this process starts can all write what they have to; or says which cannot.
 fn check_writers(args: &CopyArgs, destination: &Destination, started: u32) -> Result<(), String> {
     match destination {
         Destination::Output if started > 0 => Err(

@@ -17,7 +17,7 @@ use std::path::Path;
 use verbcast::bootstrap::{Bootstrap, name_ranks};
 use verbcast_core::rank::Rank;
 
-/// Most chunks that a copy may have that can be resumed: each rank tells in one message which it has.
+/// The most chunks in a copy that can be resumed, as each rank tells in one message which of them it has.
 const MAX_RESUMED: u64 = 1 << 22;
 
 /// What rank 0 says.
@@ -120,7 +120,7 @@ impl Plan {
         }
     }
 
-    /// Whether its values are ones that rank 0 may have chosen.
+    /// Whether rank 0 may have chosen these values.
     fn is_sound(&self) -> bool {
         let chunks = self.data.map_or(0, |data| data.div_ceil(self.chunk.max(1)));
         (1..=MAX_CHUNK).contains(&self.chunk)

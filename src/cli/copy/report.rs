@@ -47,9 +47,9 @@ pub struct Summary {
     pub files: u64,
     /// Bytes of all files, with their holes.
     pub bytes: u64,
-    /// Bytes that are no hole.
+    /// Bytes of all files, without their holes.
     pub data_bytes: u64,
-    /// Bytes that no rank lacked, from an earlier copy.
+    /// Bytes that every rank had from an earlier copy.
     pub resumed_bytes: u64,
     pub seconds: f64,
     /// 10⁶ bytes of data per second, to each rank.

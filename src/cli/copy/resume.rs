@@ -72,7 +72,7 @@ fn hash_source(
     source.finish()
 }
 
-/// Which chunks are there as they are to be. What cannot be read is not.
+/// Which chunks are there and right. One that cannot be read counts as missing.
 fn compare(tree: &Tree, plan: &Plan, chunks: &Chunks, digests: &[u8]) -> Vec<bool> {
     let mut layout = Layout::new(tree.manifest());
     let mut buffer = vec![0; chunks.len(0)];

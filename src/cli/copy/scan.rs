@@ -28,7 +28,7 @@ pub struct Found {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Origin {
     pub path: PathBuf,
-    /// The device and the number of a file, so that no other one is read in its place.
+    /// The device and the number of a file, so that another file is not read in its place.
     pub identity: (u64, u64),
 }
 
@@ -175,7 +175,7 @@ fn whole(size: u64) -> Vec<Extent> {
     (size > 0).then_some(Extent { offset: 0, len: size }).into_iter().collect()
 }
 
-/// What of a file is no hole.
+/// The parts of a file that hold data, between its holes.
 fn extents(path: &Path, size: u64) -> Result<Vec<Extent>, String> {
     let file = File::open(path).map_err(|error| cannot_read(path, &error))?;
     let mut found: Vec<Extent> = Vec::new();

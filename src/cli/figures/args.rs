@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 #[derive(Args)]
 pub struct FiguresArgs {
-    /// The folder for the figures; it is made where there is none
+    /// The folder for the figures; it is made if it does not exist
     #[arg(short, long, value_name = "DIR")]
     pub output: PathBuf,
     /// Only these: liu-10 to liu-12, hoefler-4 to hoefler-7

@@ -67,7 +67,8 @@ pub fn run(args: &FiguresArgs) -> Result<(), Failure> {
             let _ = writeln!(text, "  {remark}");
         }
     }
-    let _ = writeln!(text, "{} figures in {folder}", all.len());
+    let figures = if all.len() == 1 { "figure" } else { "figures" };
+    let _ = writeln!(text, "{} {figures} in {folder}", all.len());
     crate::print(&text)
 }
 

@@ -6,7 +6,7 @@ use verbcast_core::protocol::options::Options;
 use verbcast_core::rank::Rank;
 use verbcast_sim::{Plan, Step, simulate};
 
-/// Broadcasts of which the mean is taken; each is over before the next begins.
+/// The mean is taken over so many broadcasts; each is over before the next begins.
 const OPERATIONS: usize = 5;
 const APART: u64 = 50_000_000;
 /// So many back to back that the second half finds all buffers in use.

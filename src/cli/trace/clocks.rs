@@ -12,11 +12,11 @@ use std::collections::BTreeMap;
 pub struct Offset {
     /// Microseconds to add.
     pub add: f64,
-    /// How wrong that may be, at most; none where the clocks of the walls had to be believed.
+    /// How wrong that may be, at most; none where the hosts' times of day had to be taken.
     pub error: Option<f64>,
 }
 
-/// What to add to the times of each timeline, so that all are on the clock of the first one's host.
+/// What to add to the times of each timeline to put all on the clock of the first one's host.
 pub fn offsets(timelines: &[Timeline]) -> Vec<Offset> {
     let rounds: Vec<_> = timelines.iter().map(rounds).collect();
     let Some(first) = timelines.first() else { return Vec::new() };

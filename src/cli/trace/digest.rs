@@ -20,7 +20,7 @@ pub struct Digest {
     pub calls: Vec<Span>,
     /// Waits in calls, and for which ranks.
     pub waits: Vec<(Span, Vec<u32>)>,
-    /// When it was known that fragments had been lost, and how many.
+    /// When this rank noticed that fragments had been lost, and how many.
     pub losses: Vec<(f64, u64)>,
     /// Reads of what was missing, and from which rank.
     pub repairs: Vec<(Span, u32)>,
@@ -50,7 +50,7 @@ impl Digest {
     }
 }
 
-/// All ranks' doings, and how many seconds there are from the first to the last.
+/// What all ranks did, and the seconds from the first event to the last.
 pub fn digests(timelines: &[Timeline], offsets: &[Offset]) -> (Vec<Digest>, f64) {
     let shifted = timelines.iter().zip(offsets).flat_map(|(timeline, offset)| {
         let events = timeline.events.iter().filter(|event| event.ts.is_some());

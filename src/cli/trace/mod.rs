@@ -20,7 +20,7 @@ pub struct TraceArgs {
     /// The folder with the timelines: what VERBCAST_TRACE was when the job ran
     #[arg(value_name = "DIR")]
     traces: PathBuf,
-    /// The folder for the page, index.html, and for trace.json, all timelines on one clock; it is made where there is none
+    /// The folder for the page, index.html, and for trace.json, all timelines on one clock; it is made if it does not exist
     #[arg(short, long, value_name = "DIR")]
     output: PathBuf,
     /// Also write each rank over time as a file of its own, timeline.svg

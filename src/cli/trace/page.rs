@@ -9,9 +9,9 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 const STYLE: &str = include_str!("../page.css");
-/// Ranks that have a line of their own; of more, hosts have one.
+/// Up to so many ranks have a line each; where there are more, hosts have.
 const MAX_RANKS: usize = 64;
-/// News that the page repeats.
+/// The most lines of the log that the page repeats.
 const MAX_NEWS: usize = 200;
 
 /// The title of the picture of all ranks.
@@ -238,6 +238,6 @@ mod tests {
         ] {
             assert!(page.contains(part), "{part}: {page}");
         }
-        assert!(!page.contains("<a>"), "names are no markup");
+        assert!(!page.contains("<a>"), "names are not markup");
     }
 }

@@ -127,7 +127,7 @@ fn parse(text: &str) -> Result<Timeline, String> {
         Some(other) => {
             return Err(format!("it has format {other}; this verbcast reads format {FORMAT}"));
         }
-        None => return Err("it is no timeline of verbcast".to_owned()),
+        None => return Err("it is not a timeline of verbcast".to_owned()),
     }
     let text = |name: &str| first.args.get(name).and_then(Value::as_str).unwrap_or_default();
     let nanos = |name: &str| first.number(name).unwrap_or_default() as f64;
@@ -167,6 +167,6 @@ mod tests {
         let other = FIRST.replace("\"verbcast\":1", "\"verbcast\":99");
         assert!(refused(&format!("[\n{other}")).contains("format 99"));
         let foreign = FIRST.replace("\"verbcast\":1,", "");
-        assert!(refused(&format!("[\n{foreign}")).contains("no timeline of verbcast"));
+        assert!(refused(&format!("[\n{foreign}")).contains("not a timeline of verbcast"));
     }
 }

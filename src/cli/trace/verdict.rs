@@ -58,7 +58,7 @@ fn waiting(digests: &[Digest]) -> Option<String> {
     ))
 }
 
-/// Who lost most, and where.
+/// Which rank lost most, and on which host.
 fn losing(digests: &[Digest]) -> Option<String> {
     let share =
         |digest: &&Digest| digest.lost as f64 / (digest.lost + digest.received).max(1) as f64;

@@ -1,8 +1,8 @@
 //! The ring of datagrams that node mates share: what the number of a slot says, and how a reader goes on.
 //!
 //! A writer claims the next position by adding one to a number that all share, and takes the slot of that position: by
-//! compare and exchange, and only while no other writer has it. A writer that is stopped in the middle of a datagram keeps its slot
-//! from everybody until it goes on, so that it never writes into a datagram of another; one that died there keeps it for good. A
+//! compare and exchange, and only while no other writer has it. A writer that is stopped in the middle of a datagram keeps its
+//! slot until it goes on, so that it never writes into the datagram of another; if it dies there, nobody gets the slot again. A
 //! writer that does not get its slot tries the next position.
 
 use crate::time::Instant;
@@ -87,7 +87,7 @@ impl Cursor {
         if is_last {
             return Look::Rest;
         }
-        // Who claimed this position has found the slot taken.
+        // The writer that claimed this position has found the slot taken.
         let is_left = state.is_being_written() && state < SlotState::written(self.position);
         let since = *self.waits_since.get_or_insert(now);
         if !is_left && now - since < WRITER_PATIENCE {
@@ -108,7 +108,7 @@ impl Cursor {
     fn jump(&mut self, claimed: u64) {
         let oldest = claimed.saturating_sub(self.slots - self.slots / 8);
         let next = self.position.saturating_add(1);
-        // Whoever can write there could have it go anywhere.
+        // A process that can write there could send the reader anywhere.
         let to = oldest.clamp(next, next.saturating_add(1 << 32));
         self.lost += to - self.position;
         self.go_to(to);

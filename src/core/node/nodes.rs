@@ -11,19 +11,19 @@ pub struct Nodes {
 }
 
 impl Nodes {
-    /// `size` ranks, none of which shares anything.
+    /// `size` ranks that share nothing.
     pub fn flat(size: u32) -> Self {
         Nodes { leads: (0..size).map(Rank).collect() }
     }
 
-    /// `size` ranks, of which so many in a row share a node.
+    /// `size` ranks, every `each` neighbours of which share a node.
     pub fn blocks(size: u32, each: u32) -> Self {
         let each = each.max(1);
         Nodes { leads: (0..size).map(|rank| Rank(rank - rank % each)).collect() }
     }
 
-    /// By what all ranks have said: those of a host share a node, in the order of their ranks and as many as each of the
-    /// host's ranks lets share one.
+    /// From what all ranks have said: the ranks of a host share a node, in their order, and at most as many as each of them
+    /// allows.
     pub fn of(offers: &[NodeOffer]) -> Self {
         let mut nodes = Nodes::flat(offers.len() as u32);
         for (rank, offer) in offers.iter().enumerate() {
@@ -77,7 +77,7 @@ impl Nodes {
         self.leads.iter().all(|lead| *lead == Rank(0))
     }
 
-    /// The ranks of a node share nothing after all.
+    /// Takes a node apart: its ranks share nothing after all.
     pub fn split(&mut self, lead: Rank) {
         for (rank, other) in (0..).map(Rank).zip(&mut self.leads) {
             if *other == lead {

@@ -10,8 +10,8 @@ pub struct MateIndex(pub u16);
 /// How long a receiver may leave its word as it is before a mate that polls takes its place: longer than a process waits for
 /// a core that others use too, and short beside what a repair costs.
 pub const PATIENCE: Duration = Duration::from_micros(500);
-/// Turns of the mate in that time at least. A mate that has had no turns itself knows nothing of the receiver: nobody may
-/// have had any.
+/// The least turns of the mate in that time. A mate that has had none itself cannot blame the receiver: perhaps no process
+/// has had any.
 const MIN_TURNS: u32 = 8;
 /// After a device has refused to attach its QP, a mate leaves the place to others for so long.
 pub(super) const REFUSAL: Duration = Duration::from_secs(1);
@@ -68,7 +68,7 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Of one of the processes that share a node.
+    /// The view of one of the processes that share a node.
     pub fn new(own: MateIndex) -> Self {
         Watch { own, seen: None, is_receiver: false, refused_until: Instant::ZERO }
     }

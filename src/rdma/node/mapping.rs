@@ -36,15 +36,15 @@ impl Mapping {
     /// The number at an offset.
     ///
     /// # Panics
-    /// If there is none: the offset is not a multiple of 8, or behind the end.
+    /// If the offset is not a multiple of 8, or is behind the end.
     pub fn word(&self, offset: usize) -> &AtomicU64 {
         assert!(offset.is_multiple_of(WORD) && offset + WORD <= self.len, "no number at {offset}");
         // SAFETY: the number is inside of the mapping, which stays as long as `self` and cannot shrink, is aligned as
-        // pages are, and is reached by nobody other than as an atomic number.
+        // pages are, and is only reached as an atomic number.
         unsafe { AtomicU64::from_ptr(self.at.as_ptr().add(offset).cast()) }
     }
 
-    /// Writes bytes from an offset on, a number at a time; what of the last number is behind them becomes zero.
+    /// Writes bytes from an offset on, a number at a time; the rest of the last number is filled with zeros.
     ///
     /// # Panics
     /// As [`word`](Self::word).

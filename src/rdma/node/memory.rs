@@ -10,7 +10,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::atomic::Ordering;
 use verbcast_core::wire::NodeMemory;
 
-/// What nobody can do to the file any more: change its size, or what is sealed.
+/// Seals on the file: nobody can change its size any more, nor the seals.
 const SEALS: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW).union(SealFlags::SEAL);
 /// More than any depth asks for.
 const MAX_SLOTS: u32 = 1 << 21;
@@ -53,7 +53,7 @@ impl Memory {
         }
     }
 
-    /// Opens the memory that a mate has made, and makes sure that it is that.
+    /// Opens the memory that a mate has made, and makes sure that it is the right one.
     pub fn open(told: &NodeMemory) -> Result<Ring, String> {
         let NodeMemory { process, descriptor, nonce, slots, slot_len } = *told;
         let path = format!("/proc/{process}/fd/{descriptor}");

@@ -18,7 +18,7 @@ use verbcast_core::time::Instant;
 const SLOTS_AT: usize = 4096;
 /// Bytes of a slot before its datagram.
 const SLOT_HEAD: usize = 16;
-/// Positions that a writer claims until it gives up: as many writers would have stopped in a row.
+/// Positions that a writer claims before it gives up: then so many slots in a row belong to writers that have stopped.
 const CLAIMS: u32 = 4;
 
 /// How many datagrams fit in, of how many bytes.
@@ -71,8 +71,8 @@ impl Ring {
         SLOTS_AT + (position % u64::from(self.shape.slots)) as usize * self.shape.stride()
     }
 
-    /// Publishes a datagram of two parts, the first of which is of whole numbers; false where it does not fit in, or all
-    /// slots that were tried are taken.
+    /// Publishes a datagram of two parts, the first a multiple of 8 bytes long; false if it does not fit in, or all slots
+    /// that were tried are taken.
     pub fn publish(&self, from: MateIndex, [head, payload]: [&[u8]; 2]) -> bool {
         let len = head.len() + payload.len();
         if len > self.shape.slot_len as usize {
@@ -103,7 +103,7 @@ impl Ring {
 
     /// The next datagram that others have published, copied.
     pub fn read(&self, now: Instant, own: MateIndex, cursor: &mut Cursor) -> Option<Box<[u8]>> {
-        // A ring's worth of positions to pass by are enough for one call.
+        // One call passes by at most as many positions as the ring has.
         for _ in 0..self.shape.slots {
             let at = self.slot(cursor.position());
             let state = SlotState(self.mapping.word(at).load(Ordering::Acquire));

@@ -26,7 +26,7 @@ impl Further {
     /// slots at least.
     ///
     /// # Errors
-    /// If that one has a device to itself, or there is no memory for a further one.
+    /// If that one does not share its device, or memory for a further one runs out.
     pub fn new(
         other: &mut RdmaTransport,
         agreed: &Agreed,
@@ -59,7 +59,7 @@ impl Further {
         let mut transport = RdmaTransport::new(endpoint, channel, memory, (seat, peers), settings);
         transport.group = group;
         transport.listen().map_err(|error| error.to_string())?;
-        // Each rank of it receives for itself. Where all share memory there is no group to do that from.
+        // Each of its ranks receives for itself, for which there must be a group: none is there where all ranks share memory.
         let multicast = agreed.multicast && !other.is_one_node();
         Ok(Further { transport, agreed: Agreed { key, mac, seed, multicast, ..*agreed } })
     }

@@ -15,12 +15,12 @@ use std::path::{Path, PathBuf};
 
 /// Most bytes of a manifest, which every rank keeps in memory: about two million files.
 pub const MAX_BYTES: u64 = 256 << 20;
-/// File systems allow no longer names.
+/// The longest name that file systems allow, in bytes.
 const MAX_NAME: usize = 255;
-/// A link leads at most that far, in bytes.
+/// The most bytes in what a link leads to.
 const MAX_TARGET: usize = 4095;
 
-/// Bytes of a file that are no hole.
+/// Bytes of a file that are not in a hole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
     pub offset: u64,
@@ -110,7 +110,7 @@ impl Manifest {
         self.entries.iter().filter(is_file).count() as u64
     }
 
-    /// Whether nothing of it can be outside of the root, or in a place twice; or else what is wrong.
+    /// Checks that everything is inside of the root, and each thing in a place of its own; or says what is wrong.
     pub fn check(&self) -> Result<(), String> {
         let root = self.entries.first().ok_or("it is empty")?;
         if !root.name.is_empty() || root.parent != 0 || matches!(root.kind, Kind::Link(_)) {
@@ -166,7 +166,7 @@ impl Entry {
     }
 }
 
-/// A name can be that of something in a folder, and of nothing else.
+/// Checks that a name is one that something in a folder can have.
 pub fn check_name(name: &[u8]) -> Result<(), &'static str> {
     let is_elsewhere = name == b"." || name == b".." || name.contains(&b'/');
     match name.is_empty() || name.len() > MAX_NAME || name.contains(&0) || is_elsewhere {
@@ -214,7 +214,7 @@ mod tests {
             let tried = manifest(&[root.clone(), entry(0, name, file(0, &[]))]);
             assert!(tried.check().unwrap_err().contains("an impossible name"), "{name}");
         }
-        // What is a link or a file is no folder to put anything into, nor is what comes later.
+        // Nothing can be put into a link or a file, nor into a folder that stands later.
         for kind in [Kind::Link(b"/etc".to_vec()), file(0, &[])] {
             let tried = manifest(&[root.clone(), entry(0, "a", kind), entry(1, "b", file(0, &[]))]);
             assert!(tried.check().unwrap_err().contains("in no folder before it"));

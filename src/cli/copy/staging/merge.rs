@@ -10,7 +10,7 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Whether nothing is in the way; or else what to say.
+/// Checks that nothing is in the way; or says what is.
 pub fn check(manifest: &Manifest, target: &Path) -> Result<(), String> {
     Merge::new(manifest, target).descend(None, &open_root(target)?, 0)
 }

@@ -96,7 +96,7 @@ impl Staging {
         self.stays.then_some(&*self.path)
     }
 
-    /// Whether all that is in the way of `manifest` may be replaced; or else what to say.
+    /// Checks that everything in the way of `manifest` may be replaced; or says what may not.
     pub fn check(&self, manifest: &Manifest) -> Result<(), String> {
         match self.is_inside {
             true => merge::check(manifest, &self.target),
@@ -220,7 +220,7 @@ fn open_folder(path: &Path, resumes: bool) -> io::Result<(File, bool)> {
     Ok((folder, was_there))
 }
 
-/// What somebody else has put there is not used.
+/// Refuses what somebody else has put there.
 fn check_own(metadata: &Metadata, is_as_left: bool) -> io::Result<()> {
     match is_as_left && metadata.uid() == rustix::process::geteuid().as_raw() {
         true => Ok(()),

@@ -23,7 +23,7 @@ pub struct Chunks {
     len: u64,
     /// Of all chunks; none: until the stream ends.
     total: Option<u64>,
-    /// By chunk, whether all ranks have it already; shorter than all chunks: not.
+    /// By chunk, whether all ranks have it already; a chunk behind the end is one that they lack.
     held: std::sync::Arc<Vec<bool>>,
 }
 
@@ -36,7 +36,7 @@ impl Chunks {
         self.total.is_none()
     }
 
-    /// How many there are; of a stream, no end.
+    /// How many there are; the largest number for a stream.
     pub fn count(&self) -> u64 {
         self.total.map_or(u64::MAX, |total| total.div_ceil(self.len))
     }

@@ -146,7 +146,7 @@ fn join<T>(worker: Worker<T>) -> Result<T, String> {
     worker.join().unwrap_or_else(|panic| resume_unwind(panic))
 }
 
-/// Waits until a thread has ended, but not for ever.
+/// Waits for a bounded time until a thread has ended.
 fn wait_for_end<T>(worker: &Worker<T>) {
     let until = Instant::now() + FAREWELL;
     while !worker.is_finished() && Instant::now() < until {
@@ -220,7 +220,7 @@ fn end_oldest<C: Channel>(
     Ok(())
 }
 
-/// Receives chunk after chunk; ends early, without an error of its own, if there are no free buffers any more.
+/// Receives chunk after chunk; ends early, without an error of its own, when no free buffer comes any more.
 fn receive_all<C: Channel>(
     channel: &mut C,
     chunks: &Chunks,
@@ -254,7 +254,7 @@ struct Receiving<'a, C: Channel> {
 }
 
 impl<C: Channel> Receiving<'_, C> {
-    /// A frame that may be filled; none if the file is written no more.
+    /// A frame that may be filled; none if nobody writes the file any longer.
     fn free_frame(
         &mut self,
         inlet: &Receiver<Frame<C::Buffer>>,
@@ -305,7 +305,7 @@ impl<C: Channel> Receiving<'_, C> {
         let is_end = self.chunks.is_stream() && len < self.chunks.len(chunk);
         let is_last = is_end || chunk + 1 == self.chunks.count();
         self.progress.advance(len as u64);
-        // If the file is written no more, its thread says why.
+        // If nobody writes the file any longer, the thread that did says why.
         let _ = self.outlet.send(Frame { buffer, len, is_held, is_last });
         is_end
     }

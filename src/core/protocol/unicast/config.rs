@@ -10,9 +10,9 @@ pub struct Config {
     pub algorithm: Algorithm,
     /// Bytes of the message in a fragment.
     pub fragment_len: usize,
-    /// Bytes of the message in a segment at most, of which long messages are written one at a time.
+    /// The most bytes in a segment; a long message is written one segment at a time.
     pub segment_len: usize,
-    /// Bytes from which on a message is long; none: none is.
+    /// The length in bytes from which on a message is long; none: no message is.
     pub long_from: Option<u64>,
     /// Most operations in flight at a rank.
     pub in_flight: u32,
