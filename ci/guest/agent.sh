@@ -11,6 +11,10 @@ configured=
 prepare_guest() {
     ulimit -l unlimited
     ulimit -c 0
+    # QEMU translates a program's code again for each address that it is found at, so that every process would pay for that.
+    if grep -q 'QEMU TCG' /proc/cpuinfo; then
+        echo 0 >/proc/sys/kernel/randomize_va_space
+    fi
     # For the tests whose messages are in huge pages; on an architecture or a kernel without them they say so.
     echo 8 2>/dev/null >/proc/sys/vm/nr_hugepages
     export PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
