@@ -12,6 +12,7 @@ mod preparation;
 mod readiness;
 mod variables;
 mod wait;
+mod waits;
 
 pub use crate::rdma::{SharedEndpoint as Endpoint, Usage};
 pub use buffer::Buffer;
@@ -22,6 +23,7 @@ pub use further::Further;
 pub use message::Message;
 pub use pending::Pending;
 pub use variables::Variable;
+pub use waits::WaitedFor;
 
 use crate::bootstrap::{Bootstrap, VoteError, exchange};
 use crate::rdma::{self, Agreed, Counters, Description, Origin, RdmaTransport};
@@ -38,6 +40,7 @@ use verbcast_core::transport::Faulty;
 use verbcast_core::wire::HEADER_LEN;
 use verbcast_verbs::Context;
 use wait::{Idle, LINGER, Meanwhile};
+use waits::Waits;
 
 /// Turns at most of a call that does not wait: ranks that answer fast could keep it busy to the end of a long message.
 const TURNS: usize = 16;
@@ -59,6 +62,7 @@ pub struct Broadcaster {
     meanwhile: Meanwhile,
     /// Since when calls that do not wait have found nothing to do.
     idle: Idle,
+    waits: Waits,
     /// Nothing is to be said to the others any more.
     is_silent: bool,
     /// What it was made with, for further ones of the same ranks.
@@ -143,6 +147,7 @@ impl Broadcaster {
             timeout: config.device.timeout,
             meanwhile: Meanwhile::default(),
             idle: Idle::default(),
+            waits: Waits::default(),
             is_silent: false,
             origin: Box::new((config, agreed)),
             further: 0,
@@ -179,12 +184,16 @@ impl Broadcaster {
             foreign,
             forged,
             overflowed,
+            ran_out,
             incidents,
             node,
         } = self.driver.transport().inner().counters();
         let statistics = self.driver.statistics();
         Statistics {
             overflowed: statistics.overflowed + overflowed,
+            receives_ran_out: ran_out,
+            in_calls_us: self.waits.in_calls().as_micros() as u64,
+            waited_us: self.waits.waited().as_micros() as u64,
             moved,
             receive_flushes,
             registrations,
@@ -202,6 +211,12 @@ impl Broadcaster {
             node_roles: node.roles,
             ..statistics
         }
+    }
+
+    /// How long this rank waited for which others, in calls that wait for broadcasts. Only pauses of more than 50 µs count, and
+    /// one for several ranks is shared evenly by them.
+    pub fn waited_for(&self) -> impl Iterator<Item = (Rank, WaitedFor)> {
+        self.waits.by_rank()
     }
 
     /// A buffer of `len` bytes whose broadcasts need not register it: for messages that are long

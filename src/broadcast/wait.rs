@@ -1,6 +1,6 @@
 //! Waiting: turns of the driver until something has happened.
 
-use super::{Broadcaster, Error};
+use super::{Broadcaster, Error, waits};
 use crate::rdma::Claims;
 use std::fmt;
 use std::time::Duration;
@@ -33,7 +33,7 @@ impl Broadcaster {
             if until.is_some_and(|until| now >= until) {
                 return Err(Error::Timeout { rank: self.rank, after: self.timeout });
             }
-            self.rest(now, worked, &mut idle, MAX_PARK)?;
+            self.rest(now, worked, &mut idle, MAX_PARK, None)?;
         }
     }
 
@@ -50,10 +50,13 @@ impl Broadcaster {
             match self.driver.start(now, root, len) {
                 Err(StartError::TooManyInFlight(_)) => {
                     let worked = self.turn(now, None)?;
-                    self.rest(now, worked, &mut idle, MAX_PARK)?;
+                    self.rest(now, worked, &mut idle, MAX_PARK, None)?;
                     now = self.clock.now();
                 }
-                started => return Ok((started?, ending)),
+                started => {
+                    self.waits.add_call(now - ending.began);
+                    return Ok((started?, ending));
+                }
             }
         }
     }
@@ -67,13 +70,20 @@ impl Broadcaster {
     ) -> Result<(), Error> {
         let _span = tracing::debug_span!("broadcast", %op).entered();
         let mut idle = Idle::default();
+        let began = self.clock.now();
+        self.waits.begin_call(self.received());
         loop {
             let lent = bytes.as_mut().map(|bytes| Lent { op, bytes: bytes.reborrow() });
             let now = self.clock.now();
             let worked = self.turn(now, lent)?;
             match self.time_to_end(op, ending)? {
-                None => return Ok(()),
-                Some(at_most) => self.rest(now, worked, &mut idle, at_most)?,
+                None => {
+                    let root = Some(ending.root).filter(|root| *root != self.rank);
+                    self.waits.end(&mut idle, now, root);
+                    self.waits.add_call(now - began);
+                    return Ok(());
+                }
+                Some(at_most) => self.rest(now, worked, &mut idle, at_most, Some(ending.root))?,
             }
         }
     }
@@ -130,17 +140,32 @@ impl Broadcaster {
         outcome.map_err(|failure| self.fail(failure))
     }
 
-    /// Waits for something to do, unless there was in the turn at `now`.
+    /// Waits for something to do, unless there was in the turn at `now`. Where the protocol waits for nobody in particular,
+    /// it is for the `root`.
     fn rest(
         &mut self,
         now: Instant,
         worked: bool,
         idle: &mut Idle,
         longest: Duration,
+        root: Option<Rank>,
     ) -> Result<(), Error> {
+        let root = root.filter(|root| *root != self.rank);
+        if worked {
+            self.waits.end(idle, now, root);
+        }
         idle.update(now, worked);
         let Some(for_long) = idle.time(now) else { return Ok(()) };
-        idle.note(|| self.driver.core().awaited());
+        if for_long >= waits::SHORTEST {
+            let received = self.received();
+            self.waits.begin(idle, received, |ranks| {
+                self.driver.core().add_awaited(ranks);
+                ranks.retain(|rank| *rank != self.rank);
+                if ranks.is_empty() {
+                    ranks.extend(root);
+                }
+            });
+        }
         let at_most = match self.driver.next_timeout() {
             Some(at) => at.since(now).min(longest),
             None => longest,
@@ -148,6 +173,13 @@ impl Broadcaster {
         let at_most = at_most.min(self.meanwhile.run());
         let parked = self.driver.transport_mut().park(for_long, at_most);
         parked.map_err(|error| self.give_up(&error))
+    }
+
+    /// Packets of others that have come, without copies and what is left of broadcasts before.
+    fn received(&self) -> u64 {
+        let all = self.driver.statistics();
+        let came = all.multicast_received + all.reliable_received + all.fetched;
+        came.saturating_sub(all.duplicates + all.redundant + all.late)
     }
 
     /// The device failed this rank, and so this rank the others.
@@ -221,37 +253,16 @@ impl fmt::Debug for Meanwhile {
 pub(super) struct Idle {
     /// None while there may be more.
     since: Option<Instant>,
-    /// For whom this rank waits, if somebody traces.
-    awaited: Option<Vec<Rank>>,
+    /// Whether it was [noted](super::waits::Waits::begin) for whom this rank waits.
+    pub(super) is_noted: bool,
 }
-
-/// Shorter waits are not told: they are the pauses between packets.
-const SHORTEST_TOLD: Duration = Duration::from_micros(50);
 
 impl Idle {
     /// A turn has ended, in which there was something to do or not.
     pub fn update(&mut self, now: Instant, worked: bool) {
         match worked {
-            true => self.end(now),
+            true => *self = Idle::default(),
             false => _ = self.since.get_or_insert(now),
-        }
-    }
-
-    /// Notes for whom a rank waits that has begun to wait, if somebody traces.
-    pub fn note(&mut self, awaited: impl FnOnce() -> Vec<Rank>) {
-        if self.awaited.is_none() && tracing::enabled!(Level::DEBUG) {
-            self.awaited = Some(awaited());
-        }
-    }
-
-    /// There is something to do again.
-    fn end(&mut self, now: Instant) {
-        let Some(since) = self.since.take() else { return };
-        if let Some(awaited) = self.awaited.take()
-            && now - since >= SHORTEST_TOLD
-        {
-            let ranks: Vec<_> = awaited.iter().map(|rank| rank.0).collect();
-            tracing::debug!(nanos = (now - since).as_nanos() as u64, ?ranks, "wait");
         }
     }
 

@@ -67,6 +67,8 @@ pub enum Told {
     Solicited,
 }
 
+/// Completions that are taken from a queue at a time, at most.
+pub const MAX_POLLED: usize = 16;
 /// What to do where completion queues stay as they were made.
 const CANNOT_RESIZE: &str = "the adapter cannot resize completion queues, so that a process connects with no more \
     processes than its first communicator has: make the largest communicator first, or see whether newer firmware or a \
@@ -124,12 +126,12 @@ impl CompletionQueue {
         })
     }
 
-    /// Takes up to 16 completions; whether there were any.
+    /// Takes up to [`MAX_POLLED`] completions; whether there were any.
     ///
     /// # Errors
     /// If the queue overran or the device failed.
     pub fn poll(&self, mut each: impl FnMut(Completion)) -> Result<bool> {
-        let mut batch = [const { MaybeUninit::<sys::ibv_wc>::uninit() }; 16];
+        let mut batch = [const { MaybeUninit::<sys::ibv_wc>::uninit() }; MAX_POLLED];
         // SAFETY: the queue is live and `batch` has the room told.
         let count = unsafe {
             sys::inline::ibv_poll_cq(

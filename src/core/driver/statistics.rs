@@ -53,6 +53,12 @@ counters! {
         pub missed: u64,
         /// Fragments whose multicast had not come when their operation completed here.
         pub lost: u64,
+        /// Times that datagrams were missing from where all posted receives had been used up to where new ones began.
+        pub receives_ran_out: u64,
+        /// Microseconds in calls that wait for broadcasts.
+        pub in_calls_us: u64,
+        /// Of these, in pauses of more than 50 µs with nothing to do.
+        pub waited_us: u64,
         /// Fragments that came first over a reliable connection, sent or fetched.
         pub repaired: u64,
         /// Copies of a fragment that had come by the same way before.

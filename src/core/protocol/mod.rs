@@ -227,8 +227,13 @@ pub trait Core {
     /// The ranks that this one waits for now, besides its [`peers`](Core::peers): to be asked whether
     /// they are there when nothing comes for long.
     fn awaited(&self) -> Vec<Rank> {
-        Vec::new()
+        let mut ranks = Vec::new();
+        self.add_awaited(&mut ranks);
+        ranks
     }
+
+    /// Adds those that are [`awaited`](Core::awaited) to `ranks`. By default none.
+    fn add_awaited(&self, _ranks: &mut Vec<Rank>) {}
 
     /// Reliable messages that other ranks will still send this one by design for the operations begun here before one,
     /// needed or not. They come even while the caller is elsewhere.

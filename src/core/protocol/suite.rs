@@ -463,8 +463,8 @@ impl Core for Suite {
         &self.peers
     }
 
-    fn awaited(&self) -> Vec<Rank> {
-        self.lanes().into_iter().flat_map(Core::awaited).collect()
+    fn add_awaited(&self, ranks: &mut Vec<Rank>) {
+        self.lanes().into_iter().for_each(|lane| lane.add_awaited(ranks));
     }
 
     fn take_partners(&mut self) -> Vec<Rank> {

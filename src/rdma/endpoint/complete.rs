@@ -25,6 +25,9 @@ impl Endpoint {
 
     /// Takes note of completions, on behalf of a channel.
     pub(super) fn complete_all(&mut self, by: ChannelId, now: Instant, mut batch: Vec<Completion>) {
+        if self.device.was_empty() {
+            self.datagrams.know_all();
+        }
         for completion in batch.drain(..) {
             if let Some(work) = Work::of_id(completion.id)
                 && let Err(error) = self.complete(by, now, work, completion.outcome)

@@ -5,7 +5,8 @@ use std::time::Duration;
 use verbcast_core::cause::Cause;
 use verbcast_core::transport::TransportError;
 use verbcast_verbs::{
-    AsyncEvent, Completion, CompletionQueue, Context, Descriptors, ProtectionDomain, Told,
+    AsyncEvent, Completion, CompletionQueue, Context, Descriptors, MAX_POLLED, ProtectionDomain,
+    Told,
 };
 
 /// An opened device, and the queue that all completions come to.
@@ -17,6 +18,9 @@ pub struct Device {
     port: u8,
     /// Room for the completions that are taken together.
     batch: Vec<Completion>,
+    /// Whether the last look left nothing in the queue, and the one before it.
+    is_empty: bool,
+    was_empty: bool,
     /// The events, and what else tells of news; and these together with the queue.
     news: Descriptors,
     descriptors: Descriptors,
@@ -35,7 +39,19 @@ impl Device {
         let (news, descriptors) = (Descriptors::new()?, Descriptors::new()?);
         descriptors.add(cq.fd())?;
         let (batch, broken) = (Vec::new(), None);
-        let device = Device { cq, domain, context, port, batch, news, descriptors, broken };
+        let (is_empty, was_empty) = (true, true);
+        let device = Device {
+            cq,
+            domain,
+            context,
+            port,
+            batch,
+            is_empty,
+            was_empty,
+            news,
+            descriptors,
+            broken,
+        };
         device.context.async_fd().map_or(Ok(()), |fd| device.watch(fd))?;
         Ok(device)
     }
@@ -101,13 +117,25 @@ impl Device {
     /// Takes completions, if there are any, in memory that is to be [given back](Self::give_back).
     pub fn poll(&mut self) -> Option<Vec<Completion>> {
         match self.cq.poll(|completion| self.batch.push(completion)) {
-            Ok(true) => Some(std::mem::take(&mut self.batch)),
-            Ok(false) => None,
+            Ok(true) => {
+                let is_empty = self.batch.len() < MAX_POLLED;
+                self.was_empty = std::mem::replace(&mut self.is_empty, is_empty);
+                Some(std::mem::take(&mut self.batch))
+            }
+            Ok(false) => {
+                self.is_empty = true;
+                None
+            }
             Err(error) => {
                 self.fail(failed(error));
                 None
             }
         }
+    }
+
+    /// Whether nothing was left in the queue before the latest completions came.
+    pub fn was_empty(&self) -> bool {
+        self.was_empty
     }
 
     /// Takes the memory of completions back.

@@ -15,6 +15,8 @@ pub struct Inbox {
     broken: VecDeque<(Rank, String)>,
     /// Datagrams that were dropped while others polled.
     overflowed: u64,
+    /// Times that no receives were posted for datagrams of others.
+    ran_out: u64,
 }
 
 impl Inbox {
@@ -82,6 +84,16 @@ impl Inbox {
     /// Datagrams that were dropped while others polled.
     pub fn overflowed(&self) -> u64 {
         self.overflowed
+    }
+
+    /// There had been no receive for datagrams of others.
+    pub fn run_out(&mut self) {
+        self.ran_out += 1;
+    }
+
+    /// How often that was so.
+    pub fn ran_out(&self) -> u64 {
+        self.ran_out
     }
 }
 

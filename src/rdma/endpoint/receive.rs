@@ -71,7 +71,11 @@ impl Endpoint {
             parts.is_some_and(|(head, rest)| self.is_right(channel, &header, head, rest))
         };
         let is_intact = place.is_some() || to_check.is_some_and(is_whole);
-        self.datagrams.note_received(fragment.filter(|_| is_intact));
+        if self.datagrams.note_received(fragment.filter(|_| is_intact))
+            && let Some(channel) = channel.and_then(|channel| self.channels.get_mut(channel))
+        {
+            channel.inbox.run_out();
+        }
         self.check_datagrams(now, &outcome)?;
         if !matches!(outcome, Outcome::Done(_)) {
             return self.recycle_datagram(slot);

@@ -30,6 +30,8 @@ pub struct Counters {
     /// Datagrams dropped because they came while nobody polled this communicator, and others of its
     /// endpoint were polled.
     pub overflowed: u64,
+    /// Times that no receives were posted for what others multicast.
+    pub ran_out: u64,
     /// What the endpoint has come through since this communicator was made.
     pub incidents: Incidents,
     /// What went through the memory of its node.

@@ -139,15 +139,16 @@ impl RdmaTransport {
     /// What was done for messages without a copy, and what came for nobody.
     pub fn counters(&self) -> Counters {
         let endpoint = self.endpoint.see();
-        let overflowed =
-            endpoint.channels.get(self.channel).map_or(0, |one| one.inbox.overflowed());
+        let inbox = endpoint.channels.get(self.channel).map(|one| &one.inbox);
+        let (overflowed, ran_out) =
+            inbox.map_or((0, 0), |inbox| (inbox.overflowed(), inbox.ran_out()));
         let incidents = endpoint.incidents().since(self.incidents_before);
         let forged = endpoint.channels.forged() - self.forged_before;
         let node =
             endpoint.node(self.channel).map_or_else(NodeCounters::default, NodeSeat::counters);
         drop(endpoint);
         let foreign = self.foreign();
-        Counters { foreign, forged, overflowed, incidents, node, ..self.loans.counters }
+        Counters { foreign, forged, overflowed, ran_out, incidents, node, ..self.loans.counters }
     }
 
     /// Takes memory for `op`, unless it is too short or the device refuses it.

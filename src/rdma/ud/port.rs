@@ -370,9 +370,15 @@ impl UdPort {
         bytes[start..start + payload.len()].copy_from_slice(payload);
     }
 
-    /// The first receive under way has ended; with a fragment of another rank, or with something else.
-    pub fn note_received(&mut self, seen: Option<(Stream, Fragment)>) {
-        self.prediction.complete(seen);
+    /// The first receive under way has ended; with a fragment of another rank, or with something else. Whether there had been
+    /// no receive for what should have come before.
+    pub fn note_received(&mut self, seen: Option<(Stream, Fragment)>) -> bool {
+        self.prediction.complete(seen)
+    }
+
+    /// All completions before those that are taken note of next were known.
+    pub fn know_all(&mut self) {
+        self.prediction.know_all();
     }
 
     /// What the receive that is posted next will probably get; none while there is a flush.

@@ -6,6 +6,9 @@
 //! shifts this, so the latest fragment decides. A shift falsifies what was foretold for all receives that
 //! are outstanding; where that happens often, to foretell costs more than it saves. After a gap nothing is
 //! foretold until as many fragments have come without one.
+//!
+//! The same numbers tell why something is missing. A queue that has run out of receives drops datagrams until new ones are
+//! posted, so that the gap is right between the last receive that was posted before and the first one after.
 
 use crate::rdma::ids::ChannelId;
 use verbcast_core::rank::{Fragment, OpId};
@@ -24,12 +27,15 @@ pub struct Prediction {
     /// The stream that fragments come of, and how far its fragments are ahead of the receives'
     /// numbers.
     latest: Option<(Stream, i64)>,
+    /// Receives that had been posted when all completions so far were known for the last time: while the rank looks at none,
+    /// the queue runs out behind these.
+    known: u64,
 }
 
 impl Prediction {
     /// For a queue of `depth` receives, none of which is posted yet.
     pub fn new(depth: u32) -> Self {
-        Prediction { posted: 0, completed: 0, in_order: depth, depth, latest: None }
+        Prediction { posted: 0, completed: 0, in_order: depth, depth, latest: None, known: 0 }
     }
 
     /// Receives posted and not completed.
@@ -42,9 +48,17 @@ impl Prediction {
         self.posted += 1;
     }
 
-    /// The first outstanding receive has ended; with a fragment of another rank, or with something else.
-    pub fn complete(&mut self, seen: Option<(Stream, Fragment)>) {
+    /// All completions so far are known, and more receives will be posted only when the next ones are.
+    pub fn know_all(&mut self) {
+        self.known = self.posted;
+    }
+
+    /// The first outstanding receive has ended; with a fragment of another rank, or with something else. Whether the queue
+    /// had run out of receives, so that what should have come before was dropped.
+    pub fn complete(&mut self, seen: Option<(Stream, Fragment)>) -> bool {
+        let mut ran_out = false;
         if let Some((stream, fragment)) = seen {
+            ran_out = self.completed == self.known && self.misses(stream, fragment);
             let ahead = i64::from(fragment.0) - self.completed as i64;
             let is_gap =
                 self.latest.is_some_and(|(last, before)| last == stream && before != ahead);
@@ -52,6 +66,18 @@ impl Prediction {
             self.latest = Some((stream, ahead));
         }
         self.completed += 1;
+        ran_out
+    }
+
+    /// Whether fragments are missing between the latest one and this.
+    fn misses(&self, stream: Stream, fragment: Fragment) -> bool {
+        let Some(((channel, op), ahead)) = self.latest else { return false };
+        match stream.1.after(op) {
+            _ if stream.0 != channel => false,
+            0 => i64::from(fragment.0) - self.completed as i64 > ahead,
+            1 => fragment.0 > 0,
+            later => later > 1,
+        }
     }
 
     /// What the receive that is posted next will get; `None` where that is uncertain.
@@ -93,7 +119,7 @@ mod tests {
     #[test]
     fn receives_posted_late_count_what_is_outstanding() {
         let mut prediction = ready();
-        (0..3).for_each(|fragment| prediction.complete(seen(fragment)));
+        (0..3).for_each(|fragment| _ = prediction.complete(seen(fragment)));
         for fragment in 4..7 {
             assert_eq!(prediction.next(), seen(fragment));
             prediction.post();
@@ -125,6 +151,46 @@ mod tests {
         prediction.post();
         prediction.complete(seen(1));
         assert_eq!(prediction.next(), None);
+    }
+
+    #[test]
+    fn a_gap_behind_the_last_receive_posted_before_a_pause_is_one_of_receives() {
+        let mut prediction = ready();
+        prediction.know_all();
+        for fragment in 0..DEPTH {
+            assert!(!prediction.complete(seen(fragment)));
+            prediction.post();
+        }
+        assert!(prediction.complete(seen(DEPTH + 3)), "what came meanwhile found no receive");
+        // Elsewhere it was lost on its way.
+        prediction.post();
+        assert!(!prediction.complete(seen(DEPTH + 9)));
+    }
+
+    #[test]
+    fn a_gap_is_none_of_receives_while_there_are_some_or_nothing_is_missing() {
+        let mut prediction = ready();
+        prediction.know_all();
+        assert!(!prediction.complete(seen(0)));
+        assert!(!prediction.complete(seen(2)), "three receives were left");
+        for fragment in 3..5 {
+            assert!(!prediction.complete(seen(fragment)));
+        }
+        prediction.post();
+        assert!(!prediction.complete(seen(5)), "nothing is missing");
+    }
+
+    #[test]
+    fn operations_that_are_missing_are_a_gap_too() {
+        for (op, fragment, is_gap) in [(10, 0, false), (10, 1, true), (11, 0, true), (8, 0, false)]
+        {
+            let mut prediction = ready();
+            prediction.know_all();
+            (0..DEPTH).for_each(|fragment| _ = prediction.complete(seen(fragment)));
+            prediction.post();
+            let next = Some(((ChannelId(0), OpId(op)), Fragment(fragment)));
+            assert_eq!(prediction.complete(next), is_gap, "{op}, {fragment}");
+        }
     }
 
     #[test]

@@ -438,8 +438,8 @@ impl Core for TwoStage {
         &self.peers
     }
 
-    fn awaited(&self) -> Vec<Rank> {
-        self.operations.iter().filter_map(Operation::awaits).collect()
+    fn add_awaited(&self, ranks: &mut Vec<Rank>) {
+        ranks.extend(self.operations.iter().filter_map(Operation::awaits));
     }
 
     fn take_partners(&mut self) -> Vec<Rank> {

@@ -426,7 +426,7 @@ impl Core for Unicast {
         &self.peers
     }
 
-    fn awaited(&self) -> Vec<Rank> {
+    fn add_awaited(&self, ranks: &mut Vec<Rank>) {
         let size = self.size;
         let missing = self.operations.iter().find_map(|operation| {
             let count = operation.cut.count();
@@ -437,13 +437,12 @@ impl Core for Unicast {
         // Those who have all that is sent to them, but have not told where their memory is.
         let silent = self.operations.iter().flat_map(|operation| operation.receivers.iter());
         let silent = silent.filter(|(_, reach)| !reach.is_known()).map(|(rank, _)| rank);
-        let mut awaited: Vec<_> = self.outbox.receivers().collect();
+        ranks.extend(self.outbox.receivers());
         for rank in silent.chain(sender) {
-            if !awaited.contains(&rank) {
-                awaited.push(rank);
+            if !ranks.contains(&rank) {
+                ranks.push(rank);
             }
         }
-        awaited
     }
 
     /// Every fragment comes once, and nobody leaves without it.

@@ -316,8 +316,7 @@ impl Core for Window {
         &self.peers
     }
 
-    fn awaited(&self) -> Vec<Rank> {
-        let mut ranks = Vec::new();
+    fn add_awaited(&self, ranks: &mut Vec<Rank>) {
         if let Some(operation) = self.operations.get(self.whole) {
             let (root, groups) = operation.context();
             ranks.extend(groups.source(self.me, root).into_iter().chain([root]));
@@ -331,7 +330,6 @@ impl Core for Window {
         ranks.extend(kept.take(MAX_ASKED));
         ranks.sort_unstable();
         ranks.dedup();
-        ranks
     }
 
     fn take_partners(&mut self) -> Vec<Rank> {

@@ -361,15 +361,16 @@ impl Ring {
     /// has lost nothing yet: what it lacks waits in queues on its way.
     fn overdue_at(&self, slot: u32, allowance: Duration) -> Option<Instant> {
         let asked = self.awaits_since(slot)?;
-        let since = self.silent(slot).into_iter().map(|leaf| asked.max(self.heard(leaf)));
+        let since = self.silent(slot).map(|leaf| asked.max(self.heard(leaf)));
         Some(since.min()? + allowance)
     }
 
     /// The leaves whose acknowledgement of the fragment in a slot is awaited.
-    pub fn silent(&self, slot: u32) -> Vec<Rank> {
-        let Some(kept) = &self.slots[slot as usize] else { return Vec::new() };
-        let leaves = kept.groups.leaves(self.me, kept.root);
-        leaves.filter(|leaf| self.known(*leaf).have.after(kept.seq) <= 0).collect()
+    pub fn silent(&self, slot: u32) -> impl Iterator<Item = Rank> + '_ {
+        self.slots[slot as usize].iter().flat_map(|kept| {
+            let leaves = kept.groups.leaves(self.me, kept.root);
+            leaves.filter(|leaf| self.known(*leaf).have.after(kept.seq) <= 0)
+        })
     }
 
     fn allowance(&self) -> Duration {
@@ -425,7 +426,7 @@ impl Ring {
 
     /// Queues a slot's fragment for every leaf that has not acknowledged it.
     fn push(&mut self, slot: u32) {
-        let silent = self.silent(slot);
+        let silent: Vec<_> = self.silent(slot).collect();
         let Some(retained) = &mut self.slots[slot as usize] else { return };
         retained.is_pushed = true;
         retained.unacknowledged = 0;
