@@ -8,11 +8,13 @@ use super::queue::Queue;
 use super::retire;
 use super::set_up::Made;
 use super::slot::Slot;
+use super::totals;
 use mpi::ffi::{self, MPI_Comm, MPI_Request};
 use multicast::bootstrap::Bootstrap;
 use multicast::broadcast;
 use multicast::mpi::{Error, Link, Member, MpiError};
 use std::ffi::c_int;
+use verbcast_core::driver::Statistics;
 use verbcast_core::rank::Rank;
 
 /// A communicator's broadcasts by multicast.
@@ -43,6 +45,7 @@ impl Active {
     /// With what was made for it.
     pub fn new(made: Made) -> Self {
         let Made { member, slot } = made;
+        totals::note_device(&member.broadcaster().description().device);
         Active { member, slot, queue: Queue::default(), met: None, failed: None }
     }
 
@@ -54,6 +57,11 @@ impl Active {
     /// Membership.
     pub fn member_mut(&mut self) -> &mut Member {
         &mut self.member
+    }
+
+    /// What the broadcaster has counted.
+    pub fn statistics(&self) -> Statistics {
+        self.member.broadcaster().statistics()
     }
 
     /// The code of the first error, if there was one.
@@ -153,9 +161,14 @@ impl Active {
     }
 
     /// Frees everything. Collective.
-    pub fn leave(self) {
+    ///
+    /// # Safety
+    /// MPI runs, and the calling thread may call it.
+    pub unsafe fn leave(self) {
         let Active { member, slot, met, failed, .. } = self;
         let (broadcaster, link) = member.into_parts();
+        // SAFETY: promised by the caller.
+        unsafe { totals::add_waits(&link, broadcaster.waited_for()) };
         retire::retire(broadcaster, slot, failed.is_some() || met.is_some());
         drop(link);
     }

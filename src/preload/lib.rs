@@ -4,7 +4,9 @@
 //! pass on to MPI's own. A communicator's first broadcast makes its `State`, which hangs on it as
 //! an attribute: `set_up` decides, by votes, which way all its broadcasts take. `Process` holds what
 //! there is once in a process; when a communicator is freed, or MPI is finalised, its broadcaster is
-//! `retire`d. `tally` counts all ways for `VERBCAST_STATS`.
+//! `retire`d. `tally` counts all ways for `VERBCAST_STATS`, and `verdict`
+//! says of all ranks' summaries what held them up. `tools` shows the `variables` to those that ask MPI for its own, and
+//! `metrics` writes them into a file.
 //!
 //! A non-blocking broadcast is `in_flight`, in the `queue` of its communicator, which is then `busy`; its request is
 //! a `promise`, and the `hook` has MPI bring it forward while the program waits. A `persistent` one is a non-blocking
@@ -31,6 +33,7 @@ mod launched;
 mod library;
 mod listed;
 mod meetings;
+mod metrics;
 mod own_type;
 mod persistent;
 mod process;
@@ -45,7 +48,12 @@ mod settings;
 mod slot;
 mod start;
 mod state;
+mod summary;
 mod sync;
 mod tally;
 mod threads;
+mod tool_handles;
+mod tools;
 mod totals;
+mod variables;
+mod verdict;

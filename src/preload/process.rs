@@ -8,7 +8,7 @@ use super::reason::Reason;
 use super::set_up::set_up;
 use super::settings::Settings;
 use super::state::{State, pass, pass_non_blocking};
-use super::{launched, persistent, retire, tally};
+use super::{launched, metrics, persistent, retire, tally, totals};
 use mpi::ffi::{self, MPI_Comm, MPI_Request};
 use multicast::mpi::{Link, MpiError};
 use std::ffi::{c_int, c_void};
@@ -275,6 +275,10 @@ impl Process {
                 Settings::get().complaints.iter().for_each(|what| tally::say(what));
             }
             let codes = Codes::new()?;
+            let mut rank = 0;
+            let code = ffi::PMPI_Comm_rank(ffi::RSMPI_COMM_WORLD, &mut rank);
+            MpiError::check("MPI_Comm_rank", code)?;
+            metrics::start(rank as u32);
             let code = ffi::PMPI_Comm_set_attr(ffi::RSMPI_COMM_SELF, ending, state);
             MpiError::check("MPI_Comm_set_attr", code)?;
             // It is gone when its last attribute is.
@@ -340,6 +344,7 @@ impl Process {
 
     unsafe fn attach(&self, comm: MPI_Comm, state: State) -> Result<Arc<State>, MpiError> {
         let state = Arc::new(state);
+        totals::note(&state);
         let value = Arc::into_raw(Arc::clone(&state));
         // SAFETY: promised by the caller; `forget` takes the reference back.
         unsafe {
@@ -406,6 +411,7 @@ unsafe extern "C" fn end(_: MPI_Comm, _: c_int, _: *mut c_void, _: *mut c_void) 
             retire::wait(|| mpi.run());
         }
         tally::report();
+        metrics::end();
         process.first.free();
         for mut keyval in [process.keyval, process.asked] {
             ffi::PMPI_Comm_free_keyval(&mut keyval);

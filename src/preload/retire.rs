@@ -14,6 +14,7 @@ use std::mem;
 use std::sync::LazyLock;
 use std::thread;
 use std::time::Duration;
+use verbcast_core::driver::Statistics;
 
 /// How often those that are left are looked at: soon after there was something to do, and later.
 const FIRST_LOOK: Duration = Duration::from_millis(1);
@@ -24,6 +25,8 @@ static RETIRING: LazyLock<Attendance<Retired>> = LazyLock::new(Attendance::new);
 /// A broadcaster whose communicator is gone.
 struct Retired {
     broadcaster: Broadcaster,
+    /// What was added to the totals of its counters.
+    counted: Statistics,
     has_failed: bool,
     /// Given back when it has left.
     _slot: Slot,
@@ -32,7 +35,9 @@ struct Retired {
 /// Has a broadcaster leave when nothing is owed any more, and give its slot back.
 pub fn retire(mut broadcaster: Broadcaster, slot: Slot, has_failed: bool) {
     broadcaster.while_waiting(|| ());
-    let retired = Retired { broadcaster, has_failed, _slot: slot };
+    let counted = broadcaster.statistics();
+    totals::add(&counted);
+    let retired = Retired { broadcaster, counted, has_failed, _slot: slot };
     // Where no thread can be started, they wait for the next one, or for the end.
     RETIRING.hand(retired, || threads::start("verbcast-retire", || attend(|| ())));
 }
@@ -74,9 +79,9 @@ impl Retired {
         if matches!(settled, Ok(false)) {
             return Some(self);
         }
-        let Retired { broadcaster, has_failed, .. } = self;
+        let Retired { broadcaster, counted, has_failed, .. } = self;
         let rank = broadcaster.rank();
-        totals::add(&broadcaster.statistics());
+        totals::add(&broadcaster.statistics().since(counted));
         let left = settled.and_then(|_| broadcaster.close());
         if let (Err(error), false) = (left, has_failed) {
             complain(rank.0, &error);

@@ -40,6 +40,9 @@ const STATS: Variable = Variable {
     default: "0",
 };
 
+/// What this says is only told, too, and any text is a path.
+const METRICS: Variable = Variable { name: "VERBCAST_METRICS", takes: "a folder", default: "" };
+
 /// What the environment says.
 #[derive(Debug)]
 pub struct Settings {
@@ -53,6 +56,8 @@ pub struct Settings {
     pub first_by_mpi: usize,
     /// Where what was counted is to go.
     pub report: Report,
+    /// The folder for files that monitoring reads.
+    pub metrics: Option<PathBuf>,
     /// How broadcasts are done.
     pub config: Result<Config, ConfigError>,
     /// Which variable is wrong.
@@ -85,6 +90,7 @@ impl Settings {
             communicators: 0,
             first_by_mpi: 0,
             report: Report::None,
+            metrics: None,
             config: Ok(Config::default()),
             mistake: None,
             complaints: Vec::new(),
@@ -112,6 +118,10 @@ impl Settings {
         });
         take(&FIRST_BY_MPI, |settings, text| {
             settings.first_by_mpi = text.parse().ok()?;
+            Some(())
+        });
+        take(&METRICS, |settings, text| {
+            settings.metrics = (!text.is_empty()).then(|| text.into());
             Some(())
         });
         take(&STATS, |settings, text| {
@@ -159,6 +169,8 @@ mod tests {
         assert_eq!(read("VERBCAST_STATS", "1").report, Report::Stderr);
         assert_eq!(read("VERBCAST_STATS", "./all").report, Report::File("./all".into()));
         assert_eq!(read("VERBCAST_ONE_NODE", "use").one_node, OneNode::Use);
+        assert_eq!(read("VERBCAST_METRICS", "metrics").metrics, Some("metrics".into()));
+        assert_eq!(settings.metrics, None);
         assert_eq!(read("VERBCAST_COMMUNICATORS", "3").communicators, 3);
         assert_eq!(read("VERBCAST_FIRST_BY_MPI", "0").first_by_mpi, 0);
         for variable in VARIABLES {

@@ -7,12 +7,14 @@ use super::codes::Codes;
 use super::reason::Reason;
 use super::set_up::{Decision, prepare_further, set_up_further};
 use super::tally;
+use super::totals;
 use mpi::ffi::{self, MPI_Comm, MPI_Request};
 use multicast::bootstrap::Bootstrap;
 use multicast::mpi::Error;
 use std::ffi::c_int;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use verbcast_core::driver::Statistics;
 
 const SUCCESS: c_int = ffi::MPI_SUCCESS as c_int;
 
@@ -25,6 +27,10 @@ pub struct State {
     has_hooks: bool,
     /// Non-blocking broadcasts that have not ended.
     in_flight: AtomicUsize,
+    /// What its broadcaster had counted when it was last looked at.
+    counted: Mutex<Statistics>,
+    /// Who looked found another thread broadcasting, which is to tell when it has.
+    is_asked: AtomicBool,
     codes: Codes,
     /// A communicator of this process alone whose errors are returned.
     alone: MPI_Comm,
@@ -41,7 +47,9 @@ impl State {
     pub fn new(decision: Decision, codes: Codes, alone: MPI_Comm) -> Self {
         let Decision { way, has_hooks, number } = decision;
         let way = way.map(|made| Mutex::new(Some(Active::new(made))));
-        State { number, way, has_hooks, in_flight: AtomicUsize::new(0), codes, alone }
+        let (in_flight, counted) = (AtomicUsize::new(0), Mutex::default());
+        let is_asked = AtomicBool::new(false);
+        State { number, way, has_hooks, in_flight, counted, is_asked, codes, alone }
     }
 
     /// Broadcasts, and returns what the program's call is to return.
@@ -57,7 +65,12 @@ impl State {
         // SAFETY: promised by the caller.
         unsafe {
             self.finish();
-            let outcome = unwrap(&mut lock(active)).broadcast(call, &self.codes, self.alone);
+            let mut held = lock(active);
+            let outcome = unwrap(&mut held).broadcast(call, &self.codes, self.alone);
+            if self.is_asked.load(Ordering::Relaxed) {
+                self.answer(unwrap(&mut held));
+            }
+            drop(held);
             // The lock is free again: an error handler may free the communicator.
             match outcome {
                 Ok(()) => {
@@ -143,7 +156,11 @@ impl State {
         let made = |made| {
             State::new(Decision { way: Ok(made), has_hooks, number }, self.codes, self.alone)
         };
-        Ok(way.map(|way| Arc::new(made(way))))
+        Ok(way.map(|way| {
+            let state = Arc::new(made(way));
+            totals::note(&state);
+            state
+        }))
     }
 
     /// Tells the program of an error that its call met, and returns what the call is to return.
@@ -201,6 +218,28 @@ impl State {
         }
     }
 
+    /// What its broadcaster has counted; nothing when it has left. While another thread broadcasts, what it was when that
+    /// was last asked for and a broadcast ended.
+    pub fn statistics(&self) -> Statistics {
+        let mut counted = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
+        match self.try_lock() {
+            Some(held) => {
+                *counted = held.as_ref().map_or_else(Statistics::default, Active::statistics);
+            }
+            None => self.is_asked.store(true, Ordering::Relaxed),
+        }
+        *counted
+    }
+
+    /// Tells what was counted, for those who could not look.
+    fn answer(&self, active: &Active) {
+        self.is_asked.store(false, Ordering::Relaxed);
+        // Whoever looks now may have this, and waits for nobody.
+        if let Ok(mut counted) = self.counted.try_lock() {
+            *counted = active.statistics();
+        }
+    }
+
     /// Frees everything. Collective.
     ///
     /// # Safety
@@ -211,7 +250,8 @@ impl State {
         unsafe { self.finish() };
         let active = lock(active).take();
         if let Some(active) = active {
-            active.leave();
+            // SAFETY: the same.
+            unsafe { active.leave() };
         }
     }
 

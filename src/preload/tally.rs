@@ -3,7 +3,9 @@
 use super::adapter;
 use super::reason::Reason;
 use super::settings::{Report, Settings};
+use super::summary::{Summary, WORDS};
 use super::totals;
+use super::verdict;
 use mpi::ffi;
 use std::ffi::{c_int, c_void};
 use std::fmt::Write as _;
@@ -86,6 +88,26 @@ pub fn is_wanted() -> bool {
     Settings::get().report != Report::None
 }
 
+/// Broadcasts by multicast, and by MPI's own.
+pub struct Ways {
+    pub multicast: u64,
+    pub multicast_bytes: u64,
+    pub passed: u64,
+    pub passed_bytes: u64,
+}
+
+/// How many went which way so far.
+pub fn ways() -> Ways {
+    let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+    let sum = |counters: &[AtomicU64]| counters.iter().map(read).sum();
+    Ways {
+        multicast: read(&BROADCASTS[0]),
+        multicast_bytes: read(&BYTES[0]),
+        passed: sum(&BROADCASTS[1..]),
+        passed_bytes: sum(&BYTES[1..]),
+    }
+}
+
 /// What was counted, in numbers that add up over ranks.
 fn counted() -> Vec<u64> {
     let read = |counters: &[AtomicU64]| -> Vec<u64> {
@@ -126,8 +148,8 @@ fn lines(who: &str, counted: &[u64]) -> Vec<String> {
     lines
 }
 
-/// Prints what was counted, where the environment wants it, and the sum at rank 0 where all know that
-/// it is wanted. Collective over `MPI_COMM_WORLD` then.
+/// Prints what was counted, where the environment wants it, and the sum and what held the job up at rank 0 where all know
+/// that it is wanted. Collective over `MPI_COMM_WORLD` then.
 ///
 /// # Safety
 /// MPI is initialised and not finalised.
@@ -136,6 +158,7 @@ pub unsafe fn report() {
     let mut sum = own.clone();
     let (mut rank, mut size) = (0, 0);
     let is_summed = SUM.load(Ordering::Relaxed);
+    let mut summaries = vec![totals::summary().emit()];
     // SAFETY: promised by the caller; both buffers have as many numbers as are summed.
     unsafe {
         let world = ffi::RSMPI_COMM_WORLD;
@@ -145,6 +168,10 @@ pub unsafe fn report() {
             let (from, to) = (own.as_ptr().cast(), sum.as_mut_ptr().cast::<c_void>());
             let (len, kind, add) = (own.len() as c_int, ffi::RSMPI_UINT64_T, ffi::RSMPI_SUM);
             ffi::PMPI_Reduce(from, to, len, kind, add, 0, world);
+            let own = summaries[0];
+            summaries.resize(if rank == 0 { size as usize } else { 1 }, own);
+            let (from, to, words) = (own.as_ptr().cast(), summaries.as_mut_ptr(), WORDS as c_int);
+            ffi::PMPI_Gather(from, words, kind, to.cast::<c_void>(), words, kind, 0, world);
         }
     }
     let to = &Settings::get().report;
@@ -155,11 +182,23 @@ pub unsafe fn report() {
     }
     publish(&said, to);
     if rank == 0 && is_summed {
+        let mut said = lines("all ranks", &sum);
+        said.extend(held_up(&sum, &summaries));
         // Another rank may be the one that wants it.
-        publish(&lines("all ranks", &sum), if is_wanted() { to } else { &Report::Stderr });
+        publish(&said, if is_wanted() { to } else { &Report::Stderr });
     } else if size == 1 {
         publish(&lines("all ranks", &sum), to);
     }
+}
+
+/// What held up all ranks, if there were broadcasts by multicast: the others are MPI's to speak of.
+fn held_up(sum: &[u64], summaries: &[[u64; WORDS]]) -> Vec<String> {
+    if sum[0] == 0 {
+        return Vec::new();
+    }
+    let summaries: Vec<_> = summaries.iter().map(Summary::parse).collect();
+    let sentences = verdict::sentences(&summaries);
+    sentences.into_iter().map(|what| format!("what held it up: {what}")).collect()
 }
 
 /// A number that no other communicator has, most likely: none of its ranks has drawn it before.

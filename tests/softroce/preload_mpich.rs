@@ -62,6 +62,16 @@ fn persistent_by_mpi() {
 }
 
 #[test]
+fn variables_of_tools() {
+    preload::scenarios::variables(Mpi::Mpich);
+}
+
+#[test]
+fn what_held_a_job_up() {
+    preload::scenarios::held_up(Mpi::Mpich);
+}
+
+#[test]
 fn a_rank_that_is_away() {
     preload::scenarios::away(Mpi::Mpich);
 }

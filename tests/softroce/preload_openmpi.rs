@@ -70,6 +70,16 @@ fn gpu_memory() {
 }
 
 #[test]
+fn variables_of_tools() {
+    preload::scenarios::variables(Mpi::Open);
+}
+
+#[test]
+fn what_held_a_job_up() {
+    preload::scenarios::held_up(Mpi::Open);
+}
+
+#[test]
 fn threads() {
     preload::scenarios::threads(Mpi::Open);
 }

@@ -245,6 +245,56 @@ pub fn away(mpi: Mpi) {
     assert_eq!(said.sum("multicast"), 4 * (1 + 4));
 }
 
+/// At the end one rank names who held all up: a root that called late, and a rank that lost datagrams.
+pub fn held_up(mpi: Mpi) {
+    if !is_ready(mpi) {
+        return;
+    }
+    let late = [COUNT, ("LATE_RANK", "2"), ("LATE_MICROSECONDS", "200000")];
+    let lossy =
+        [late[0], late[1], ("LATE_MICROSECONDS", "0"), ("VERBCAST_FAULT", "loss=0.2,seed=3")];
+    let said = mpi.run(&mpi.library(), "late", &alike(4, &late));
+    assert!(said.is_success);
+    let sentences = said.lines("what held it up: ");
+    let of_rank_2 =
+        |line: &str| line.contains(" waiting for rank 2 on ") && line.ends_with(" to call");
+    assert!(sentences.len() <= 3 && sentences.iter().any(|line| of_rank_2(line)), "{}", said.err);
+    assert!(!said.err.contains("nothing to speak of"), "{}", said.err);
+    let others = &lossy[..3];
+    let kinds = [(1, others), (1, &lossy[..]), (2, others)];
+    let kinds = kinds.map(|(number, environment)| Ranks { number, environment });
+    let said = mpi.run(&mpi.library(), "late", &kinds);
+    assert!(said.is_success);
+    let sentences = said.lines("what held it up: rank 1 on ");
+    assert_eq!(sentences.len(), 1, "{}", said.err);
+    assert!(
+        sentences[0].contains(" of its datagrams though it had receives posted"),
+        "{}",
+        said.err
+    );
+}
+
+/// A tool finds the library's variables beside MPI's own, and both work.
+pub fn variables(mpi: Mpi) {
+    if !is_ready(mpi) {
+        return;
+    }
+    let lossy = [COUNT, ("VERBCAST_FAULT", "loss=0.3,seed=5")];
+    let said = mpi.run(&mpi.library(), "variables", &alike(4, &lossy));
+    assert!(said.is_success, "{}", said.err);
+    let numbers = |begin: &str, end: &str| -> Vec<u64> {
+        let part = |line: &str| line.rsplit_once(begin)?.1.split(end).next()?.parse().ok();
+        said.out.lines().filter_map(part).collect()
+    };
+    let lost = numbers("lost ", "\n");
+    assert_eq!(lost.len(), 4, "{}", said.out);
+    assert!(lost.iter().sum::<u64>() > 0, "{lost:?}");
+    let theirs = numbers(": ", " of MPI read");
+    assert_eq!(theirs.len(), 4, "{}", said.out);
+    // MPICH as Debian builds it has none.
+    assert!(mpi == Mpi::Mpich || theirs.iter().all(|read| *read > 0), "{theirs:?}");
+}
+
 /// Threads at once, each on its own communicator.
 pub fn threads(mpi: Mpi) {
     if !is_ready(mpi) {
