@@ -14,7 +14,8 @@ use verbcast_core::protocol::{Counter, Room, Token, Via};
 use verbcast_core::rank::{OpId, Rank};
 use verbcast_core::time::Instant;
 use verbcast_core::transport::{
-    Arrival, Buffer, Liveness, Origin, Payload, Purpose, Transfer, Transport, TransportError,
+    Arrival, Buffer, LentMessages, Liveness, Origin, Payload, Purpose, Transfer, Transport,
+    TransportError,
 };
 use verbcast_core::wire::{Checks, HEADER_LEN, Key, Kind, Malformed, Packet, Region};
 
@@ -201,6 +202,16 @@ impl Liveness for SimTransport {
 }
 
 impl Transport for SimTransport {
+    type Messages = Self;
+
+    fn messages(&self) -> &Self {
+        self
+    }
+
+    fn messages_mut(&mut self) -> &mut Self {
+        self
+    }
+
     fn multicast(
         &mut self,
         header: &[u8; HEADER_LEN],
@@ -354,7 +365,9 @@ impl Transport for SimTransport {
         self.network.borrow_mut().free(self.process, received.body);
         Ok(())
     }
+}
 
+impl LentMessages for SimTransport {
     fn lend(&mut self, op: OpId, message: Vec<u8>, purpose: Purpose) -> Option<Vec<u8>> {
         if self.lends.is_none_or(|least| message.len() < least) {
             return Some(message);

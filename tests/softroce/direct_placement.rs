@@ -11,7 +11,7 @@ use verbcast_core::protocol::{Room, Token, Via};
 use verbcast_core::rank::{Fragment, OpId, Rank};
 use verbcast_core::time::Clock;
 use verbcast_core::transport::{
-    Arrival, Buffer, Liveness, Origin, Park, Payload, Purpose, Transfer, Transport,
+    Arrival, Buffer, LentMessages, Liveness, Origin, Park, Payload, Purpose, Transfer, Transport,
 };
 use verbcast_core::wire::{HEADER_LEN, Header, Key, Kind, MacKey, Notice};
 

@@ -27,7 +27,7 @@ use crate::numbers::NumberSet;
 use crate::protocol::{Core, Event, StartError};
 use crate::rank::{OpId, Rank};
 use crate::time::Instant;
-use crate::transport::{Purpose, Transport, TransportError};
+use crate::transport::{LentMessages, Purpose, Transport, TransportError};
 use crate::wire::{Key, Kind, MacKey};
 use held::Held;
 use messages::Messages;
@@ -165,7 +165,7 @@ impl<C: Core, T: Transport> Driver<C, T> {
     /// [taken](Self::take_message).
     pub fn own(&mut self, op: OpId, root: Rank, message: Vec<u8>) {
         let purpose = Purpose::of(self.identity.rank, root);
-        if let Some(message) = self.transport.lend(op, message, purpose) {
+        if let Some(message) = self.transport.messages_mut().lend(op, message, purpose) {
             self.messages.insert(op, message);
         }
     }
@@ -189,7 +189,7 @@ impl<C: Core, T: Transport> Driver<C, T> {
 
     /// The message of an operation that has completed, once.
     pub fn take_message(&mut self, op: OpId) -> Option<Vec<u8>> {
-        self.messages.remove(op).or_else(|| self.transport.take_back(op))
+        self.messages.remove(op).or_else(|| self.transport.messages_mut().take_back(op))
     }
 
     /// Whether nothing is owed, by this rank or to it, for any operation begun here.

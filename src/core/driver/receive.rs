@@ -5,7 +5,9 @@ use super::{Driver, Failure, Lent};
 use crate::protocol::{Core, Disposition, Incoming, Token, Via};
 use crate::rank::{OpId, Rank};
 use crate::time::Instant;
-use crate::transport::{Arrival, Buffer, Origin, Transfer, Transport, TransportError};
+use crate::transport::{
+    Arrival, Buffer, LentMessages, Origin, Transfer, Transport, TransportError,
+};
 use crate::wire::{Header, Kind, Malformed, Notice, Offer, Written};
 use std::ops::Range;
 
@@ -106,7 +108,7 @@ impl<C: Core, T: Transport> Driver<C, T> {
         // What can be sent on from where it is stays there from now on, so the transport is changed.
         let mut can_write = false;
         let packet = if header.kind == Kind::Offer {
-            can_write = self.transport.can_write(header.op);
+            can_write = self.transport.messages_mut().can_write(header.op);
             match stored.packet(&self.transport, self.identity.key) {
                 Ok(packet) => packet,
                 Err(_) => return self.reject(stored),
@@ -122,7 +124,7 @@ impl<C: Core, T: Transport> Driver<C, T> {
                 Err(_) => return self.reject(stored),
             },
             Kind::Written => match Written::parse(packet.payload()) {
-                Ok(note) if self.transport.is_exposed(header.op) => {
+                Ok(note) if self.transport.messages().is_exposed(header.op) => {
                     incoming.payload_len = note.len as usize;
                     written = Some(note);
                 }
@@ -133,7 +135,7 @@ impl<C: Core, T: Transport> Driver<C, T> {
         let disposition = self.core.handle_packet(now, &incoming);
         match &disposition {
             Disposition::InPlace(range) => {
-                let here = self.transport.lent(header.op, range.clone());
+                let here = self.transport.messages().lent(header.op, range.clone());
                 if !written.zip(here).is_some_and(|(note, here)| note.is_of(here)) {
                     let Header { op, source: rank, .. } = header;
                     let reason = format!("what it wrote of {op} is not what came there");
@@ -206,7 +208,7 @@ impl<C: Core, T: Transport> Driver<C, T> {
         range: Range<usize>,
         from: Origin<'_>,
     ) -> Result<(), TransportError> {
-        let placed = self.transport.place(op, range, from)?;
+        let placed = self.transport.messages_mut().place(op, range, from)?;
         self.statistics.received_in_place += u64::from(placed == Some(Transfer::InPlace));
         Ok(())
     }

@@ -99,7 +99,19 @@ impl Liveness for Notes {
     }
 }
 
+impl LentMessages for Notes {}
+
 impl Transport for Notes {
+    type Messages = Self;
+
+    fn messages(&self) -> &Self {
+        self
+    }
+
+    fn messages_mut(&mut self) -> &mut Self {
+        self
+    }
+
     fn multicast(&mut self, _: &[u8; HEADER_LEN], _: Payload<'_>) -> Sent {
         self.waiting += 1;
         Ok(Transfer::Copied)

@@ -3,7 +3,7 @@
 use super::rest::NotedRoom;
 use super::{Driver, Identity, Lent};
 use crate::protocol::{Core, Piece, Target, Transmit};
-use crate::transport::{Payload, Transfer, Transport, TransportError};
+use crate::transport::{LentMessages, Payload, Transfer, Transport, TransportError};
 use crate::wire::{HEADER_LEN, Header, Kind, Offer, Written};
 
 /// What a turn has sent.
@@ -84,7 +84,7 @@ impl<C: Core, T: Transport> Driver<C, T> {
             Transmit::Offer { to, piece } => {
                 // What is written there would have no authentication code.
                 let memory = match identity.mac {
-                    None => transport.expose(piece.op),
+                    None => transport.messages_mut().expose(piece.op),
                     Some(_) => None,
                 };
                 let offer = Offer { memory }.emit();
@@ -99,7 +99,7 @@ impl<C: Core, T: Transport> Driver<C, T> {
                 statistics.reliable_sent += 1;
                 statistics.sent_in_place += 1;
                 let part = (piece.op, range);
-                transport.write(to, &header, &note, part, into, piece.token())
+                transport.messages_mut().write(to, &header, &note, part, into, piece.token())
             }
             Transmit::Report { to, counter, value } => {
                 statistics.reports_written += 1;
@@ -120,9 +120,10 @@ fn bytes<'a>(
 ) -> Result<&'a [u8], TransportError> {
     match payload {
         Payload::Bytes(bytes) => Ok(bytes),
-        Payload::Lent(op, range) => {
-            transport.lent(*op, range.clone()).ok_or_else(|| TransportError::NotLent(*op))
-        }
+        Payload::Lent(op, range) => transport
+            .messages()
+            .lent(*op, range.clone())
+            .ok_or_else(|| TransportError::NotLent(*op)),
     }
 }
 

@@ -5,13 +5,13 @@
 //! that overflows loses datagrams, and loss is normal.
 //!
 //! A transport may have been lent the memory of an operation's message, to send from it and to receive
-//! into it without a copy. Then the memory is reached through the transport alone until it is given
-//! back. One that is lent nothing has nothing to do for it.
+//! into it without a copy: its [`LentMessages`]. Then the memory is reached through these alone until it is given back.
 
 mod arrival;
 mod error;
 mod faults;
 mod faulty;
+mod lent;
 mod liveness;
 mod payload;
 mod reserved;
@@ -20,6 +20,7 @@ pub use arrival::{Arrival, Buffer};
 pub use error::TransportError;
 pub use faults::{FaultError, Faults};
 pub use faulty::Faulty;
+pub use lent::LentMessages;
 pub use liveness::Liveness;
 pub use payload::{Origin, Payload, Purpose, Transfer};
 pub use reserved::Reserved;
@@ -27,14 +28,22 @@ pub use reserved::Reserved;
 use crate::protocol::{Counter, Room, Token};
 use crate::rank::{OpId, Rank};
 use crate::time::Instant;
-use crate::wire::{HEADER_LEN, Key, Malformed, Packet, Region};
-use std::ops::Range;
+use crate::wire::{HEADER_LEN, Key, Malformed, Packet};
 use std::time::Duration;
 
 /// Carries packets between the ranks of one communicator. What is asked for may wait, so that more of it
 /// goes out together, until it is [submitted](Transport::submit) or a [`poll`](Transport::poll) has nothing to
 /// report.
 pub trait Transport: Room + Liveness {
+    /// What holds the messages that are lent: the transport itself, or the one behind it.
+    type Messages: LentMessages;
+
+    /// The messages that are lent, to look at.
+    fn messages(&self) -> &Self::Messages;
+
+    /// The same, to lend one or to reach into it.
+    fn messages_mut(&mut self) -> &mut Self::Messages;
+
     /// Sends a datagram to the group.
     ///
     /// # Errors
@@ -185,71 +194,6 @@ pub trait Transport: Room + Liveness {
     /// # Errors
     /// If the device fails.
     fn recycle(&mut self, buffer: Buffer) -> Result<(), TransportError>;
-
-    /// Takes the message of an operation, to send or receive it without a copy, until it is
-    /// [taken back](Self::take_back); returns it where that is not to be. By default it never is.
-    fn lend(&mut self, _op: OpId, message: Vec<u8>, _purpose: Purpose) -> Option<Vec<u8>> {
-        Some(message)
-    }
-
-    /// Returns a message that was [lent](Self::lend). Nothing reaches its memory any more.
-    fn take_back(&mut self, _op: OpId) -> Option<Vec<u8>> {
-        None
-    }
-
-    /// A part of a lent message that is here; `None` if the message was not lent.
-    fn lent(&self, _op: OpId, _range: Range<usize>) -> Option<&[u8]> {
-        None
-    }
-
-    /// Lets other ranks write into a lent message until it is taken back, and says where it is; `None` where it was not lent
-    /// to be received into, or they cannot. By default they never can.
-    fn expose(&mut self, _op: OpId) -> Option<Region> {
-        None
-    }
-
-    /// Whether a message [is exposed](Self::expose).
-    fn is_exposed(&self, _op: OpId) -> bool {
-        false
-    }
-
-    /// Whether parts of a lent message that are here can be [written](Self::write) elsewhere. By default they never can.
-    fn can_write(&mut self, _op: OpId) -> bool {
-        false
-    }
-
-    /// Writes a part of a lent message into the memory of `to`, where `into` is the whole message, then sends it a reliable
-    /// message of `header` and `note`, which comes when the part is there. It is delivered when the part is, too.
-    ///
-    /// # Errors
-    /// As [`reliable`](Self::reliable).
-    ///
-    /// # Panics
-    /// May panic without [`Room`] for a reliable message, or if the part [cannot be written](Self::can_write).
-    fn write(
-        &mut self,
-        _to: Rank,
-        _header: &[u8; HEADER_LEN],
-        _note: &[u8],
-        (op, _range): (OpId, Range<usize>),
-        _into: Region,
-        _token: Token,
-    ) -> Result<(), TransportError> {
-        Err(TransportError::NotLent(op))
-    }
-
-    /// Puts a payload into a lent message; `None` if the message was not lent.
-    ///
-    /// # Errors
-    /// If the part is not a fragment of the message.
-    fn place(
-        &mut self,
-        _op: OpId,
-        _range: Range<usize>,
-        _from: Origin<'_>,
-    ) -> Result<Option<Transfer>, TransportError> {
-        Ok(None)
-    }
 }
 
 /// A transport that can let the calling thread wait for its next report.

@@ -12,14 +12,14 @@
 //!    in a lent message and intact; else it moves it behind the header. What is not intact foretells nothing.
 //! 4. [`Endpoint::deliver`] (`deliver.rs`) puts both into the inbox of the communicator: by a copy, if that does not poll
 //!    now. An inbox that is full drops them, which counts as loss.
-//! 5. `RdmaTransport::poll` (`../transport/mod.rs`, `absorb.rs`) takes them from there and enters them into its table of
+//! 5. `RdmaTransport::poll` (`../transport/poll.rs`, `absorb.rs`) takes them from there and enters them into its table of
 //!    received packets; the driver gets their number in that table. The fault injector may lose them here.
 //! 6. `Driver::receive_packet` (`src/core/driver/receive.rs`) checks what is not known to be intact, and asks
 //!    the protocol where the payload belongs. What comes before its broadcast has begun is held, and asked about again when it has.
 //! 7. `RdmaTransport::place` (`../transport/direct_placement.rs`) copies it there, unless it was received there; where
 //!    another datagram may still be received there, it is stashed until that has ended. The driver itself fills a message
 //!    that the transport does not have.
-//! 8. `RdmaTransport::recycle` (`../transport/mod.rs`) takes the slot back, to be posted with the next ones for the place
+//! 8. `RdmaTransport::recycle` (`../transport/packets.rs`) takes the slot back, to be posted with the next ones for the place
 //!    of the fragment that it will probably get.
 
 use super::event::{Body, Event};

@@ -71,25 +71,10 @@ impl<O> Drop for Guard<'_, O> {
 }
 
 impl RdmaTransport {
-    /// Takes a message for `op`; gives it back where it is not to be sent and received without a copy.
-    pub(super) fn lend_vec(
-        &mut self,
-        op: OpId,
-        mut message: Vec<u8>,
-        purpose: Purpose,
-    ) -> Option<Vec<u8>> {
+    /// As [`LentMessages::lend`](verbcast_core::transport::LentMessages::lend), with memory that is registered.
+    pub fn lend_block(&mut self, op: OpId, mut message: Block, purpose: Purpose) -> Option<Block> {
         // SAFETY: the message becomes the loan's, which frees it after the lease has ended, and
         // touches it no earlier.
-        if unsafe { self.accept(op, NonNull::from(&mut message[..]), purpose) }.is_none() {
-            return Some(message);
-        }
-        self.loans.own(op, Owned::Vec(message));
-        None
-    }
-
-    /// As [`Transport::lend`](verbcast_core::transport::Transport::lend), with memory that is registered.
-    pub fn lend_block(&mut self, op: OpId, mut message: Block, purpose: Purpose) -> Option<Block> {
-        // SAFETY: as above.
         if unsafe { self.accept(op, NonNull::from(&mut message[..]), purpose) }.is_none() {
             return Some(message);
         }
@@ -157,7 +142,7 @@ impl RdmaTransport {
     /// Until the lease has ended, which it does when the memory is [reclaimed](Self::reclaim) or this
     /// transport is dropped, the memory stays allocated, and nobody touches it but through the lease; others may read what
     /// is only sent.
-    unsafe fn accept(
+    pub(super) unsafe fn accept(
         &mut self,
         op: OpId,
         memory: NonNull<[u8]>,

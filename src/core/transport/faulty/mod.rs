@@ -7,18 +7,16 @@
 mod tests;
 
 use super::{
-    Arrival, Buffer, Faults, Liveness, Origin, Park, Payload, Purpose, Transfer, Transport,
-    TransportError,
+    Arrival, Buffer, Faults, Liveness, Park, Payload, Transfer, Transport, TransportError,
 };
 use crate::protocol::{Counter, Room, Token, Via};
 use crate::rank::{OpId, Rank};
 use crate::time::Instant;
-use crate::wire::{HEADER_LEN, Key, Malformed, Packet, Region};
+use crate::wire::{HEADER_LEN, Key, Malformed, Packet};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use std::array;
 use std::collections::{HashMap, VecDeque};
-use std::ops::Range;
 use std::time::Duration;
 
 /// How long a datagram is set aside at most, where no later one overtakes it.
@@ -161,6 +159,16 @@ impl<T: Liveness> Liveness for Faulty<T> {
 }
 
 impl<T: Transport> Transport for Faulty<T> {
+    type Messages = T::Messages;
+
+    fn messages(&self) -> &T::Messages {
+        self.inner.messages()
+    }
+
+    fn messages_mut(&mut self) -> &mut T::Messages {
+        self.inner.messages_mut()
+    }
+
     fn multicast(
         &mut self,
         header: &[u8; HEADER_LEN],
@@ -275,51 +283,6 @@ impl<T: Transport> Transport for Faulty<T> {
             return Ok(());
         }
         self.inner.recycle(buffer)
-    }
-
-    fn lend(&mut self, op: OpId, message: Vec<u8>, purpose: Purpose) -> Option<Vec<u8>> {
-        self.inner.lend(op, message, purpose)
-    }
-
-    fn take_back(&mut self, op: OpId) -> Option<Vec<u8>> {
-        self.inner.take_back(op)
-    }
-
-    fn lent(&self, op: OpId, range: Range<usize>) -> Option<&[u8]> {
-        self.inner.lent(op, range)
-    }
-
-    fn expose(&mut self, op: OpId) -> Option<Region> {
-        self.inner.expose(op)
-    }
-
-    fn is_exposed(&self, op: OpId) -> bool {
-        self.inner.is_exposed(op)
-    }
-
-    fn can_write(&mut self, op: OpId) -> bool {
-        self.inner.can_write(op)
-    }
-
-    fn write(
-        &mut self,
-        to: Rank,
-        header: &[u8; HEADER_LEN],
-        note: &[u8],
-        part: (OpId, Range<usize>),
-        into: Region,
-        token: Token,
-    ) -> Result<(), TransportError> {
-        self.inner.write(to, header, note, part, into, token)
-    }
-
-    fn place(
-        &mut self,
-        op: OpId,
-        range: Range<usize>,
-        from: Origin<'_>,
-    ) -> Result<Option<Transfer>, TransportError> {
-        self.inner.place(op, range, from)
     }
 }
 

@@ -2,9 +2,11 @@
 
 use super::*;
 use crate::rank::Fragment;
+use crate::transport::{LentMessages, Origin, Purpose};
 use crate::wire::Kind;
 use std::cell::RefCell;
 use std::fmt::Debug;
+use std::ops::Range;
 
 #[derive(Debug, Default)]
 pub struct Notes {
@@ -73,6 +75,16 @@ impl Liveness for Notes {
 }
 
 impl Transport for Notes {
+    type Messages = Self;
+
+    fn messages(&self) -> &Self {
+        self
+    }
+
+    fn messages_mut(&mut self) -> &mut Self {
+        self
+    }
+
     fn multicast(&mut self, header: &[u8; HEADER_LEN], payload: Payload<'_>) -> Sent {
         self.note("multicast", (header, payload));
         Ok(Transfer::InPlace)
@@ -134,7 +146,9 @@ impl Transport for Notes {
         self.recycled.push(buffer.index);
         Ok(())
     }
+}
 
+impl LentMessages for Notes {
     fn lend(&mut self, op: OpId, message: Vec<u8>, purpose: Purpose) -> Option<Vec<u8>> {
         self.note("lend", (op, message, purpose));
         Some(vec![8])
@@ -200,8 +214,9 @@ pub fn ask_everything(transport: &mut impl Transport) -> String {
     ];
     transport.disconnect(Instant::ZERO, rank);
     transport.damage(&buffer, 9);
-    let owned = [transport.lend(op, vec![3], Purpose::Receive), transport.take_back(op)];
-    let placed = transport.place(op, 4..5, Origin::Bytes(&bytes));
+    let messages = transport.messages_mut();
+    let owned = [messages.lend(op, vec![3], Purpose::Receive), messages.take_back(op)];
+    let placed = messages.place(op, 4..5, Origin::Bytes(&bytes));
     let rooms = [
         transport.multicast_room(),
         transport.reliable_room(rank),
@@ -210,6 +225,6 @@ pub fn ask_everything(transport: &mut impl Transport) -> String {
         transport.notice_room(),
     ];
     let states = (transport.is_idle(slot), transport.is_connected(rank), transport.connected());
-    let (packet, lent) = (transport.packet(&buffer, Key(12)), transport.lent(op, 5..6));
+    let (packet, lent) = (transport.packet(&buffer, Key(12)), transport.messages().lent(op, 5..6));
     format!("{sent:?} {done:?} {owned:?} {placed:?} {rooms:?} {states:?} {packet:?} {lent:?}")
 }

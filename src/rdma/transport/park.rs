@@ -1,0 +1,67 @@
+//! How a communicator waits for its endpoint.
+
+use super::{RdmaTransport, wait};
+use crate::rdma::endpoint::Endpoint;
+use crate::rdma::ids::ChannelId;
+use crate::rdma::node::NodeSeat;
+use std::time::Duration;
+use verbcast_core::cause::Cause;
+use verbcast_core::transport::{Park, TransportError};
+
+impl Park for RdmaTransport {
+    fn park(&mut self, idle: Duration, at_most: Duration) -> Result<(), TransportError> {
+        match self.waiter.step(idle) {
+            wait::Step::Spin => std::hint::spin_loop(),
+            wait::Step::Yield => self.waiter.yield_core(),
+            wait::Step::Nap(time) => std::thread::sleep(time.min(at_most)),
+            wait::Step::Block => self.sleep(at_most.min(self.longest_sleep(idle)))?,
+        }
+        Ok(())
+    }
+
+    fn arm(&mut self, idle: Duration, at_most: Duration) -> Result<Duration, TransportError> {
+        // Events of waits before this one.
+        self.cq.take_events();
+        self.arm_queue(at_most.min(self.longest_sleep(idle)))
+    }
+}
+
+impl RdmaTransport {
+    fn longest_sleep(&self, idle: Duration) -> Duration {
+        let most = wait::longest_sleep(idle);
+        if self.is_seated { most.min(wait::MAX_NODE_SLEEP) } else { most }
+    }
+
+    fn sleep(&mut self, at_most: Duration) -> Result<(), TransportError> {
+        let at_most = self.arm_queue(at_most)?;
+        if at_most.is_zero() {
+            return Ok(());
+        }
+        let waited = self.descriptors.wait(at_most).map_err(|error| TransportError::Wait {
+            device: self.endpoint.see().device.name().to_owned(),
+            source: Cause::new(error),
+        });
+        if waited? {
+            self.cq.take_events();
+        }
+        Ok(())
+    }
+
+    /// Has the next completion that this rank may wait for told by the channel; how long to wait for it at most, of
+    /// `at_most`: zero where there is something to poll already.
+    fn arm_queue(&mut self, at_most: Duration) -> Result<Duration, TransportError> {
+        let mut endpoint = self.endpoint.hold();
+        endpoint.tend(self.now)?;
+        let at_most = endpoint.longest_sleep(self.now, at_most);
+        endpoint.arm()?;
+        // What completed before the queue was armed is told by nobody.
+        let is_ready = endpoint.pull(self.channel, self.now)
+            || has_news(&endpoint, self.channel)
+            || endpoint.node(self.channel).is_some_and(NodeSeat::has_news);
+        Ok(if is_ready { Duration::ZERO } else { at_most })
+    }
+}
+
+fn has_news(endpoint: &Endpoint, channel: ChannelId) -> bool {
+    endpoint.channels.get(channel).is_some_and(|channel| channel.inbox.has_news())
+}
