@@ -47,7 +47,8 @@ pub trait LentMessages {
     /// As [`reliable`](super::Transport::reliable).
     ///
     /// # Panics
-    /// May panic without [`Room`] for a reliable message, or if the part [cannot be written](Self::can_write).
+    /// May panic without [`Room`](crate::protocol::Room) for a reliable message, or if the part
+    /// [cannot be written](Self::can_write).
     fn write(
         &mut self,
         _to: Rank,

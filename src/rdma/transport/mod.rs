@@ -190,8 +190,8 @@ impl RdmaTransport {
         self.endpoint.hold().open(now, process)
     }
 
-    /// The descriptor that tells of completions, once it is [armed](Park::arm), and of what happens to the device or
-    /// the group.
+    /// The descriptor that tells of completions, once it is [armed](verbcast_core::transport::Park::arm), and of what
+    /// happens to the device or the group.
     pub fn channel_fd(&self) -> BorrowedFd<'_> {
         self.descriptors.as_fd()
     }
