@@ -196,6 +196,7 @@ fn test_devices(
         return Ok(());
     }
     let mut kept = None;
+    let mut begun = None;
     let [one, wire] = scale.profiles();
     let parts = [
         (with_one, Machine::asked_for(), one, &[][..]),
@@ -214,13 +215,14 @@ fn test_devices(
             continue;
         }
         // Begun when the machine is up: one that boots on busy processors may mistake the time.
-        let aside = Aside::begin(run, std::mem::take(aside))?;
+        if begun.is_none() {
+            begun = Some(Aside::begin(run, std::mem::take(aside))?);
+        }
         let limit = scale.device_limit();
         let section = Section::new(profile, Machine::section_limit(limit));
         let section = section.with_results(Results::Nextest(profile)).promised();
         let mut command = machine.exec(options, limit);
         run.section(&section, command.args(known.there(profile, scale.is_all)?))?;
-        aside.join(run)?;
         if profile == one && scale.is_all {
             let section = Section::new("mpi-suite", scale.section_limit());
             run.section(&section, Command::new("ci/mpi").arg("suite"))?;
@@ -229,7 +231,11 @@ fn test_devices(
             kept = None;
         }
     }
-    Ok(())
+    drop(kept);
+    match begun {
+        Some(aside) => aside.join(run),
+        None => Ok(()),
+    }
 }
 
 fn test_cluster(run: &mut Run, scale: Scale) -> Result<(), Box<dyn Error>> {
