@@ -209,6 +209,7 @@ impl Broadcaster {
             node_published: node.published,
             node_lost: node.lost,
             node_roles: node.roles,
+            node_woken: node.woken,
             ..statistics
         }
     }

@@ -16,6 +16,7 @@ mod mpi;
 mod mpirun;
 #[path = "../support/needs.rs"]
 mod needs;
+mod node_processes;
 mod nodes;
 mod over_long;
 mod preload;

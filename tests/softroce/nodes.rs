@@ -6,7 +6,7 @@ use crate::variants;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 use verbcast::broadcast::{Broadcaster, Config};
-use verbcast::rdma::NodeSharing;
+use verbcast::rdma::{NodeSharing, Waiting};
 use verbcast_core::driver::Statistics;
 use verbcast_core::rank::Rank;
 
@@ -131,4 +131,31 @@ fn a_mate_takes_the_place_of_a_receiver_that_is_away() {
         roles
     });
     assert!(all[2] + all[3] > 0, "nobody took the place: {all:?}");
+}
+
+/// What is published wakes mates that sleep, and costs nothing where none does.
+#[test]
+fn only_mates_that_sleep_are_woken() {
+    let Some(devices) = needs::devices() else { return };
+    for nodes in [ALL, PAIRS] {
+        let woken = |waiting| {
+            let mut config = config(&devices, nodes);
+            config.device.waiting = waiting;
+            total(&ranks::exchange(4, |_| config.clone(), &LENS), |one| one.node_woken)
+        };
+        assert_eq!(woken(Waiting::Yield), 0);
+        assert!(woken(Waiting::Block) > 0, "they slept, and nobody woke them");
+    }
+}
+
+#[test]
+fn what_mates_publish_has_codes_too() {
+    let Some(devices) = needs::devices() else { return };
+    for nodes in [ALL, PAIRS] {
+        let mut config = config(&devices, nodes);
+        config.device.mac = true;
+        config.faults = Some("loss=0.05,corrupt=0.05,seed=5".parse().unwrap());
+        let all = ranks::exchange(4, |_| config.clone(), &LENS);
+        assert!(total(&all, |one| one.node_received) > 0 && total(&all, |one| one.forged) > 0);
+    }
 }

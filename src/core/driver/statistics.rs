@@ -109,6 +109,8 @@ counters! {
         pub node_lost: u64,
         /// Times that this rank became the one that receives for its node.
         pub node_roles: u64,
+        /// Times that this rank woke one of its node that slept, as there was something for it.
+        pub node_woken: u64,
     }
 }
 

@@ -20,4 +20,4 @@ mod tests;
 
 pub use cursor::{Cursor, Look, SlotState};
 pub use nodes::Nodes;
-pub use role::{Change, MateIndex, PATIENCE, Role, Watch};
+pub use role::{Change, MateIndex, PATIENCE, Role, Watch, longest_sleep};

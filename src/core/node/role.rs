@@ -15,6 +15,11 @@ pub const PATIENCE: Duration = Duration::from_micros(500);
 const MIN_TURNS: u32 = 8;
 /// After a device has refused to attach its QP, a mate leaves the place to others for so long.
 pub(super) const REFUSAL: Duration = Duration::from_secs(1);
+/// How long a mate sleeps at most that nobody would wake: no wait of a rank shall be longer by more than this for it.
+const MAX_SLEEP_UNWOKEN: Duration = Duration::from_millis(1);
+/// How long one sleeps at most that is woken when something is published. It looks nevertheless, as the receiver may have been
+/// stopped in its sleep.
+const MAX_SLEEP: Duration = Duration::from_millis(4);
 /// The beat has the lower bits of the word.
 const BEAT_BITS: u32 = 48;
 
@@ -46,6 +51,12 @@ impl Role {
     fn next(self, holder: Option<MateIndex>) -> Change {
         Change { from: self.word(), to: Role { holder, beat: self.beat + 1 }.word() }
     }
+}
+
+/// How long a mate that waits sleeps at most: whether it is woken when something is published, and whether there is somebody
+/// to publish what comes, because a receiver that sleeps is woken by its device.
+pub fn longest_sleep(is_woken: bool, is_received_for: bool) -> Duration {
+    if is_woken && is_received_for { MAX_SLEEP } else { MAX_SLEEP_UNWOKEN }
 }
 
 /// A change of the word, by compare and exchange: it is made only if the word is still the one that it was decided on.

@@ -174,3 +174,14 @@ fn a_reader_that_is_overrun_goes_on_with_what_is_left() {
     assert_eq!(cursor.look(at(0), SlotState(u64::MAX - 1), 0), Look::Again);
     assert_eq!(cursor.position(), 15);
 }
+
+#[test]
+fn a_mate_sleeps_longer_only_if_it_is_woken_and_somebody_receives() {
+    assert!(longest_sleep(true, true) > longest_sleep(true, false));
+    assert_eq!(
+        longest_sleep(true, false),
+        longest_sleep(false, true),
+        "nobody takes the place meanwhile"
+    );
+    assert_eq!(longest_sleep(true, false), longest_sleep(false, false));
+}

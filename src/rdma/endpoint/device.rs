@@ -1,6 +1,6 @@
 //! The device of an endpoint: its completions, its events, and whether it works.
 
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 use verbcast_core::cause::Cause;
 use verbcast_core::transport::TransportError;
@@ -80,6 +80,11 @@ impl Device {
     pub fn watch(&self, news: BorrowedFd<'_>) -> Result<(), verbcast_verbs::Error> {
         self.news.add(news)?;
         self.descriptors.add(news)
+    }
+
+    /// A further descriptor that ends waits, without being news of the device.
+    pub fn wake_by(&self, descriptor: impl AsFd) -> Result<(), verbcast_verbs::Error> {
+        self.descriptors.add(descriptor)
     }
 
     /// Whether the device has an event, or another watched descriptor something to read: one system call.

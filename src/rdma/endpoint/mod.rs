@@ -40,6 +40,7 @@ use crate::rdma::group::{GroupId, Joined, Joiner};
 use crate::rdma::ids::{ChannelId, ProcessId};
 use crate::rdma::keys::ProcessKeys;
 use crate::rdma::memory::{Memory, Registrations};
+use crate::rdma::node::Bell;
 use crate::rdma::rc::{ConnectionPool, MAX_PAUSE};
 use crate::rdma::settings::Settings;
 use crate::rdma::ud::UdPort;
@@ -93,6 +94,8 @@ pub struct Endpoint {
     quiet_until: Instant,
     /// The communicators that share nodes.
     seated: Vec<ChannelId>,
+    /// What their mates wake this process by, and it them.
+    bell: Option<Bell>,
     lifetimes: Lifetimes,
     upkeep: Upkeep,
     announcement: Announcement,
@@ -120,6 +123,7 @@ impl Endpoint {
             is_poisoned: false,
             quiet_until: Instant::ZERO,
             seated: Vec::new(),
+            bell: None,
             lifetimes: Lifetimes::default(),
             upkeep: Upkeep::default(),
             announcement: Announcement::default(),
@@ -259,8 +263,10 @@ impl Endpoint {
         Some(Arrival::Broken { peer, reason })
     }
 
-    /// Hands to the device what waits to be sent, and the receives that wait to be posted.
+    /// Hands to the device what waits to be sent, and the receives that wait to be posted, and wakes those for whom something
+    /// was published.
     pub fn submit(&mut self) -> Result<(), TransportError> {
+        self.wake_mates();
         self.datagrams.submit().and_then(|()| self.connections.submit()).map_err(failed)
     }
 

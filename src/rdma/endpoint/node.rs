@@ -4,7 +4,8 @@ use super::event::{Body, Event};
 use super::{Endpoint, failed};
 use crate::rdma::group::GroupId;
 use crate::rdma::ids::ChannelId;
-use crate::rdma::node::NodeSeat;
+use crate::rdma::node::{Bell, NodeSeat};
+use std::time::Duration;
 use verbcast_core::protocol::Via;
 use verbcast_core::time::Instant;
 use verbcast_core::transport::TransportError;
@@ -16,10 +17,53 @@ const TAKEN_AT_ONCE: u32 = 16;
 
 impl Endpoint {
     /// A channel shares a node with others.
-    pub fn seat(&mut self, id: ChannelId, seat: NodeSeat) {
+    pub fn seat(&mut self, id: ChannelId, mut seat: NodeSeat) {
+        if self.bell.is_none() {
+            self.bell = self.new_bell();
+        }
+        if let Some(bell) = &self.bell {
+            seat.hang(bell);
+        }
         if let Some(channel) = self.channels.get_mut(id) {
             channel.node = Some(seat);
             self.seated.push(id);
+        }
+    }
+
+    /// What this process is woken by; none where there can be none, and it has to look now and then.
+    fn new_bell(&self) -> Option<Bell> {
+        let bell = Bell::new().map_err(|error| error.to_string());
+        let watched = bell.and_then(|bell| match self.device.wake_by(&bell) {
+            Ok(()) => Ok(bell),
+            Err(error) => Err(error.to_string()),
+        });
+        watched
+            .map_err(|error| tracing::warn!("nobody of this node can wake this process: {error}"))
+            .ok()
+    }
+
+    /// Wakes the mates that sleep while there is something for them.
+    pub(super) fn wake_mates(&mut self) {
+        let Endpoint { bell: Some(bell), seated, channels, .. } = self else { return };
+        for id in seated {
+            if let Some(seat) = channels.get_mut(*id).and_then(|channel| channel.node.as_mut()) {
+                seat.wake_mates(bell);
+            }
+        }
+    }
+
+    /// A channel is about to sleep; how long at most, if its node says so.
+    pub fn fall_asleep(&mut self, id: ChannelId) -> Option<Duration> {
+        let seat = self.channels.get_mut(id)?.node.as_mut()?;
+        let at_most = seat.longest_sleep();
+        seat.fall_asleep();
+        at_most
+    }
+
+    /// Whatever has woken this process has done so.
+    pub fn still_bell(&self) {
+        if let Some(bell) = &self.bell {
+            bell.still();
         }
     }
 
@@ -93,6 +137,9 @@ impl Endpoint {
 
     fn take_published(&mut self, by: ChannelId, now: Instant) -> bool {
         let mut any = false;
+        if let Some(seat) = self.channels.get_mut(by).and_then(|channel| channel.node.as_mut()) {
+            seat.get_up();
+        }
         for _ in 0..TAKEN_AT_ONCE {
             let seat = self.channels.get_mut(by).and_then(|channel| channel.node.as_mut());
             let Some(bytes) = seat.and_then(|seat| seat.take(now)) else { break };

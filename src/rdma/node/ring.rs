@@ -4,7 +4,10 @@
 //! bytes 0..8      a number that tells this memory from others
 //! bytes 64..72    positions that were claimed
 //! bytes 128..136  who receives
-//! from 4096 on    the slots: its number (8 bytes), the length and the writer (8), the datagram, each from a multiple of 64 on
+//! bytes 192..256  who sleeps, a bit for each mate
+//! bytes 320..328  whether somebody could not be woken
+//! from 4096 on    by mate, what it is woken by
+//! from 8192 on    the slots: its number (8 bytes), the length and the writer (8), the datagram, each from a multiple of 64 on
 //! ```
 //! A slot is written and read as a sequence lock is (Boehm, "Can seqlocks get along with programming language memory models?",
 //! 2012), but that a writer also takes it from other writers: see [`verbcast_core::node::cursor`].
@@ -15,7 +18,9 @@ use verbcast_core::node::{Cursor, Look, MateIndex, SlotState};
 use verbcast_core::time::Instant;
 
 /// Bytes before the first slot.
-const SLOTS_AT: usize = 4096;
+const SLOTS_AT: usize = 8192;
+/// Mates that can be woken; there is room for no more of them.
+const MAX_SLEEPERS: u16 = 512;
 /// Bytes of a slot before its datagram.
 const SLOT_HEAD: usize = 16;
 /// Positions that a writer claims before it gives up: then so many slots in a row belong to writers that have stopped.
@@ -52,6 +57,9 @@ impl Ring {
     pub(super) const NONCE_AT: usize = 0;
     const CLAIMED_AT: usize = 64;
     const ROLE_AT: usize = 128;
+    const SLEEPERS_AT: usize = 192;
+    const DEAF_AT: usize = 320;
+    const BELLS_AT: usize = 4096;
 
     pub(super) fn new(mapping: Mapping, shape: Shape) -> Self {
         Ring { mapping, shape }
@@ -65,6 +73,72 @@ impl Ring {
     /// The word of who receives.
     pub fn word(&self) -> &AtomicU64 {
         self.mapping.word(Self::ROLE_AT)
+    }
+
+    /// A mate is woken by the bell of this number. Whether it can be.
+    pub fn hang(&self, own: MateIndex, bell: u64) -> bool {
+        let has_room = own.0 < MAX_SLEEPERS;
+        if has_room {
+            self.bell(own).store(bell, Ordering::Release);
+        }
+        has_room
+    }
+
+    fn bell(&self, MateIndex(mate): MateIndex) -> &AtomicU64 {
+        self.mapping.word(Self::BELLS_AT + 8 * usize::from(mate))
+    }
+
+    /// The word that a mate has a bit in, and the bit.
+    fn sleeper(&self, MateIndex(mate): MateIndex) -> (&AtomicU64, u64) {
+        (self.mapping.word(Self::SLEEPERS_AT + 8 * usize::from(mate / 64)), 1 << (mate % 64))
+    }
+
+    /// A mate that can be woken is about to sleep. What was published before, it sees when it looks once more; whoever publishes
+    /// later wakes it.
+    pub fn fall_asleep(&self, own: MateIndex) {
+        let (word, bit) = self.sleeper(own);
+        word.fetch_or(bit, Ordering::Relaxed);
+        fence(Ordering::SeqCst);
+    }
+
+    /// It is awake.
+    pub fn get_up(&self, own: MateIndex) {
+        let (word, bit) = self.sleeper(own);
+        word.fetch_and(!bit, Ordering::Relaxed);
+    }
+
+    /// Whether a mate sleeps, and nobody has woken it yet.
+    pub fn sleeps(&self, mate: MateIndex) -> bool {
+        let (word, bit) = self.sleeper(MateIndex(mate.0 % MAX_SLEEPERS));
+        mate.0 < MAX_SLEEPERS && word.load(Ordering::Relaxed) & bit != 0
+    }
+
+    /// The bells of those that sleep, after something was published. Each is given to one caller, once until it sleeps again.
+    pub fn sleepers(&self) -> impl Iterator<Item = u64> + '_ {
+        // See `fall_asleep`: either that mate sees what was published, or this one its bit.
+        fence(Ordering::SeqCst);
+        (0..MAX_SLEEPERS / 64).flat_map(move |at| {
+            let word = self.mapping.word(Self::SLEEPERS_AT + 8 * usize::from(at));
+            let mut bits = match word.load(Ordering::Relaxed) {
+                0 => 0,
+                _ => word.swap(0, Ordering::Relaxed),
+            };
+            std::iter::from_fn(move || {
+                let next = (bits != 0).then(|| bits.trailing_zeros())?;
+                bits &= bits - 1;
+                Some(self.bell(MateIndex(64 * at + next as u16)).load(Ordering::Acquire))
+            })
+        })
+    }
+
+    /// A mate that slept could not be woken.
+    pub fn give_up_waking(&self) {
+        self.mapping.word(Self::DEAF_AT).store(1, Ordering::Relaxed);
+    }
+
+    /// Whether whoever publishes wakes those that sleep, as far as anybody knows.
+    pub fn can_wake(&self) -> bool {
+        self.mapping.word(Self::DEAF_AT).load(Ordering::Relaxed) == 0
     }
 
     fn slot(&self, position: u64) -> usize {
@@ -176,6 +250,47 @@ mod tests {
         assert_eq!(read(0), [a.clone(), empty.clone(), long.clone()]);
         assert_eq!(read(1), [empty, None, None], "its own it has");
         assert_eq!(read(2), [a, long, None]);
+    }
+
+    #[test]
+    fn whoever_sleeps_is_woken_once() {
+        let ring = ring(2, 64);
+        for mate in [0, 3, 63, 64, 511] {
+            assert!(ring.hang(MateIndex(mate), 1000 + u64::from(mate)));
+            ring.fall_asleep(MateIndex(mate));
+            assert!(ring.sleeps(MateIndex(mate)));
+        }
+        ring.get_up(MateIndex(3));
+        assert_eq!(ring.sleepers().collect::<Vec<_>>(), [1000, 1063, 1064, 1511]);
+        assert_eq!(ring.sleepers().count(), 0);
+        assert!(!ring.sleeps(MateIndex(0)));
+        assert!(!ring.hang(MateIndex(512), 7) && !ring.sleeps(MateIndex(512)), "there is no room");
+    }
+
+    /// However it falls out, nobody goes to sleep over something that was published, unless it is woken.
+    #[test]
+    fn nothing_is_slept_over() {
+        let (ring, me) = (ring(4, 64), MateIndex(1));
+        ring.hang(me, 7);
+        for number in 0..5000 {
+            let woken = thread::scope(|scope| {
+                let writer = scope.spawn(|| {
+                    publish(&ring, 2, &[number as u8]);
+                    ring.sleepers().count() > 0
+                });
+                ring.fall_asleep(me);
+                let mut cursor = ring.cursor();
+                let has_seen = loop {
+                    match ring.read(NOW, me, &mut cursor) {
+                        None => break cursor.position() > number,
+                        Some(_) => continue,
+                    }
+                };
+                has_seen || writer.join().unwrap()
+            });
+            assert!(woken, "{number}");
+            ring.get_up(me);
+        }
     }
 
     #[test]

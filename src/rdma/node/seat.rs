@@ -1,9 +1,11 @@
 //! A rank's part in its node.
 
+use super::bell::Bell;
 use super::ring::Ring;
 use crate::rdma::group::GroupId;
 use std::sync::atomic::Ordering;
-use verbcast_core::node::{Cursor, MateIndex, Nodes, Watch};
+use std::time::Duration;
+use verbcast_core::node::{Cursor, MateIndex, Nodes, Role, Watch, longest_sleep};
 use verbcast_core::rank::Rank;
 use verbcast_core::time::Instant;
 use verbcast_core::wire::HEADER_LEN;
@@ -19,6 +21,8 @@ pub struct NodeCounters {
     pub lost: u64,
     /// Times that this rank became the one that receives.
     pub roles: u64,
+    /// Mates that slept and were woken.
+    pub woken: u64,
 }
 
 /// A rank's part in its node, for one communicator.
@@ -28,30 +32,37 @@ pub struct NodeSeat {
     cursor: Cursor,
     watch: Watch,
     own: MateIndex,
-    /// By rank.
-    is_mate: Vec<bool>,
+    /// Those that share it, in order.
+    mates: Vec<Rank>,
     is_all: bool,
     /// The group that the receiver is attached to, and whether this rank's QP is.
     pub group: Option<GroupId>,
     pub is_attached: bool,
+    /// A mate that publishes can wake this one, and is to: it sleeps.
+    can_be_woken: bool,
+    is_asleep: bool,
+    /// Something was published since mates were woken.
+    has_published: bool,
     counters: NodeCounters,
 }
 
 impl NodeSeat {
     /// The part of a rank that shares a node with others, in their memory.
     pub fn new(ring: Ring, nodes: &Nodes, rank: Rank) -> Self {
-        let before = nodes.members(nodes.lead(rank)).take_while(|mate| *mate != rank).count();
-        let own = MateIndex(before as u16);
-        let size = nodes.size();
+        let mates: Vec<_> = nodes.members(nodes.lead(rank)).collect();
+        let own = MateIndex(mates.partition_point(|mate| *mate < rank) as u16);
         NodeSeat {
             cursor: ring.cursor(),
             ring,
             watch: Watch::new(own),
             own,
-            is_mate: (0..size).map(|other| nodes.are_mates(rank, Rank(other))).collect(),
+            mates,
             is_all: nodes.are_one(),
             group: None,
             is_attached: false,
+            can_be_woken: false,
+            is_asleep: false,
+            has_published: false,
             counters: NodeCounters::default(),
         }
     }
@@ -63,12 +74,12 @@ impl NodeSeat {
 
     /// Whether a rank shares the node: it publishes what it multicasts.
     pub fn has(&self, rank: Rank) -> bool {
-        self.is_mate.get(rank.index()).is_some_and(|is_mate| *is_mate)
+        self.mates.binary_search(&rank).is_ok()
     }
 
     /// Ranks that share it, this one included.
     pub fn ranks(&self) -> u32 {
-        self.is_mate.iter().filter(|is_mate| **is_mate).count() as u32
+        self.mates.len() as u32
     }
 
     /// What went through the memory.
@@ -80,6 +91,49 @@ impl NodeSeat {
     pub fn publish(&mut self, header: &[u8; HEADER_LEN], payload: &[u8]) {
         let is_published = self.ring.publish(self.own, [header, payload]);
         self.counters.published += u64::from(is_published);
+        self.has_published |= is_published;
+    }
+
+    /// This process is woken by its bell from now on.
+    pub fn hang(&mut self, bell: &Bell) {
+        self.can_be_woken = self.ring.hang(self.own, bell.number());
+    }
+
+    /// Wakes mates that sleep, if something was published since that was done last.
+    pub fn wake_mates(&mut self, bell: &Bell) {
+        if !std::mem::take(&mut self.has_published) {
+            return;
+        }
+        for number in self.ring.sleepers() {
+            self.counters.woken += 1;
+            wake(&self.ring, bell, number);
+        }
+    }
+
+    /// This process is about to sleep: whoever publishes wakes it. What was published before, it has to look for once more.
+    pub fn fall_asleep(&mut self) {
+        if self.can_be_woken {
+            self.ring.fall_asleep(self.own);
+            self.is_asleep = true;
+        }
+    }
+
+    /// This process is awake.
+    pub fn get_up(&mut self) {
+        if std::mem::take(&mut self.is_asleep) {
+            self.ring.get_up(self.own);
+        }
+    }
+
+    /// How long it sleeps at most; none: as long as it likes.
+    pub fn longest_sleep(&self) -> Option<Duration> {
+        let is_woken = self.can_be_woken && self.ring.can_wake();
+        if self.is_all && is_woken {
+            return None;
+        }
+        let holder = Role::of(self.ring.word().load(Ordering::Relaxed)).holder;
+        let is_there = |mate| mate == self.own || self.ring.sleeps(mate);
+        Some(longest_sleep(is_woken, self.is_all || holder.is_some_and(is_there)))
     }
 
     /// The next datagram of a mate.
@@ -127,5 +181,14 @@ impl NodeSeat {
     pub fn refuse(&mut self, now: Instant) {
         self.resign();
         self.watch.refuse(now);
+    }
+}
+
+/// Wakes a mate that sleeps.
+fn wake(ring: &Ring, bell: &Bell, number: u64) {
+    if let Err(error) = bell.ring(number) {
+        // It is gone, or its network is another one; then it must not rely on being woken.
+        tracing::debug!("cannot wake a process of this node: {error}");
+        ring.give_up_waking();
     }
 }

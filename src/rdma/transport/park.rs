@@ -14,22 +14,24 @@ impl Park for RdmaTransport {
             wait::Step::Spin => std::hint::spin_loop(),
             wait::Step::Yield => self.waiter.yield_core(),
             wait::Step::Nap(time) => std::thread::sleep(time.min(at_most)),
-            wait::Step::Block => self.sleep(at_most.min(self.longest_sleep(idle)))?,
+            wait::Step::Block => self.sleep(at_most.min(wait::longest_sleep(idle)))?,
         }
         Ok(())
     }
 
     fn arm(&mut self, idle: Duration, at_most: Duration) -> Result<Duration, TransportError> {
         // Events of waits before this one.
-        self.cq.take_events();
-        self.arm_queue(at_most.min(self.longest_sleep(idle)))
+        self.take_events();
+        self.arm_queue(at_most.min(wait::longest_sleep(idle)))
     }
 }
 
 impl RdmaTransport {
-    fn longest_sleep(&self, idle: Duration) -> Duration {
-        let most = wait::longest_sleep(idle);
-        if self.is_seated { most.min(wait::MAX_NODE_SLEEP) } else { most }
+    fn take_events(&self) {
+        self.cq.take_events();
+        if self.is_seated {
+            self.endpoint.see().still_bell();
+        }
     }
 
     fn sleep(&mut self, at_most: Duration) -> Result<(), TransportError> {
@@ -42,7 +44,7 @@ impl RdmaTransport {
             source: Cause::new(error),
         });
         if waited? {
-            self.cq.take_events();
+            self.take_events();
         }
         Ok(())
     }
@@ -54,6 +56,8 @@ impl RdmaTransport {
         endpoint.tend(self.now)?;
         let at_most = endpoint.longest_sleep(self.now, at_most);
         endpoint.arm()?;
+        let of_node = endpoint.fall_asleep(self.channel);
+        let at_most = of_node.map_or(at_most, |of_node| at_most.min(of_node));
         // What completed before the queue was armed is told by nobody.
         let is_ready = endpoint.pull(self.channel, self.now)
             || has_news(&endpoint, self.channel)

@@ -13,9 +13,6 @@ const POLL_FOR: Duration = Duration::from_millis(5);
 /// Nobody is woken by an RDMA write into its memory, so who sleeps has to look now and then. This is
 /// the first pause: several times what a wake-up costs, and still short beside a rendezvous.
 const FIRST_SLEEP: Duration = Duration::from_micros(200);
-/// Nobody is woken by a node mate that publishes something either, and there is no wait of a rank that a datagram should
-/// add more to than this.
-pub const MAX_NODE_SLEEP: Duration = Duration::from_millis(1);
 /// Later pauses grow with the wait, so that a long one costs few wake-ups, and a report that comes
 /// after it is late by an eighth of it at most.
 const SLEEP_SHARE: u32 = 8;
