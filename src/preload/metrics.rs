@@ -39,7 +39,6 @@ pub fn start(rank: u32) {
     let path = folder.join(format!("verbcast-{host}-{rank}.prom"));
     let file = File { path, rank, host, has_failed: AtomicBool::new(false) };
     if FILE.set(file).is_ok() {
-        write(true);
         threads::start("verbcast-metrics", || {
             while !sleep() {
                 write(true)
@@ -64,14 +63,14 @@ fn sleep() -> bool {
 
 fn write(is_running: bool) {
     static WRITING: Mutex<bool> = Mutex::new(false);
-    let Some(file) = FILE.get() else { return };
+    // Labels stay as they are, so there is nothing before there is a device.
+    let (Some(file), Some(device)) = (FILE.get(), totals::device()) else { return };
     // The last is the last.
     let mut has_ended = WRITING.lock().unwrap_or_else(PoisonError::into_inner);
     if *has_ended {
         return;
     }
     *has_ended = !is_running;
-    let device = totals::device().unwrap_or_default();
     file.write(&text(&Values::now(), file.rank, &file.host, &device, is_running));
 }
 

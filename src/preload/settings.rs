@@ -40,8 +40,9 @@ const STATS: Variable = Variable {
     default: "0",
 };
 
-/// What this says is only told, too, and any text is a path.
-const METRICS: Variable = Variable { name: "VERBCAST_METRICS", takes: "a folder", default: "" };
+/// What this says is only told, too.
+const METRICS: Variable =
+    Variable { name: "VERBCAST_METRICS", takes: "off or a folder", default: "off" };
 
 /// What the environment says.
 #[derive(Debug)]
@@ -121,7 +122,7 @@ impl Settings {
             Some(())
         });
         take(&METRICS, |settings, text| {
-            settings.metrics = (!text.is_empty()).then(|| text.into());
+            settings.metrics = (text != "off").then(|| text.into());
             Some(())
         });
         take(&STATS, |settings, text| {
@@ -170,7 +171,7 @@ mod tests {
         assert_eq!(read("VERBCAST_STATS", "./all").report, Report::File("./all".into()));
         assert_eq!(read("VERBCAST_ONE_NODE", "use").one_node, OneNode::Use);
         assert_eq!(read("VERBCAST_METRICS", "metrics").metrics, Some("metrics".into()));
-        assert_eq!(settings.metrics, None);
+        assert_eq!((settings.metrics, read("VERBCAST_METRICS", "off").metrics), (None, None));
         assert_eq!(read("VERBCAST_COMMUNICATORS", "3").communicators, 3);
         assert_eq!(read("VERBCAST_FIRST_BY_MPI", "0").first_by_mpi, 0);
         for variable in VARIABLES {

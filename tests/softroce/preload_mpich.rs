@@ -68,6 +68,11 @@ fn variables_of_tools() {
 }
 
 #[test]
+fn files_of_counters() {
+    preload::scenarios::metrics(Mpi::Mpich);
+}
+
+#[test]
 fn what_held_a_job_up() {
     preload::scenarios::held_up(Mpi::Mpich);
 }

@@ -75,6 +75,11 @@ fn variables_of_tools() {
 }
 
 #[test]
+fn files_of_counters() {
+    preload::scenarios::metrics(Mpi::Open);
+}
+
+#[test]
 fn what_held_a_job_up() {
     preload::scenarios::held_up(Mpi::Open);
 }

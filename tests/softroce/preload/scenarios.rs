@@ -274,6 +274,36 @@ pub fn held_up(mpi: Mpi) {
     );
 }
 
+/// Each rank's counters are in a file of its own when it has ended; what cannot be written is told, and harms nothing.
+pub fn metrics(mpi: Mpi) {
+    if !is_ready(mpi) {
+        return;
+    }
+    let name = format!("verbcast-metrics-{}-{}", mpi.name(), std::process::id());
+    let folder = std::env::temp_dir().join(name);
+    std::fs::create_dir_all(&folder).unwrap();
+    let to = ("VERBCAST_METRICS", folder.to_str().unwrap());
+    let program = [("LATE_RANK", "0"), ("LATE_MICROSECONDS", "0"), to];
+    assert!(mpi.run(&mpi.library(), "late", &alike(3, &program)).is_success);
+    let files: Vec<_> =
+        std::fs::read_dir(&folder).unwrap().map(|file| file.unwrap().path()).collect();
+    assert_eq!(files.len(), 3, "{files:?}");
+    for rank in 0..3 {
+        let is_its = |path: &&PathBuf| path.to_str().unwrap().ends_with(&format!("-{rank}.prom"));
+        let text = std::fs::read_to_string(files.iter().find(is_its).unwrap()).unwrap();
+        let begin = format!("verbcast_broadcasts_total{{rank=\"{rank}\",host=\"");
+        let line = text.lines().find(|line| line.starts_with(&begin)).unwrap();
+        assert!(line.ends_with("\"} 20") && line.contains("\",device=\""), "{line}");
+        assert!(
+            text.lines().any(|line| line.starts_with("verbcast_running{") && line.ends_with(" 0"))
+        );
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
+    let said = mpi.run(&mpi.library(), "late", &alike(3, &program));
+    assert!(said.is_success);
+    assert_eq!(said.lines("VERBCAST_METRICS: cannot write ").len(), 3, "{}", said.err);
+}
+
 /// A tool finds the library's variables beside MPI's own, and both work.
 pub fn variables(mpi: Mpi) {
     if !is_ready(mpi) {
