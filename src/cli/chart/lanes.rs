@@ -1,5 +1,6 @@
 //! What several did over time: a lane for each, divided into moments, each filled by what took its time.
 
+use super::scale::Scale;
 use super::{Anchor, Canvas, number};
 use std::fmt::Write;
 
@@ -55,10 +56,11 @@ impl Lanes {
         canvas.label("name", (x + 19.0, 14.5), Anchor::Start, self.marks);
         let bottom = LEGEND + self.lanes.len() as f64 * (LANE + GAP);
         let width = WIDTH - LEFT - 24.0;
-        for tenth in 0..=10 {
-            let x = LEFT + width * f64::from(tenth) / 10.0;
+        let values = Scale::from_zero(self.length).labels().into_iter();
+        for at in values.filter(|at| *at <= self.length) {
+            let place = if self.length > 0.0 { at / self.length } else { 0.0 };
+            let x = LEFT + width * place;
             canvas.line("grid", [x, LEGEND, x, bottom]);
-            let at = self.length * f64::from(tenth) / 10.0;
             canvas.label("tick", (x, bottom + 16.0), Anchor::Middle, &number(at));
         }
         canvas.label("axis", (LEFT + width / 2.0, bottom + 34.0), Anchor::Middle, "seconds");
@@ -187,6 +189,12 @@ mod tests {
         assert!(svg.contains("<title>rank 0: wait</title>"), "{svg}");
         assert!(svg.contains("<title>rank 0: 5 lost</title>"), "{svg}");
         assert!(!svg.contains("<title>rank 0: call</title>"), "{svg}");
+    }
+
+    #[test]
+    fn the_axis_has_round_values() {
+        let svg = lanes(Vec::new(), Vec::new()).svg();
+        assert!(svg.contains(">8</text>") && !svg.contains(">9</text>"), "{svg}");
     }
 
     #[test]
