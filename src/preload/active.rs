@@ -160,16 +160,16 @@ impl Active {
         }
     }
 
-    /// Frees everything. Collective.
+    /// Frees everything, of which so much is counted already. Collective.
     ///
     /// # Safety
     /// MPI runs, and the calling thread may call it.
-    pub unsafe fn leave(self) {
+    pub unsafe fn leave(self, counted: Statistics) {
         let Active { member, slot, met, failed, .. } = self;
         let (broadcaster, link) = member.into_parts();
         // SAFETY: promised by the caller.
         unsafe { totals::add_waits(&link, broadcaster.waited_for()) };
-        retire::retire(broadcaster, slot, failed.is_some() || met.is_some());
+        retire::retire(broadcaster, counted, slot, failed.is_some() || met.is_some());
         drop(link);
     }
 

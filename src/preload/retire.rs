@@ -32,11 +32,9 @@ struct Retired {
     _slot: Slot,
 }
 
-/// Has a broadcaster leave when nothing is owed any more, and give its slot back.
-pub fn retire(mut broadcaster: Broadcaster, slot: Slot, has_failed: bool) {
+/// Has a broadcaster, of which so much is counted already, leave when nothing is owed any more, and give its slot back.
+pub fn retire(mut broadcaster: Broadcaster, counted: Statistics, slot: Slot, has_failed: bool) {
     broadcaster.while_waiting(|| ());
-    let counted = broadcaster.statistics();
-    totals::add(&counted);
     let retired = Retired { broadcaster, counted, has_failed, _slot: slot };
     // Where no thread can be started, they wait for the next one, or for the end.
     RETIRING.hand(retired, || threads::start("verbcast-retire", || attend(|| ())));

@@ -248,10 +248,10 @@ impl State {
         let Ok(active) = &self.way else { return };
         // SAFETY: promised by the caller.
         unsafe { self.finish() };
-        let active = lock(active).take();
-        if let Some(active) = active {
+        let taken = totals::take(&mut lock(active), Active::statistics);
+        if let Some((active, counted)) = taken {
             // SAFETY: the same.
-            unsafe { active.leave() };
+            unsafe { active.leave(counted) };
         }
     }
 

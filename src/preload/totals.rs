@@ -107,9 +107,24 @@ pub fn note(state: &Arc<State>) {
     alive.push(Arc::downgrade(state));
 }
 
+/// Held while counters become those of a broadcaster that has ended, and while all are read: so each is read once.
+static ENDING: Mutex<()> = Mutex::new(());
+
+/// Takes what has broadcast out of its place. From now on its counters are among those that have ended.
+pub fn take<T>(
+    place: &mut Option<T>,
+    statistics: impl FnOnce(&T) -> Statistics,
+) -> Option<(T, Statistics)> {
+    let _ending = ENDING.lock().unwrap_or_else(PoisonError::into_inner);
+    let taken = place.take()?;
+    let counted = statistics(&taken);
+    add(&counted);
+    Some((taken, counted))
+}
+
 /// The sums of all, also of those that have not ended.
 pub fn now() -> Statistics {
-    // In this order, one that ends meanwhile counts once.
+    let _ending = ENDING.lock().unwrap_or_else(PoisonError::into_inner);
     let alive = ALIVE.lock().unwrap_or_else(PoisonError::into_inner).clone();
     let alive: Vec<_> = alive.iter().filter_map(Weak::upgrade).collect();
     let counters: Statistics = alive.iter().map(|state| state.statistics()).sum();
@@ -157,5 +172,24 @@ pub fn summary() -> Summary {
         waited: counters.waited_us,
         awaited,
         outage: counters.port_down_ms + counters.rejoin_ms,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_ends_is_counted_once_while_nobody_reads() {
+        let statistics = |lost: &u64| {
+            assert!(ENDING.try_lock().is_err(), "a reader would have it twice or not at all");
+            Statistics { lost: *lost, ..Statistics::default() }
+        };
+        let before = sum().lost;
+        let mut place = Some(7);
+        let (taken, counted) = take(&mut place, statistics).unwrap();
+        assert_eq!((taken, counted.lost, sum().lost - before), (7, 7, 7));
+        assert!(take(&mut place, statistics).is_none());
+        assert_eq!(sum().lost - before, 7);
     }
 }

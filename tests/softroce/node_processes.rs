@@ -1,4 +1,4 @@
-//! Processes that share the memory of a node, of which one is stopped for a while or killed in the middle of broadcasts.
+//! Processes share the memory of a node, and one of them is stopped for a while, or killed, in the middle of broadcasts.
 
 use crate::needs;
 use crate::ranks;

@@ -1,7 +1,7 @@
 //! What a process that sleeps is woken by when a node mate has published something for it.
 //!
 //! A socket that has a name in no file system: it can be waited for beside the completion channel, costs a process one descriptor
-//! whatever the number of its mates, and is gone with the process. A message to it says nothing but that there is something to
+//! however many mates it has, and is gone with the process. A message to it says nothing but that there is something to
 //! look at, so that one of a stranger costs a look.
 
 use std::io::{self, ErrorKind};
