@@ -2,7 +2,7 @@
 
 use crate::again::under;
 use crate::infiniband::{IPOIB, MGID, join};
-use crate::rig::{Address, Id, PATIENCE, Qp, Rig, ok};
+use crate::rig::{Address, Id, Qp, Rig, ok};
 use std::time::{Duration, Instant};
 use verbcast_sys::*;
 
@@ -102,7 +102,7 @@ fn delivery_begins_late() {
         to.receive(1);
         let begun = Instant::now();
         while multicast(&rig, &from, group, 100).is_empty() {
-            assert!(begun.elapsed() < PATIENCE, "nothing comes");
+            assert!(begun.elapsed() < Duration::from_secs(20), "nothing comes");
         }
         to.receive(2);
         assert_eq!(multicast(&rig, &from, group, 100), [(IBV_WC_SUCCESS, 140)]);

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use verbcast_sys::*;
 
 /// How long anything may take on an emulated machine.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(20);
 pub const QKEY: u32 = 0x0123_4567;
 /// Bytes for each receive.
 const SLOT: usize = 8192;
