@@ -17,8 +17,8 @@ use verbcast_core::wire::{HEADER_LEN, Header, Key, Kind, MacKey, Notice};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 const DEPTH: usize = 16;
-/// Fragments between barriers. Receives that are posted again reach the device with the next look at it, so that it has
-/// `DEPTH - BURST` of them after a barrier: more than a burst takes, as a late datagram of the set-up takes one too.
+/// Fragments between barriers. Receives that are posted again reach the device with the next look at it. So after a
+/// barrier it lacks those of the last burst, and of the set-up's probes that came with it.
 const BURST: usize = 4;
 const FRAGMENTS: usize = 100;
 const OP: OpId = OpId(7);
