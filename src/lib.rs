@@ -67,7 +67,7 @@ pub use bootstrap::{Bootstrap, BootstrapError, Environment, EnvironmentError, St
 #[cfg(feature = "verbs")]
 pub use broadcast::{
     Broadcaster, Buffer, Config, ConfigBuilder, ConfigError, Endpoint, Error, Message, Pending,
-    Usage, Variable,
+    TopologyFileError, Usage, Variable,
 };
 #[cfg(feature = "verbs")]
 pub use rdma::{Description, Family, Multicast, NodeSharing, Settings, SettingsError, Waiting};
@@ -82,13 +82,15 @@ pub use verbcast_core::protocol::{Depths, DepthsError, StartError};
 #[doc(inline)]
 pub use verbcast_core::rank::{OpId, Rank};
 #[doc(inline)]
+pub use verbcast_core::topology::{SwitchPath, SwitchPathError, TopologyError, TopologyMistake};
+#[doc(inline)]
 pub use verbcast_core::transport::{FaultError, Faults};
 #[cfg(feature = "verbs")]
 #[doc(inline)]
 pub use verbcast_verbs::Context;
 
 #[doc(hidden)]
-pub use verbcast_core::{driver, protocol, rank, transport};
+pub use verbcast_core::{driver, order, protocol, rank, transport};
 #[cfg(feature = "umad")]
 pub use verbcast_umad as umad;
 #[cfg(feature = "verbs")]

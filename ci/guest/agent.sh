@@ -8,6 +8,25 @@ shared=$1
 target=$2
 configured=
 
+# Goes on under a root folder in memory, with the host's folders in it. Of the host's own root nothing is kept in memory, so
+# that each path through /lib or /bin, which are links, would cost requests to the host.
+enter_own_root() {
+    local root=/run/verbcast-root entry
+    mkdir "$root"
+    mount -t tmpfs -o mode=755 root "$root"
+    # So that it is not in itself, with /run.
+    mount --make-unbindable "$root"
+    for entry in /*; do
+        if [[ -L $entry ]]; then
+            cp -a "$entry" "$root"
+        elif [[ -d $entry ]]; then
+            mkdir "$root$entry"
+            mount --rbind "$entry" "$root$entry"
+        fi
+    done
+    exec chroot "$root" bash "$here/agent.sh" "$@"
+}
+
 prepare_guest() {
     ulimit -l unlimited
     ulimit -c 0
@@ -18,8 +37,21 @@ prepare_guest() {
     # For the tests whose messages are in huge pages; on an architecture or a kernel without them they say so.
     echo 8 2>/dev/null >/proc/sys/vm/nr_hugepages
     export PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
+    leave_out_plugins
+    # Read by every process: with this they are in memory.
+    touch -c /etc/ld.so.cache /etc/nsswitch.conf /etc/passwd /etc/group /etc/hosts
     # The shared folder tells whether the host still wants this machine.
     cd "$shared" || exit 1
+}
+
+# What every process of verbs or MPI would load, which under emulation takes most of its start: providers of adapters that
+# are not here (tests of those bring their own), and hwloc's plugins for displays and GPUs.
+leave_out_plugins() {
+    local drivers=/etc/libibverbs.d kept
+    export HWLOC_PLUGINS_PATH=/nonexistent
+    kept=$(cat "$drivers/rxe.driver") || return 0
+    mount -t tmpfs -o mode=755 providers "$drivers"
+    echo "$kept" >"$drivers/rxe.driver"
 }
 
 # Usage: give_status JOB STATUS. Renamed into place, so that the host never reads half of it.
@@ -79,6 +111,7 @@ end_session() {
     pkill -KILL --session "$1"
 }
 
+[[ -d /run/verbcast-root ]] || enter_own_root "$@"
 prepare_guest
 # What this machine's clock says, by which the host sees whether it is right.
 date +%s >"$shared/up.new"

@@ -2,6 +2,7 @@
 
 use super::Address;
 use super::environment::{EnvironmentError, number};
+use verbcast_core::topology::HostList;
 
 /// Ports that are neither privileged nor handed out by default for outgoing connections.
 const PORTS: std::ops::Range<u32> = 10000..32000;
@@ -41,18 +42,9 @@ pub(super) fn is_token(token: &str) -> bool {
 
 /// The first host of a list such as `rack[07-09,12]n[3,4],login1`.
 fn first_host(list: &str) -> Option<String> {
-    let mut host = String::new();
-    let mut rest = list;
-    loop {
-        let end = rest.find(['[', ',']).unwrap_or(rest.len());
-        host += &rest[..end];
-        let Some(inside) = rest[end..].strip_prefix('[') else { break };
-        let (numbers, after) = inside.split_once(']')?;
-        host += numbers.split(['-', ',']).next()?;
-        rest = after;
-    }
+    let host = HostList::parse(list).ok()?.names().next()?;
     let plain = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
-    (!host.is_empty() && host.chars().all(plain)).then_some(host)
+    host.chars().all(plain).then_some(host)
 }
 
 #[cfg(test)]

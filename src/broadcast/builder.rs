@@ -5,6 +5,7 @@ use crate::rdma::{Multicast, Settings, Waiting};
 use std::time::Duration;
 use verbcast_core::protocol::choice::{Algorithm, Table};
 use verbcast_core::protocol::options::Options;
+use verbcast_core::topology::SwitchPath;
 use verbcast_core::transport::Faults;
 
 /// Makes a [`Config`] step by step, and checks it in the end.
@@ -80,9 +81,21 @@ impl ConfigBuilder {
         self
     }
 
+    /// Whether fragments may [fill their datagrams](Settings::whole_datagrams).
+    pub fn whole_datagrams(mut self, they_may: bool) -> Self {
+        self.config.device.whole_datagrams = they_may;
+        self
+    }
+
     /// Whether packets have [authentication codes](Settings::mac). The same at every rank.
     pub fn mac(mut self, is_used: bool) -> Self {
         self.config.device.mac = is_used;
+        self
+    }
+
+    /// The [switches above this host](Config::switches).
+    pub fn switches(mut self, switches: SwitchPath) -> Self {
+        self.config.switches = switches;
         self
     }
 

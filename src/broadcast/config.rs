@@ -1,7 +1,8 @@
 //! How broadcasts are done, from code or from `VERBCAST_*` variables.
 
 use super::ConfigBuilder;
-use super::variables::{CHOICE, FAULT, FIELDS, of_parameter};
+use super::topology::{TopologyFileError, switches_above};
+use super::variables::{CHOICE, FAULT, FIELDS, TOPOLOGY, of_parameter};
 use crate::rdma::{Settings, SettingsError};
 use std::fmt::Write;
 use verbcast_core::cause::Cause;
@@ -9,6 +10,7 @@ use verbcast_core::protocol::Depths;
 use verbcast_core::protocol::choice::{Table, TableError};
 use verbcast_core::protocol::options::{Options, OptionsError, Parameter};
 use verbcast_core::rank::OpId;
+use verbcast_core::topology::SwitchPath;
 use verbcast_core::transport::{FaultError, Faults};
 
 /// The variable that names one algorithm for all broadcasts.
@@ -25,6 +27,9 @@ pub struct Config {
     pub protocol: Options,
     /// The id of the first broadcast, which wraps after the highest. The same at every rank.
     pub first_op: OpId,
+    /// The switches above this host, from the top down; none where they are not known. Ranks tell them to one another, so
+    /// that each may know those of its own host alone.
+    pub switches: SwitchPath,
     /// Faults on purpose, at the edge of this rank's transport.
     pub faults: Option<Faults>,
 }
@@ -35,6 +40,7 @@ impl Default for Config {
             device: Settings::default(),
             protocol: Options::default(),
             first_op: OpId(0),
+            switches: SwitchPath::default(),
             faults: None,
         }
     }
@@ -84,6 +90,14 @@ pub enum ConfigError {
         /// What is wrong with it.
         source: TableError,
     },
+    /// The file that `VERBCAST_TOPOLOGY` names cannot be read, or does not tell of switches.
+    #[error("{TOPOLOGY}={path}: {source}")]
+    Topology {
+        /// The file.
+        path: String,
+        /// What is wrong with it.
+        source: TopologyFileError,
+    },
     /// The transport does not work with its settings.
     #[error(transparent)]
     Settings(#[from] SettingsError),
@@ -115,7 +129,7 @@ impl Config {
         let mut config = Config::default();
         let fields = FIELDS.iter().map(|field| field.name.to_owned());
         let parameters = Options::PARAMETERS.iter().map(|parameter| of_parameter(parameter.name));
-        for name in fields.chain(parameters).chain([FAULT.to_owned()]) {
+        for name in fields.chain(parameters).chain([FAULT, TOPOLOGY].map(str::to_owned)) {
             if let Some(text) = lookup(&name) {
                 config.set(&name, &text)?;
             }
@@ -151,6 +165,7 @@ impl Config {
                 self.faults = Some(value.parse().map_err(bad)?);
             }
             CHOICE => self.protocol.table = read_table(value)?,
+            TOPOLOGY => self.switches = switches_above(value)?,
             _ => return Err(ConfigError::Unknown { name: variable.to_owned() }),
         }
         Ok(())
@@ -222,6 +237,7 @@ mod tests {
             ("VERBCAST_ALGORITHM", "window"),
             ("VERBCAST_CO_ROOTS", "4"),
             ("VERBCAST_PAYLOAD_CRC", "on"),
+            ("VERBCAST_WHOLE_DATAGRAMS", "on"),
             ("VERBCAST_FAULT", "loss=0.5"),
             ("VERBCAST_RING_DEPTH", "64"),
             ("VERBCAST_FETCH_DEPTH", "3"),
@@ -242,6 +258,7 @@ mod tests {
         assert_eq!(config.protocol.table, Table::uniform(Algorithm::Window));
         assert_eq!(config.protocol.co_roots, CoRoots::Groups(4));
         assert!(config.device.payload_crc && config.faults.is_some());
+        assert!(config.device.whole_datagrams);
         assert_eq!(read(&[]).unwrap(), Config::default());
     }
 
@@ -268,6 +285,26 @@ mod tests {
     }
 
     #[test]
+    fn switches_are_those_above_this_host() {
+        let path = std::env::temp_dir().join(format!("verbcast-topology-{}", std::process::id()));
+        let text = path.to_str().unwrap();
+        let name = rustix::system::uname();
+        let host = name.nodename().to_str().unwrap();
+        let switches = |lines: &str| {
+            std::fs::write(&path, lines).unwrap();
+            read(&[("VERBCAST_TOPOLOGY", text)]).map(|config| config.switches)
+        };
+        let there = switches(&format!("SwitchName=a Nodes={host}\nSwitchName=b Switches=a\n"));
+        let elsewhere = switches("SwitchName=a Nodes=another-host\n# caf\u{e9}\n");
+        let bad = switches("SwitchName=a\nSwitchName=b Switches=[\n").unwrap_err().to_string();
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(there.unwrap().names(), ["b", "a"]);
+        assert_eq!(elsewhere.unwrap(), SwitchPath::default());
+        let expected = format!("VERBCAST_TOPOLOGY={text}: line 2: a bracket in the list");
+        assert!(bad.starts_with(&expected), "{bad}");
+    }
+
+    #[test]
     fn a_bad_variable_is_named_with_its_value() {
         for (name, value) in [
             ("VERBCAST_PORT", "x"),
@@ -281,6 +318,9 @@ mod tests {
             ("VERBCAST_REGISTRATION_CACHE", "-1"),
             ("VERBCAST_ACKNOWLEDGE_AFTER", "soon"),
             ("VERBCAST_CHOICE", "/nowhere/table"),
+            ("VERBCAST_TOPOLOGY", "/nowhere/topology.conf"),
+            ("VERBCAST_TOPOLOGY", "/dev/zero"),
+            ("VERBCAST_TOPOLOGY", "/dev/null"),
         ] {
             let error = read(&[(name, value)]).unwrap_err().to_string();
             assert!(error.contains(&format!("{name}={value}")), "{error}");

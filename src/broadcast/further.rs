@@ -1,9 +1,8 @@
 //! A further broadcaster of the ranks of another one.
 
-use super::{Broadcaster, Config, Error};
+use super::{Broadcaster, Config, Error, Place};
 use crate::bootstrap::{Bootstrap, VoteError, read_all, vote};
 use crate::rdma;
-use verbcast_core::rank::Rank;
 use verbcast_core::wire::Exposure;
 
 /// A further broadcaster of the same ranks, before they have said that all can have it. It needs no agreement but that: what
@@ -12,7 +11,7 @@ use verbcast_core::wire::Exposure;
 pub struct Further {
     prepared: rdma::Further,
     config: Config,
-    place: (Rank, u32),
+    place: Place,
 }
 
 impl Broadcaster {
@@ -25,7 +24,7 @@ impl Broadcaster {
         self.further += 1;
         let number = self.further;
         let (config, agreed) = (*self.origin).clone();
-        let place = (self.rank, self.size);
+        let place = self.place.clone();
         let window = config.protocol.window;
         let prepared = rdma::Further::new(self.transport(), &agreed, number, window)?;
         Ok(Further { prepared, config, place })

@@ -10,6 +10,7 @@ mod message;
 mod pending;
 mod preparation;
 mod readiness;
+mod topology;
 mod variables;
 mod wait;
 mod waits;
@@ -22,6 +23,7 @@ pub use error::Error;
 pub use further::Further;
 pub use message::Message;
 pub use pending::Pending;
+pub use topology::TopologyFileError;
 pub use variables::Variable;
 pub use waits::WaitedFor;
 
@@ -32,6 +34,8 @@ use pending::BroadcasterId;
 pub(crate) use preparation::Preparation;
 use std::time::Duration;
 use verbcast_core::driver::{Driver, LentBytes, Parameters, Statistics};
+use verbcast_core::order::RankOrder;
+use verbcast_core::protocol::Core;
 use verbcast_core::protocol::options::SuiteParameters;
 use verbcast_core::protocol::suite::Suite;
 use verbcast_core::rank::Rank;
@@ -54,8 +58,7 @@ pub struct Broadcaster {
     id: BroadcasterId,
     driver: Driver<Suite, Faulty<RdmaTransport>>,
     clock: Clock,
-    rank: Rank,
-    size: u32,
+    place: Place,
     fragment_len: usize,
     description: Description,
     timeout: Duration,
@@ -69,6 +72,15 @@ pub struct Broadcaster {
     origin: Box<(Config, Agreed)>,
     /// Further ones that were begun.
     further: u64,
+}
+
+/// Where a rank stands among all of a communicator.
+#[derive(Clone, Debug)]
+struct Place {
+    rank: Rank,
+    order: RankOrder,
+    /// Who is next to it, in words.
+    neighbours: Box<str>,
 }
 
 /// Another thread may go on with a communicator.
@@ -129,19 +141,18 @@ impl Broadcaster {
     /// With a transport that was made for it.
     fn assemble(
         config: Config,
-        (rank, size): (Rank, u32),
+        place: Place,
         (transport, agreed, description): (RdmaTransport, Agreed, Description),
         is_shared: bool,
     ) -> Result<Self, Error> {
-        let parameters = parameters(&config, rank, size, agreed, is_shared);
-        let transport = Faulty::new(transport, config.faults.unwrap_or_default(), rank);
+        let parameters = parameters(&config, &place, agreed, is_shared);
+        let transport = Faulty::new(transport, config.faults.unwrap_or_default(), place.rank);
         let driver = Driver::assemble(&config.protocol, &parameters, transport);
         Ok(Broadcaster {
             id: BroadcasterId::next(),
             driver: driver.map_err(ConfigError::from)?,
             clock: Clock::of_process(),
-            rank,
-            size,
+            place,
             fragment_len: parameters.suite.fragment_len,
             description,
             timeout: config.device.timeout,
@@ -156,17 +167,35 @@ impl Broadcaster {
 
     /// This process's rank.
     pub fn rank(&self) -> Rank {
-        self.rank
+        self.place.rank
     }
 
     /// The number of ranks.
     pub fn size(&self) -> u32 {
-        self.size
+        self.place.order.size()
     }
 
-    /// Bytes of a message that one packet carries.
+    /// The order in which the protocols count the ranks: who this rank's neighbours are, on which hosts and below which
+    /// switches.
+    pub fn order(&self) -> &RankOrder {
+        &self.place.order
+    }
+
+    /// Who this rank's neighbours on the ring are, in words; where hosts have several ranks, on which hosts they are, and below
+    /// which switches if that is known.
+    pub fn neighbours(&self) -> &str {
+        &self.place.neighbours
+    }
+
+    /// Bytes of a message that one packet carries, besides a header.
     pub fn fragment_len(&self) -> usize {
         self.fragment_len
+    }
+
+    /// Bytes of each packet but the last of a message of `len` bytes: as [`fragment_len`](Self::fragment_len), or as many as
+    /// fill a datagram.
+    pub fn fragment_len_of(&self, len: usize) -> usize {
+        self.driver.core().fragment_len(len as u64)
     }
 
     /// What this rank uses.
@@ -245,7 +274,7 @@ impl Broadcaster {
     /// If the root is not a rank; or, at every rank, if a rank failed, left, or called with another
     /// root or length. What is in the buffer then is undefined.
     pub fn broadcast_into<T: Pod>(&mut self, root: Rank, buffer: &mut [T]) -> Result<(), Error> {
-        match root == self.rank {
+        match root == self.place.rank {
             true => self.broadcast_from(buffer),
             false => {
                 self.broadcast_bytes(root, LentBytes::Receive(bytemuck::cast_slice_mut(buffer)))
@@ -260,13 +289,13 @@ impl Broadcaster {
     /// # Errors
     /// As [`broadcast_into`](Self::broadcast_into).
     pub fn broadcast_from<T: Pod>(&mut self, message: &[T]) -> Result<(), Error> {
-        self.broadcast_bytes(self.rank, LentBytes::Send(bytemuck::cast_slice(message)))
+        self.broadcast_bytes(self.place.rank, LentBytes::Send(bytemuck::cast_slice(message)))
     }
 
     fn broadcast_bytes(&mut self, root: Rank, bytes: LentBytes<'_>) -> Result<(), Error> {
-        let (op, mut ending) = self.start_when_possible(root, bytes.len())?;
+        let (op, mut ending, now) = self.start_when_possible(root, bytes.len())?;
         rdma::lend(self, Self::transport, op, bytes, |broadcaster, bytes| {
-            broadcaster.run_until_complete(op, &mut ending, bytes)
+            broadcaster.run_until_complete(op, &mut ending, now, bytes)
         })
     }
 
@@ -345,8 +374,8 @@ impl Broadcaster {
             let Statistics { operations, multicast_received, lost, repaired, overflowed, .. } =
                 self.statistics();
             tracing::debug!(
-                rank = self.rank.0,
-                size = self.size,
+                rank = self.place.rank.0,
+                size = self.size(),
                 operations,
                 multicast_received,
                 lost,
@@ -359,20 +388,15 @@ impl Broadcaster {
 }
 
 /// Runtime parameters of a rank's driver on the device.
-fn parameters(
-    config: &Config,
-    rank: Rank,
-    size: u32,
-    agreed: Agreed,
-    shares_buffers: bool,
-) -> Parameters {
-    let Agreed { key, mac, seed, multicast, packet_len } = agreed;
+fn parameters(config: &Config, place: &Place, agreed: Agreed, shares_buffers: bool) -> Parameters {
+    let Agreed { key, mac, seed, multicast, packet_len, whole } = agreed;
     let suite = SuiteParameters {
-        rank,
-        size,
+        rank: place.rank,
+        order: place.order.clone(),
         first_op: config.first_op,
         seed,
         fragment_len: packet_len - HEADER_LEN,
+        whole: whole.then_some(packet_len),
         multicast,
         depths: config.device.depths,
     };
@@ -403,8 +427,9 @@ mod tests {
         let simulated = plan.parameters(rank);
         let packet_len = plan.packet_len;
         let (key, mac, seed, multicast) = (simulated.key, None, plan.seed, true);
-        let agreed = Agreed { key, mac, seed, multicast, packet_len };
-        assert_eq!(parameters(&config, rank, size, agreed, false), simulated);
+        let agreed = Agreed { key, mac, seed, multicast, packet_len, whole: false };
+        let place = Place { rank, order: RankOrder::by_number(size), neighbours: "".into() };
+        assert_eq!(parameters(&config, &place, agreed, false), simulated);
         assert_eq!(config.protocol, Options::default());
     }
 }

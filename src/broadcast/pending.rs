@@ -101,7 +101,8 @@ impl Broadcaster {
     /// or its message was taken before.
     pub fn wait<M: Message>(&mut self, mut pending: Pending<M>) -> Result<M, Error> {
         self.check(&pending)?;
-        self.run_until_complete(pending.op, &mut pending.ending, None)?;
+        let now = self.clock.now();
+        self.run_until_complete(pending.op, &mut pending.ending, now, None)?;
         Ok(self.take_message(&mut pending))
     }
 

@@ -1,7 +1,7 @@
 //! A broadcaster that is to be made: what its rank says first, and what is done when all have said theirs.
 
-use super::agree::{agree, first_peers, terms};
-use super::{Broadcaster, Config, Endpoint, Error};
+use super::agree::{agree, first_peers, neighbours, order_by_place, terms};
+use super::{Broadcaster, Config, Endpoint, Error, Place};
 use crate::bootstrap::{Bootstrap, VoteError, count_votes, read_all};
 use crate::rdma::{self, Origin};
 use verbcast_core::rank::Rank;
@@ -33,7 +33,7 @@ impl Preparation {
             let mut settings = config.device.clone();
             settings.depths.ring = terms.ring;
             let prepared = rdma::Preparation::new(origin, bootstrap, &settings)?;
-            let proposal = prepared.proposal(terms);
+            let proposal = prepared.proposal(terms, config.switches.clone());
             Ok((prepared, proposal))
         });
         Preparation { config: config.clone(), is_shared, rank, prepared }
@@ -67,9 +67,13 @@ impl Preparation {
         let (prepared, _) = prepared.map_err(|what| VoteError::Refused(vec![(rank, what)]))?;
         let all: Vec<_> = proposals.iter().map(|proposal| proposal.terms).collect();
         let config = agree(bootstrap, &config, &all)?;
-        let peers = first_peers(rank, bootstrap.size(), &config);
+        let by_place = order_by_place(&proposals);
+        let order = config.protocol.order(&by_place);
+        let neighbours = neighbours(rank, &order, &by_place, &proposals);
+        tracing::debug!(rank = rank.0, neighbours, "place on the ring");
+        let peers = first_peers(rank, &order, &config);
         let made = rdma::complete(bootstrap, prepared, &config.device, &peers, &proposals)?;
-        let place = (rank, bootstrap.size());
+        let place = Place { rank, order, neighbours: neighbours.into() };
         Broadcaster::assemble(config, place, made, is_shared)
     }
 }

@@ -22,6 +22,8 @@ pub struct Variable {
 pub(super) const FAULT: &str = "VERBCAST_FAULT";
 /// The variable that names the file with the table of protocols.
 pub(super) const CHOICE: &str = "VERBCAST_CHOICE";
+/// The variable that names the file with the network's switches.
+pub(super) const TOPOLOGY: &str = "VERBCAST_TOPOLOGY";
 
 /// A variable that stands for a field.
 pub(super) struct Field {
@@ -33,7 +35,7 @@ pub(super) struct Field {
 }
 
 /// All variables of fields, but those of the protocols' parameters.
-pub(super) const FIELDS: [Field; 24] = [
+pub(super) const FIELDS: [Field; 25] = [
     Field {
         name: "VERBCAST_DEVICE",
         takes: "device names, separated by commas",
@@ -217,6 +219,14 @@ pub(super) const FIELDS: [Field; 24] = [
         },
     },
     Field {
+        name: "VERBCAST_WHOLE_DATAGRAMS",
+        takes: "one of on, off",
+        default: Some("off"),
+        set: |config, text| {
+            choice(text, &[("on", true), ("off", false)], &mut config.device.whole_datagrams)
+        },
+    },
+    Field {
         name: "VERBCAST_MAC",
         takes: "one of on, off",
         default: Some("off"),
@@ -243,6 +253,7 @@ impl Config {
         let special = [
             (FAULT, "shares from 0 to 1, as loss=0.05,dup=0.01,reorder=0.05,corrupt=0.01,seed=7"),
             (CHOICE, "the path of a table"),
+            (TOPOLOGY, "the path of a file as Slurm's topology.conf"),
         ];
         let special =
             special.map(|(name, takes)| Variable { name: name.to_owned(), takes, default: None });

@@ -31,18 +31,19 @@ impl Broadcaster {
                 return Ok(());
             }
             if until.is_some_and(|until| now >= until) {
-                return Err(Error::Timeout { rank: self.rank, after: self.timeout });
+                return Err(Error::Timeout { rank: self.rank(), after: self.timeout });
             }
             self.rest(now, worked, &mut idle, MAX_PARK, None)?;
         }
     }
 
-    /// Begins a broadcast; while as many are in flight as may be, makes progress until one has ended.
+    /// Begins a broadcast, and returns the time when it did. While as many are in flight as may be, it first makes progress until
+    /// one has ended.
     pub(super) fn start_when_possible(
         &mut self,
         root: Rank,
         len: usize,
-    ) -> Result<(OpId, Ending), Error> {
+    ) -> Result<(OpId, Ending, Instant), Error> {
         let mut idle = Idle::default();
         let mut now = self.clock.now();
         let ending = Ending::new(now, root, len);
@@ -55,36 +56,37 @@ impl Broadcaster {
                 }
                 started => {
                     self.waits.add_call(now - ending.began);
-                    return Ok((started?, ending));
+                    return Ok((started?, ending, now));
                 }
             }
         }
     }
 
-    /// Makes progress until the operation is complete and its message can be given back.
+    /// Makes progress from now on until the operation is complete and its message can be given back.
     pub(super) fn run_until_complete(
         &mut self,
         op: OpId,
         ending: &mut Ending,
+        began: Instant,
         mut bytes: Option<LentBytes<'_>>,
     ) -> Result<(), Error> {
         let _span = tracing::debug_span!("broadcast", %op).entered();
         let mut idle = Idle::default();
-        let began = self.clock.now();
+        let mut now = began;
         self.waits.begin_call(self.received());
         loop {
             let lent = bytes.as_mut().map(|bytes| Lent { op, bytes: bytes.reborrow() });
-            let now = self.clock.now();
             let worked = self.turn(now, lent)?;
             match self.time_to_end(op, ending)? {
                 None => {
-                    let root = Some(ending.root).filter(|root| *root != self.rank);
+                    let root = Some(ending.root).filter(|root| *root != self.rank());
                     self.waits.end(&mut idle, now, root);
                     self.waits.add_call(now - began);
                     return Ok(());
                 }
                 Some(at_most) => self.rest(now, worked, &mut idle, at_most, Some(ending.root))?,
             }
+            now = self.clock.now();
         }
     }
 
@@ -150,7 +152,7 @@ impl Broadcaster {
         longest: Duration,
         root: Option<Rank>,
     ) -> Result<(), Error> {
-        let root = root.filter(|root| *root != self.rank);
+        let root = root.filter(|root| *root != self.rank());
         if worked {
             self.waits.end(idle, now, root);
         }
@@ -160,7 +162,7 @@ impl Broadcaster {
             let received = self.received();
             self.waits.begin(idle, received, |ranks| {
                 self.driver.core().add_awaited(ranks);
-                ranks.retain(|rank| *rank != self.rank);
+                ranks.retain(|rank| *rank != self.place.rank);
                 if ranks.is_empty() {
                     ranks.extend(root);
                 }

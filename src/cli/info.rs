@@ -2,13 +2,16 @@
 
 use crate::cli::InfoArgs;
 use crate::conformance::Kind;
+use crate::copy::host;
 use crate::failure::Failure;
 use serde_json::{Value, json};
-use std::fmt::Write;
+use std::env;
+use std::fmt::{self, Write};
 use std::net::Ipv6Addr;
 use verbcast::broadcast::Config;
 use verbcast::rdma::{DeviceReport, GidReport, Home, PortReport, Survey, survey};
 use verbcast_core::rank::Rank;
+use verbcast_core::topology::SwitchPath;
 use verbcast_verbs::{GidKind, LinkLayer, Protocol};
 
 const HINT: &str = "\
@@ -19,7 +22,13 @@ With an Ethernet interface, SoftRoCE can stand in for an adapter:
 ";
 
 pub fn run(args: &InfoArgs) -> Result<(), Failure> {
-    let mut settings = Config::from_env().map_err(Failure::usage)?.device;
+    let Config { device: mut settings, switches, .. } =
+        Config::from_env().map_err(Failure::usage)?;
+    let place = env::var_os("VERBCAST_TOPOLOGY").map(|file| Place {
+        file: file.to_string_lossy().into_owned(),
+        host: host::name(),
+        switches,
+    });
     if !args.device.is_empty() {
         settings.devices.clone_from(&args.device);
     }
@@ -31,14 +40,33 @@ pub fn run(args: &InfoArgs) -> Result<(), Failure> {
         choice: Err(format!("the kernel's list of RDMA devices cannot be read: {error}")),
     });
     if args.json {
-        let text = serde_json::to_string_pretty(&to_json(&survey)).map_err(Failure::new)?;
+        let text = serde_json::to_string_pretty(&to_json(&survey, place.as_ref()))
+            .map_err(Failure::new)?;
         crate::print(&(text + "\n"))
     } else {
-        crate::print(&to_text(&survey))
+        crate::print(&to_text(&survey, place.as_ref()))
     }
 }
 
-fn to_text(survey: &Survey) -> String {
+/// Where this host is in the network.
+struct Place {
+    /// The topology file.
+    file: String,
+    host: String,
+    switches: SwitchPath,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Place { file, host, switches } = self;
+        match switches.names() {
+            [] => write!(f, "{host} is not in {file}"),
+            _ => write!(f, "{host} is below these switches, from the top down: {switches}"),
+        }
+    }
+}
+
+fn to_text(survey: &Survey, place: Option<&Place>) -> String {
     let mut text = String::new();
     // Writing to a String does not fail.
     for device in &survey.devices {
@@ -66,6 +94,9 @@ fn to_text(survey: &Survey) -> String {
         ),
         Err(why) => writeln!(text, "no device would be used: {why}"),
     };
+    if let Some(place) = place {
+        let _ = writeln!(text, "{place}");
+    }
     text
 }
 
@@ -131,7 +162,7 @@ fn kind_of(device: &DeviceReport) -> Option<Kind> {
     Kind::of_device(&device.name, port.port.link_layer)
 }
 
-fn to_json(survey: &Survey) -> Value {
+fn to_json(survey: &Survey, place: Option<&Place>) -> Value {
     let devices: Vec<Value> = survey.devices.iter().map(device_json).collect();
     let (chosen, reason) = match &survey.choice {
         Ok(choice) => {
@@ -147,6 +178,7 @@ fn to_json(survey: &Survey) -> Value {
         "reasons": survey.reasons,
         "chosen": chosen,
         "reason": reason,
+        "switches": place.map(|place| place.switches.names()),
     })
 }
 

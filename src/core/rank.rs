@@ -11,16 +11,6 @@ impl Rank {
     pub const fn index(self) -> usize {
         self.0 as usize
     }
-
-    /// The next rank on the virtual ring of `size` ranks.
-    pub const fn successor(self, size: u32) -> Rank {
-        Rank((self.0 + 1) % size)
-    }
-
-    /// The previous rank on the virtual ring of `size` ranks.
-    pub const fn predecessor(self, size: u32) -> Rank {
-        Rank((self.0 + size - 1) % size)
-    }
 }
 
 impl fmt::Display for Rank {
@@ -80,12 +70,5 @@ mod tests {
         assert_eq!(last.next(), OpId(0));
         assert_eq!(last.next().after(last), 1);
         assert_eq!(last.after(last.plus(3)), -3);
-    }
-
-    #[test]
-    fn the_ring_closes() {
-        assert_eq!(Rank(7).successor(8), Rank(0));
-        assert_eq!(Rank(0).predecessor(8), Rank(7));
-        assert_eq!(Rank(0).predecessor(1), Rank(0));
     }
 }

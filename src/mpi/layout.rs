@@ -354,19 +354,8 @@ unsafe fn is_contiguous(datatype: MPI_Datatype, nested: u32) -> Result<bool, Mpi
 
 #[cfg(test)]
 mod tests {
-    use super::super::Library;
+    use super::super::testing::mpi;
     use super::*;
-    use std::sync::{Mutex, MutexGuard, Once, PoisonError};
-
-    /// MPI in this process alone, for one test at a time.
-    fn mpi() -> MutexGuard<'static, ()> {
-        static START: Once = Once::new();
-        static ONE: Mutex<()> = Mutex::new(());
-        let turn = ONE.lock().unwrap_or_else(PoisonError::into_inner);
-        // It runs on when this is gone.
-        START.call_once(|| assert!(Library::start().is_some()));
-        turn
-    }
 
     /// Blocks of bytes with gaps between them.
     fn blocks(count: c_int, len: c_int, stride: c_int) -> MPI_Datatype {

@@ -21,6 +21,8 @@ mod member;
 mod process;
 mod request;
 mod shared;
+#[cfg(test)]
+mod testing;
 
 pub use communicator::MulticastCommunicator;
 pub use error::{Error, MpiError};

@@ -36,6 +36,7 @@ mod meetings;
 mod metrics;
 mod own_type;
 mod persistent;
+mod place;
 mod process;
 mod promise;
 mod queue;

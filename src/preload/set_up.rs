@@ -2,6 +2,7 @@
 
 use super::adapter;
 use super::hook;
+use super::place;
 use super::reason::Reason;
 use super::settings::{Report, Settings};
 use super::slot::Slot;
@@ -117,7 +118,10 @@ pub unsafe fn set_up(comm: MPI_Comm) -> Result<Decision, Error> {
     };
     note_usage(settings);
     match way {
-        Way::Multicast(member) => decided(undecided(Ok(Made { member, slot }))),
+        Way::Multicast(member) => {
+            place::note(member.broadcaster());
+            decided(undecided(Ok(Made { member, slot })))
+        }
         Way::Mpi(why) => decided(passes(Reason::Unavailable, &why)),
     }
 }

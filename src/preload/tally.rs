@@ -1,6 +1,7 @@
 //! How many broadcasts went which way, and what is said about it.
 
 use super::adapter;
+use super::place;
 use super::reason::Reason;
 use super::settings::{Report, Settings};
 use super::summary::{Summary, WORDS};
@@ -179,6 +180,7 @@ pub unsafe fn report() {
     let mut said = lines(&who, &own);
     if own[0] > 0 {
         said.push(format!("{who}: adapter: {}", adapter::in_words()));
+        said.push(format!("{who}: ring: {}", place::in_words()));
     }
     publish(&said, to);
     if rank == 0 && is_summed {

@@ -38,7 +38,7 @@ fn losing(ranks: &[Summary]) -> Option<String> {
             .to_owned()
     } else {
         "though it had receives posted, and others lost as well: look at the switches, or at the \
-         sender's link"
+         sender's link; where they drop bursts, lower VERBCAST_RING_DEPTH"
             .to_owned()
     };
     let share = percent(most.loss());

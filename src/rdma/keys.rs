@@ -112,8 +112,8 @@ mod tests {
     use super::*;
     use verbcast_core::rank::{Fragment, OpId};
     use verbcast_core::wire::{
-        Adapter, DatagramQp, Draw, GroupAddress, GroupOffer, Header, Kind, NodeOffer, PortUse,
-        ProcessAddress, Region,
+        Adapter, DatagramQp, Draw, FreeTags, GroupAddress, GroupOffer, Header, Kind, NodeOffer,
+        PortUse, ProcessAddress, Region,
     };
 
     fn introduction(incarnation: u64, mac: Option<MacOffer>) -> Introduction {
@@ -131,6 +131,7 @@ mod tests {
             draw: Draw { key: 9, seed: 0, groups },
             offer: GroupOffer::default(),
             mac,
+            tags: FreeTags::default(),
         }
     }
 

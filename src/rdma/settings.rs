@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 use verbcast_core::protocol::{Counter, Depths, DepthsError};
-use verbcast_core::wire::Checks;
+use verbcast_core::wire::{Checks, HEADER_LEN};
 use verbcast_verbs::page_size;
 
 /// How a rank waits for its device.
@@ -115,6 +115,9 @@ pub struct Settings {
     pub nodes: NodeSharing,
     /// Whether payloads have CRCs that their receivers check, besides what links check.
     pub payload_crc: bool,
+    /// Whether fragments may fill their datagrams, where all ranks say so, and packets have neither authentication codes nor
+    /// CRCs of payloads.
+    pub whole_datagrams: bool,
     /// Whether packets have authentication codes in place of CRCs, which only ranks of the communicator can make. The same
     /// at every rank.
     pub mac: bool,
@@ -143,6 +146,7 @@ impl Default for Settings {
             deep_rings: 4,
             nodes: NodeSharing::default(),
             payload_crc: false,
+            whole_datagrams: false,
             mac: false,
             groups: 8,
         }
@@ -181,6 +185,8 @@ pub(super) const CELL_LEN: usize = 16;
 pub(super) const REPORTS_AT_ONCE: usize = 2;
 /// Bytes that the device puts in front of every received datagram (the GRH).
 pub(super) const GRH_LEN: usize = 40;
+/// Bytes in front of that in a slot.
+pub(super) const SLOT_PAD: usize = HEADER_LEN - GRH_LEN;
 /// Send slots that fragments leave to handshakes, probes, announcements, aborts and farewells.
 pub(super) const RESERVED_SLOTS: u32 = 6;
 /// Reliable sends from the ring under way at most, over all connections, for each of its slots.
@@ -219,6 +225,17 @@ impl Settings {
     /// way may be lost before receives are left over.
     pub(super) fn margin(&self) -> u32 {
         self.depths.receive / 4
+    }
+
+    /// Whether fragments may fill their datagrams, as far as this process goes: neither codes nor CRCs of payloads go along.
+    pub(super) fn fills_datagrams(&self) -> bool {
+        self.whole_datagrams && !self.mac && !self.payload_crc
+    }
+
+    /// Bytes of a packet at most that is kept, read or sent over a connection, where datagrams have up to `packet_len`: that of
+    /// a fragment which fills one has its header besides.
+    pub(super) fn longest_packet(&self, packet_len: usize) -> usize {
+        packet_len + if self.fills_datagrams() { HEADER_LEN } else { 0 }
     }
 
     /// What is checked of packets that an adapter received.
@@ -260,23 +277,25 @@ impl Settings {
     /// Bytes of registered memory per process, besides that of messages, in a communicator of `size` ranks
     /// with an endpoint of its own, for packets of `packet_len` bytes.
     pub fn registered_memory(&self, packet_len: usize, size: u32) -> usize {
-        self.memory_of_endpoint(packet_len) + self.memory_of_channel(packet_len, size)
+        let channel = self.memory_of_channel(self.longest_packet(packet_len), size);
+        self.memory_of_endpoint(packet_len) + channel
     }
 
     /// Bytes of registered memory of an endpoint, besides that of messages, whatever the number of its
     /// communicators.
     pub fn memory_of_endpoint(&self, packet_len: usize) -> usize {
-        slots(self.depths.receive, GRH_LEN + packet_len)
+        slots(self.depths.receive, SLOT_PAD + GRH_LEN + packet_len)
             + slots(self.depths.send, packet_len)
-            + slots(self.depths.reliable_receive, packet_len)
+            + slots(self.depths.reliable_receive, self.longest_packet(packet_len))
             + slots(self.depths.reliable_send, packet_len)
-            + slots(self.depths.fetch, packet_len)
+            + slots(self.depths.fetch, self.longest_packet(packet_len))
     }
 
-    /// Bytes of registered memory of a communicator of `size` ranks, besides its endpoint's.
-    pub fn memory_of_channel(&self, packet_len: usize, size: u32) -> usize {
+    /// Bytes of registered memory of a communicator of `size` ranks, besides its endpoint's, with so many bytes in a slot of
+    /// its ring.
+    pub fn memory_of_channel(&self, slot_len: usize, size: u32) -> usize {
         let cells = |count: u32| (count as usize * CELL_LEN).next_multiple_of(page_size());
-        slots(self.depths.ring, packet_len)
+        slots(self.depths.ring, slot_len)
             + cells(Counter::KINDS as u32 * size)
             + cells(REPORTS_AT_ONCE as u32 * size)
     }

@@ -72,11 +72,10 @@ impl<'a> Cluster<'a> {
             network.queue.put(at, Event::Crash(rank));
         }
         network.groups.push(Rc::new(Group::all(*size)));
-        network.share_nodes(plan.ranks_per_node);
+        network.share_nodes(&plan.order, plan.ranks_per_node);
         let network = Rc::new(RefCell::new(network));
         let members = (0..*size).map(Rank).map(|rank| {
-            let transport =
-                SimTransport::new(rank, Channel::ONLY, plan.lends(rank), plan.checks(), &network);
+            let transport = SimTransport::new(rank, Channel::ONLY, plan, &network);
             let driver = Driver::assemble(options, &plan.parameters(rank), transport);
             let mut driver = driver.map_err(|error| Violation(error.to_string()))?;
             driver.pass(plan.passed);
@@ -219,17 +218,15 @@ impl<'a> Cluster<'a> {
     }
 
     fn turn(&mut self, now: u64, rank: Rank) -> Result<(), Violation> {
-        {
-            let mut network = self.network.borrow_mut();
-            network.now = now;
-            let port = network.port(rank);
-            if port.is_dead || port.turn_at != Some(now) {
-                return Ok(());
-            }
-            port.turn_at = None;
-            port.waits = false;
-            port.cpu = port.cpu.max(now);
-        }
+        let Some(has_polled) = self.network.borrow_mut().begin_turn(now, rank) else {
+            return Ok(());
+        };
+        self.take_turns(now, rank)?;
+        self.network.borrow_mut().end_turn(rank, has_polled);
+        Ok(())
+    }
+
+    fn take_turns(&mut self, now: u64, rank: Rank) -> Result<(), Violation> {
         if self.members[rank.index()].is_departing {
             self.linger(rank);
             return Ok(());

@@ -1,7 +1,8 @@
 //! A process's endpoint: one queue of completions for all its communicators.
 //!
 //! As on a device, whoever polls takes completions for all. What comes for another is copied out of the buffers that it
-//! came in: datagrams up to a bound, as they may be lost; reliable messages and what was read always.
+//! came in: datagrams where receives get short, and up to a bound, as they may be lost; reliable messages and what was read
+//! always.
 
 use super::communicator::{Channel, Group};
 use super::event::{Bytes, Completion};
@@ -139,13 +140,13 @@ impl Network {
     }
 
     fn deliver_to(&mut self, process: Rank, by: Channel, to: Channel, told: Told) {
-        let told = if by == to { Some(told) } else { self.copied(process, to, told) };
+        let told = if by == to { Some(told) } else { self.kept(process, to, told) };
         if let Some(told) = told {
             self.endpoint(process).inbox(to).push(told);
         }
     }
 
-    /// Copies what other communicators than `by` have not taken, so that its buffers can be used.
+    /// Makes others than `by` keep what they have not taken as if it came now.
     fn free_buffers_of_others(&mut self, process: Rank, by: Channel) {
         let channels: Vec<_> = self.endpoint(process).inboxes.keys().copied().collect();
         for channel in channels.into_iter().filter(|channel| *channel != by) {
@@ -155,16 +156,19 @@ impl Network {
         }
     }
 
-    /// What a communicator is told, without buffers of the endpoint; none if it is dropped.
-    fn copied(&mut self, process: Rank, to: Channel, mut told: Told) -> Option<Told> {
+    /// What a communicator is told, where it can wait for that; none if it is dropped.
+    fn kept(&mut self, process: Rank, to: Channel, mut told: Told) -> Option<Told> {
         let most = self.depths.max_held() as usize;
         let Some(received) = told.received() else { return Some(told) };
         if received.body == Body::Copy {
             return Some(told);
         }
-        let body = std::mem::replace(&mut received.body, Body::Copy);
         let (via, len) = (received.via, received.bytes.len());
-        let is_full = via == Via::Multicast && self.endpoint(process).inbox(to).copies() >= most;
+        let is_full = via == Via::Multicast && self.endpoint(process).inbox(to).datagrams() >= most;
+        if via == Via::Multicast && !is_full && self.port(process).datagrams_used <= most as u32 {
+            return Some(told);
+        }
+        let body = std::mem::replace(&mut received.body, Body::Copy);
         self.port(process).overflowed += u64::from(is_full);
         if !is_full {
             self.spend(process, self.costs.copying(len.saturating_sub(HEADER_LEN)));

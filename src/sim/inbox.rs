@@ -47,8 +47,8 @@ impl Told {
         }
     }
 
-    fn is_copied_datagram(&self) -> bool {
-        matches!(self, Told::Packet(Received { via: Via::Multicast, body: Body::Copy, .. }))
+    fn is_datagram(&self) -> bool {
+        matches!(self, Told::Packet(Received { via: Via::Multicast, .. }))
     }
 }
 
@@ -76,9 +76,9 @@ impl Inbox {
         std::mem::take(&mut self.told)
     }
 
-    /// Datagrams in it that are copies.
-    pub fn copies(&self) -> usize {
-        self.told.iter().filter(|told| told.is_copied_datagram()).count()
+    /// Datagrams in it.
+    pub fn datagrams(&self) -> usize {
+        self.told.iter().filter(|told| told.is_datagram()).count()
     }
 
     pub fn is_empty(&self) -> bool {

@@ -97,6 +97,11 @@ impl Network {
         }
     }
 
+    /// The links that a packet from one rank to another takes, if it takes any.
+    fn links_between(&self, from: Rank, to: Rank) -> Option<&OnLinks> {
+        self.links.as_ref().filter(|links| !links.share_a_host(from, to))
+    }
+
     /// When something that leaves at `left` arrives at `to`, behind everything sent there before.
     fn in_order(&mut self, from: Rank, to: Rank, left: u64) -> u64 {
         let at = left + self.costs.unicast_latency + self.jitter();
@@ -110,7 +115,7 @@ impl Network {
     fn deliver(&mut self, from: Rank, to: Rank, len: usize, packet: usize, event: Event) {
         self.in_transit += 1;
         let at = self.port(from).cpu;
-        if let Some(links) = &self.links {
+        if let Some(links) = self.links_between(from, to) {
             links.send(at, from, to, packet, event);
             self.connect(from, to);
             return;
@@ -218,7 +223,7 @@ impl Network {
     /// The answer of one adapter to another arrives one latency later; it carries `len` bytes.
     fn answer(&mut self, now: u64, [from, to]: [Rank; 2], len: usize, completion: Completion) {
         let event = Event::Complete(to, completion);
-        match &self.links {
+        match self.links_between(from, to) {
             Some(links) => links.send(now, from, to, wire::ACKNOWLEDGEMENT + len, event),
             None => {
                 let at = now + self.costs.on_the_wire(len) + self.costs.unicast_latency;
@@ -435,6 +440,9 @@ impl Network {
 
     fn crash(&mut self, now: u64, rank: Rank) {
         self.die_publishing(rank);
+        if self.ports[rank.index()].polls() {
+            self.stop_polling(rank);
+        }
         let port = self.port(rank);
         port.is_dead = true;
         let stalled = std::mem::take(&mut port.stalled);
@@ -443,6 +451,27 @@ impl Network {
             self.in_transit -= 1;
             self.port(message.from).ended(message.channel, message.slot);
             self.breaks(now, message.from, rank);
+        }
+    }
+
+    /// A rank takes the turn that was put for this time, if there is one: whether it polled up to now.
+    pub fn begin_turn(&mut self, now: u64, rank: Rank) -> Option<bool> {
+        self.now = now;
+        let port = self.port(rank);
+        if port.is_dead || port.turn_at != Some(now) {
+            return None;
+        }
+        let has_polled = port.polls();
+        port.turn_at = None;
+        port.waits = false;
+        port.cpu = port.cpu.max(now);
+        Some(has_polled)
+    }
+
+    /// Its turn ends.
+    pub fn end_turn(&mut self, rank: Rank, has_polled: bool) {
+        if has_polled && !self.port(rank).polls() {
+            self.stop_polling(rank);
         }
     }
 

@@ -1,7 +1,8 @@
 //! The memory that the processes of a node share, a ring of datagrams for each communicator, and who receives for them.
 //!
 //! As on a device, everything is decided by [`verbcast_core::node`]. A process that waits polls all the time, which here
-//! would be an event for each look: instead its word is changed when a mate looks at it.
+//! would be an event for each look: instead its word is changed when a mate looks at it, and nobody looks only to see
+//! that another polls.
 
 #[cfg(test)]
 mod tests;
@@ -15,6 +16,7 @@ use std::rc::Rc;
 use verbcast_core::driver::Statistics;
 use verbcast_core::node::cursor::WRITER_PATIENCE;
 use verbcast_core::node::{Cursor, Look, MateIndex, Nodes, Role, SlotState, Watch};
+use verbcast_core::order::RankOrder;
 use verbcast_core::protocol::Via;
 use verbcast_core::rank::Rank;
 use verbcast_core::time::Instant;
@@ -96,9 +98,16 @@ pub(super) struct ChannelNodes {
 }
 
 impl ChannelNodes {
-    fn new(group: &Rc<Group>, each: u32, slots: usize) -> Self {
-        let host = |process: &Rank| u128::from(process.0 / each).to_be_bytes();
-        let offer = |process| NodeOffer { host: host(process), space: 0, most: u16::MAX };
+    /// Those of a group whose processes are in this order, `each` to a node. Where nothing is known of hosts, it is those in a
+    /// row.
+    fn new(group: &Rc<Group>, order: &RankOrder, each: u32, slots: usize) -> Self {
+        let host = |process: &Rank| match order.hosts() {
+            1 => process.0 / each,
+            _ => order.host(*process),
+        };
+        let most = u16::try_from(each).unwrap_or(u16::MAX);
+        let offer =
+            |process| NodeOffer { host: u128::from(host(process)).to_be_bytes(), space: 0, most };
         let offers: Vec<_> = group.members().iter().map(offer).collect();
         let nodes = Nodes::of(&offers);
         let (mut memories, mut mates) = (BTreeMap::new(), BTreeMap::new());
@@ -109,7 +118,7 @@ impl ChannelNodes {
                 let cursor = Cursor::new(slots as u64);
                 let watch = Watch::new(index);
                 let mate = Mate { watch, cursor, lead, taken: 0, published: 0, roles: 0 };
-                mates.insert(group.process(rank), mate);
+                mates.insert(group.process(*rank), mate);
             }
         }
         ChannelNodes { nodes, group: Rc::clone(group), memories, mates }
@@ -118,7 +127,8 @@ impl ChannelNodes {
     /// The process that holds the place of the receiver.
     fn holder(&self, lead: Rank) -> Option<Rank> {
         let MateIndex(index) = Role::of(self.memories[&lead].word).holder?;
-        self.nodes.members(lead).nth(usize::from(index)).map(|rank| self.group.process(rank))
+        let rank = self.nodes.members(lead).get(usize::from(index))?;
+        Some(self.group.process(*rank))
     }
 
     /// Whether there is something for a process to read.
@@ -130,15 +140,15 @@ impl ChannelNodes {
 }
 
 impl Network {
-    /// From now on every `each` neighbours share a node, in each communicator.
-    pub fn share_nodes(&mut self, each: u32) {
+    /// From now on `each` processes of a host share a node, in each communicator.
+    pub fn share_nodes(&mut self, order: &RankOrder, each: u32) {
         if each < 2 {
             return;
         }
         let slots = self.depths.node_slots() as usize;
         let groups = (0..).map(Channel).zip(&self.groups);
         self.nodes = groups
-            .map(|(channel, group)| (channel, ChannelNodes::new(group, each, slots)))
+            .map(|(channel, group)| (channel, ChannelNodes::new(group, order, each, slots)))
             .collect();
     }
 
@@ -154,7 +164,8 @@ impl Network {
             *memory.slot(position) = Slot { state, at: at + LATENCY, from, bytes };
             *published += 1;
         }
-        let mates: Vec<_> = of.nodes.members(lead).map(|rank| of.group.process(rank)).collect();
+        let mates: Vec<_> =
+            of.nodes.members(lead).iter().map(|rank| of.group.process(*rank)).collect();
         for mate in mates.into_iter().filter(|mate| *mate != from) {
             let at = (at + LATENCY).max(self.port(mate).cpu);
             self.wake_at(mate, at);
@@ -269,6 +280,9 @@ impl Network {
             let writer = memory.claimed > cursor.position() + 1;
             let writer = writer.then_some(now + WRITER_PATIENCE.as_nanos() as u64);
             let is_watched = !of.nodes.are_one() && !watch.is_receiver();
+            // Who polls is watched when it stops.
+            let polls = |holder: Rank| self.ports[holder.index()].polls();
+            let is_watched = is_watched && !of.holder(*lead).is_some_and(polls);
             let due = is_watched.then(|| watch.due(Instant::from_nanos(now)).as_nanos());
             published.into_iter().chain(writer).chain(due).min()
         });
@@ -287,14 +301,37 @@ impl Network {
         })
     }
 
+    /// A process that has polled up to now polls no more. Mates for which it receives begin to watch it.
+    pub fn stop_polling(&mut self, process: Rank) {
+        self.change_role(process, |_, word| Some(Role::of(word).beaten()));
+    }
+
     /// A process leaves, so that a mate may receive at once.
     pub fn resign(&mut self, process: Rank) {
+        self.change_role(process, |watch, word| Some(watch.resign(word)?.to));
+    }
+
+    /// Changes the words of the nodes for which a process receives, which its mates see.
+    fn change_role(&mut self, process: Rank, to: impl Fn(&mut Watch, u64) -> Option<u64>) {
+        let mut awoken = Vec::new();
         for of in self.nodes.values_mut() {
-            let Some(Mate { watch, lead, .. }) = of.mates.get_mut(&process) else { continue };
-            let Some(memory) = of.memories.get_mut(lead) else { continue };
-            if let Some(change) = watch.resign(memory.word) {
-                memory.word = change.to;
+            let Some(lead) = of.mates.get(&process).map(|mate| mate.lead) else { continue };
+            if of.nodes.are_one() || of.holder(lead) != Some(process) {
+                continue;
             }
+            let (Some(mate), Some(memory)) =
+                (of.mates.get_mut(&process), of.memories.get_mut(&lead))
+            else {
+                continue;
+            };
+            let Some(word) = to(&mut mate.watch, memory.word) else { continue };
+            memory.word = word;
+            awoken.extend(of.nodes.members(lead).iter().map(|rank| of.group.process(*rank)));
+        }
+        let at = self.port(process).cpu.max(self.now) + LATENCY;
+        for mate in awoken.into_iter().filter(|mate| *mate != process) {
+            let at = at.max(self.port(mate).cpu);
+            self.wake_at(mate, at);
         }
     }
 

@@ -4,6 +4,7 @@ use super::communicator::Channel;
 use super::costs::Costs;
 use super::faults::Faults;
 use verbcast_core::driver::Parameters;
+use verbcast_core::order::RankOrder;
 use verbcast_core::protocol::Depths;
 use verbcast_core::protocol::options::SuiteParameters;
 use verbcast_core::rank::{OpId, Rank};
@@ -34,7 +35,9 @@ pub struct Computing {
 pub struct Plan {
     /// The number of ranks.
     pub size: u32,
-    /// Ranks in a row that share a node each; 1: none does.
+    /// The ranks by host, if their hosts are known.
+    pub order: RankOrder,
+    /// Ranks that share a node each: of one host, or where those are not known, in a row. 1: none does.
     pub ranks_per_node: u32,
     /// The broadcasts.
     pub steps: Vec<Step>,
@@ -73,6 +76,8 @@ pub struct Plan {
     pub payload_crc: bool,
     /// Bytes of a packet, header included.
     pub packet_len: usize,
+    /// Whether fragments may fill their datagrams, with [compact headers](verbcast_core::wire::Compact): if payloads have no CRCs.
+    pub whole_datagrams: bool,
     /// Bytes from which on a rank lends a message to its transport, to be sent and received without a copy; none: never.
     pub zero_copy: Option<usize>,
     /// Ranks that never do.
@@ -88,6 +93,7 @@ impl Plan {
     pub fn new(size: u32, steps: Vec<Step>) -> Self {
         Plan {
             size,
+            order: RankOrder::by_number(size),
             ranks_per_node: 1,
             steps,
             first_op: OpId(0),
@@ -107,6 +113,7 @@ impl Plan {
             faults: Faults::default(),
             payload_crc: false,
             packet_len: 4096,
+            whole_datagrams: false,
             zero_copy: None,
             copying: Vec::new(),
             seed: 1,
@@ -124,6 +131,11 @@ impl Plan {
         self.packet_len - HEADER_LEN
     }
 
+    /// Bytes of a fragment that fills its datagram.
+    pub(super) fn whole(&self) -> Option<usize> {
+        (self.whole_datagrams && !self.payload_crc).then_some(self.packet_len)
+    }
+
     /// From how many bytes on a rank lends a message to its transport.
     pub(super) fn lends(&self, rank: Rank) -> Option<usize> {
         self.zero_copy.filter(|_| !self.copying.contains(&rank))
@@ -138,10 +150,11 @@ impl Plan {
     pub fn parameters(&self, rank: Rank) -> Parameters {
         let suite = SuiteParameters {
             rank,
-            size: self.size,
+            order: self.order.clone(),
             first_op: self.first_op,
             seed: self.seed,
             fragment_len: self.fragment_len(),
+            whole: self.whole(),
             multicast: true,
             depths: self.depths,
         };

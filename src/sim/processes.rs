@@ -87,12 +87,11 @@ impl<'a> Processes<'a> {
             let group = Group::new(communicator.members.clone(), plan.size);
             network.groups.push(Rc::new(group));
         }
-        network.share_nodes(plan.ranks_per_node);
+        network.share_nodes(&plan.order, plan.ranks_per_node);
         let network = Rc::new(RefCell::new(network));
         let driver = |channel: Channel, process| {
             let Some(parameters) = programs.parameters(channel, process) else { return Ok(None) };
-            let lends = plan.lends(process);
-            let transport = SimTransport::new(process, channel, lends, plan.checks(), &network);
+            let transport = SimTransport::new(process, channel, plan, &network);
             let driver = Driver::assemble(options, &parameters, transport);
             let mut driver = driver.map_err(|error| Violation(error.to_string()))?;
             driver.pass(programs.communicators[usize::from(channel.0)].passed);
@@ -166,17 +165,15 @@ impl<'a> Processes<'a> {
     }
 
     fn turn(&mut self, now: u64, process: Rank) -> Result<(), Violation> {
-        {
-            let mut network = self.network.borrow_mut();
-            network.now = now;
-            let port = network.port(process);
-            if port.turn_at != Some(now) {
-                return Ok(());
-            }
-            port.turn_at = None;
-            port.waits = false;
-            port.cpu = port.cpu.max(now);
-        }
+        let Some(has_polled) = self.network.borrow_mut().begin_turn(now, process) else {
+            return Ok(());
+        };
+        self.take_turns(now, process)?;
+        self.network.borrow_mut().end_turn(process, has_polled);
+        Ok(())
+    }
+
+    fn take_turns(&mut self, now: u64, process: Rank) -> Result<(), Violation> {
         for _ in 0..TURNS_ON_END {
             let at = self.network.borrow_mut().port(process).cpu;
             let until = self.processes[process.index()].computes_until;

@@ -4,6 +4,7 @@
 use super::communicator::Channel;
 use super::plan::Plan;
 use verbcast_core::driver::Parameters;
+use verbcast_core::order::RankOrder;
 use verbcast_core::protocol::options::SuiteParameters;
 use verbcast_core::rank::{OpId, Rank};
 
@@ -65,13 +66,18 @@ pub struct Programs {
 impl Programs {
     /// Runtime parameters of a process's driver of a communicator, if it is in it.
     pub(super) fn parameters(&self, channel: Channel, process: Rank) -> Option<Parameters> {
-        let communicator = &self.communicators[usize::from(channel.0)];
-        let rank = communicator.members.iter().position(|member| *member == process)?;
+        let Communicator { members, first_op, .. } = &self.communicators[usize::from(channel.0)];
+        let rank = members.iter().position(|member| *member == process)?;
+        let places: Vec<_> = members.iter().map(|member| self.plan.order.place(*member)).collect();
+        let told: Vec<_> = places
+            .iter()
+            .map(|place| place.split_last().map(|(host, switches)| (switches, host)))
+            .collect();
         let whole = self.plan.parameters(process);
         let suite = SuiteParameters {
             rank: Rank(rank as u32),
-            size: communicator.members.len() as u32,
-            first_op: communicator.first_op,
+            order: RankOrder::by_place(&told),
+            first_op: *first_op,
             ..whole.suite
         };
         Some(Parameters { suite, key: channel.key(), shares_buffers: true, ..whole })

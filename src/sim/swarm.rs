@@ -9,6 +9,7 @@ use super::plan::{Computing, Plan, Step};
 use super::programs::Programs;
 use super::{processes, simulate};
 use std::fmt;
+use verbcast_core::order::RankOrder;
 use verbcast_core::protocol::Depths;
 use verbcast_core::protocol::options::Options;
 use verbcast_core::protocol::window::{By, Repair};
@@ -124,9 +125,11 @@ pub fn draw(seed: u64) -> Drawn {
     if near.one_in(3) {
         plan.ranks_per_node = near.pick(&[2, 3, 4, 12]);
     }
+    plan.order = draw_hosts(&mut Draw::stream(seed, 3), size);
     plan.faults = draw_faults(&mut draw);
     plan.payload_crc = far.one_in(2);
     draw_damage(&mut plan, &mut far);
+    plan.whole_datagrams = Draw::stream(seed, 3).one_in(2);
     draw_memory(&mut plan, &mut options, &mut settings, seed);
     if size > 2 && draw.one_in(10) {
         plan.crash = Some((Rank(draw.below(size)), u64::from(draw.below(2_000_000))));
@@ -164,6 +167,33 @@ fn draw_memory(
     plan.zero_copy = Some(draw.pick(&[1, 100, 500]));
     let copies = draw.one_in(3).then(|| Rank(draw.below(plan.size)));
     plan.copying.extend(copies);
+}
+
+/// Draws which hosts the ranks are on: nobody tells, as a launcher deals them out, or anyhow; and the switches above these:
+/// nobody knows any, some to each in a row, or anyhow, so that some hosts have fewer above them than others.
+fn draw_hosts(draw: &mut Draw, size: u32) -> RankOrder {
+    if draw.one_in(3) {
+        return RankOrder::by_number(size);
+    }
+    let hosts = 1 + draw.below(size);
+    let each = size.div_ceil(hosts);
+    let kind = draw.below(3);
+    let host = |rank: u32| match kind {
+        0 => rank % hosts,
+        1 => rank / each,
+        _ => draw.below(hosts),
+    };
+    let hosts_of_ranks: Vec<_> = (0..size).map(host).collect();
+    let kind = draw.below(3);
+    let width = 1 + draw.below(3);
+    let mut path = |host: u32| match kind {
+        0 => Vec::new(),
+        1 => vec![host / width / 2, host / width],
+        _ => (0..draw.below(4)).map(|_| draw.below(3)).collect(),
+    };
+    let paths: Vec<_> = (0..hosts).map(&mut path).collect();
+    let place = |host: &u32| Some((&paths[*host as usize][..], *host));
+    RankOrder::by_place(&hosts_of_ranks.iter().map(place).collect::<Vec<_>>())
 }
 
 fn draw_settings(draw: &mut Draw, size: u32) -> Vec<(&'static str, String)> {

@@ -6,6 +6,7 @@ use super::event::{Bytes, Message};
 use super::inbox::{Body, Received, Told};
 use super::lent::{Lent, Write};
 use super::network::Network;
+use super::plan::Plan;
 use super::port::Slot;
 use std::cell::RefCell;
 use std::ops::Range;
@@ -17,7 +18,9 @@ use verbcast_core::transport::{
     Arrival, Buffer, LentMessages, Liveness, Origin, Payload, Purpose, Transfer, Transport,
     TransportError,
 };
-use verbcast_core::wire::{Checks, HEADER_LEN, Key, Kind, Malformed, Packet, Region};
+use verbcast_core::wire::{
+    Checks, Compact, FreeTags, HEADER_LEN, Key, Kind, Malformed, Packet, RawHeader, Region,
+};
 
 /// One rank's transport over the simulated network.
 #[derive(Debug)]
@@ -31,6 +34,8 @@ pub struct SimTransport {
     lent: Lent,
     /// What is checked of what was not read of another rank's ring.
     checks: Checks,
+    /// Bytes of a fragment that fills its datagram, if any does.
+    whole: Option<usize>,
     network: Rc<RefCell<Network>>,
     /// Received packets in the driver's hands.
     out: Vec<Option<Received>>,
@@ -44,14 +49,14 @@ impl SimTransport {
     pub(super) fn new(
         process: Rank,
         channel: Channel,
-        lends: Option<usize>,
-        checks: Checks,
+        plan: &Plan,
         network: &Rc<RefCell<Network>>,
     ) -> Self {
+        let (lends, checks, whole) = (plan.lends(process), plan.checks(), plan.whole());
         let group = network.borrow_mut().open(process, channel);
         let network = Rc::clone(network);
         let (lent, out) = (Lent::default(), Vec::new());
-        SimTransport { process, channel, group, lends, lent, checks, network, out }
+        SimTransport { process, channel, group, lends, lent, checks, whole, network, out }
     }
 
     /// Received packets that were in the driver's hands at once, at most.
@@ -138,6 +143,16 @@ fn packet(header: &[u8; HEADER_LEN], payload: &[u8]) -> Bytes {
     bytes.extend_from_slice(header);
     bytes.extend_from_slice(payload);
     bytes.into()
+}
+
+/// A kept fragment as a datagram that it fills, whose header tells less.
+fn compact(kept: &Bytes, whole: usize) -> Bytes {
+    let header = *RawHeader::parse(kept).expect("a fragment was kept").unchecked();
+    let payload = &kept[HEADER_LEN..];
+    let tag = FreeTags::choose([FreeTags::ALL], header.key).expect("all are free");
+    let told = Compact::new(tag, &header, payload.len(), whole);
+    let source = (header.source, header.key);
+    packet(&told.expand(source, header.op, payload.len(), whole).emit(payload, false), payload)
 }
 
 impl Room for SimTransport {
@@ -266,7 +281,10 @@ impl Transport for SimTransport {
         let ring = &mut network.port(self.process).ring;
         let kept = ring.get_mut(&(self.channel, slot)).expect("a packet was retained");
         kept.leaving += 1;
-        let bytes = Rc::clone(&kept.bytes);
+        let bytes = match self.whole {
+            Some(whole) if kept.bytes.len() > whole => compact(&kept.bytes, whole),
+            _ => Rc::clone(&kept.bytes),
+        };
         network.multicast(self.process, self.channel, bytes, Some(slot));
         Ok(())
     }

@@ -35,7 +35,7 @@ pub struct Fabric {
     /// Nanoseconds after which an adapter sends a reliable packet again that was thrown away; see
     /// [`Parameters::lifetime`].
     pub retry: u64,
-    /// By job and rank, the endpoint; each at most once.
+    /// By job and rank, the endpoint of its host. Ranks of one job may share one.
     pub hosts: Vec<Vec<u32>>,
 }
 
@@ -55,8 +55,8 @@ pub struct Traffic {
 /// What a packet on the links is.
 #[derive(Debug)]
 enum Cargo {
-    /// A datagram, and which slot it leaves.
-    Multicast { bytes: Bytes, slot: Option<RingSlot> },
+    /// A datagram, who sends it, and which slot it leaves.
+    Multicast { from: Rank, bytes: Bytes, slot: Option<RingSlot> },
     /// Something that happens at another rank, and who sends it.
     Single(Single, u32),
 }
@@ -66,8 +66,10 @@ pub(super) struct Wire {
     pub links: Links,
     routes: Rc<Routes>,
     hosts: Vec<Vec<u32>>,
-    /// The job and rank at an endpoint.
-    ranks: Vec<Option<(usize, Rank)>>,
+    /// The job and its ranks at an endpoint.
+    tenants: Vec<(usize, Vec<Rank>)>,
+    /// The endpoints of each job.
+    members: Vec<Vec<u32>>,
     trees: HashMap<(usize, u32), Group>,
     cargo: HashMap<u64, Cargo>,
     next: u64,
@@ -85,21 +87,31 @@ impl Wire {
         let topology = routes.topology();
         let links = Links::new(topology, Arc::clone(routes.tables()), parameters);
         let links = links.map_err(|error| Violation(error.to_string()))?;
-        let mut ranks = vec![None; topology.endpoints().len()];
+        let mut tenants = vec![(0, Vec::new()); topology.endpoints().len()];
         for (job, hosts) in hosts.iter().enumerate() {
             for (rank, host) in (0..).map(Rank).zip(hosts) {
-                let place = ranks.get_mut(*host as usize);
-                let place = place.ok_or_else(|| Violation(format!("there is no host {host}")))?;
-                if place.replace((job, rank)).is_some() {
-                    return Err(Violation(format!("host {host} has two ranks")));
+                let place = tenants.get_mut(*host as usize);
+                let (tenant, ranks) =
+                    place.ok_or_else(|| Violation(format!("there is no host {host}")))?;
+                if !ranks.is_empty() && *tenant != job {
+                    return Err(Violation(format!("host {host} has ranks of two jobs")));
                 }
+                *tenant = job;
+                ranks.push(rank);
             }
         }
+        let members = hosts.iter().map(|hosts| {
+            let mut members = hosts.clone();
+            members.sort_unstable();
+            members.dedup();
+            members
+        });
         Ok(Wire {
             links,
             routes,
+            members: members.collect(),
             hosts,
-            ranks,
+            tenants,
             trees: HashMap::new(),
             cargo: HashMap::new(),
             next: 0,
@@ -124,10 +136,10 @@ impl Wire {
     }
 
     fn tree(&mut self, job: usize, source: u32) -> Group {
-        let Wire { links, routes, hosts, trees, .. } = self;
+        let Wire { links, routes, members, trees, .. } = self;
         *trees
             .entry((job, routes.way(source)))
-            .or_insert_with(|| links.group(Arc::new(routes.tree(&hosts[job], source))))
+            .or_insert_with(|| links.group(Arc::new(routes.tree(&members[job], source))))
     }
 
     /// Lets the links' next event happen.
@@ -151,18 +163,24 @@ impl Wire {
     }
 
     fn left(&mut self, endpoint: u32, tag: u64) {
-        if let Some((job, from)) = self.ranks[endpoint as usize]
-            && let Some(Cargo::Multicast { slot, .. }) = self.cargo.get(&tag)
-        {
-            self.happened.push_back((job, Event::Left(from, *slot)));
+        let (job, ranks) = &self.tenants[endpoint as usize];
+        if let Some(Cargo::Multicast { from, slot, bytes }) = self.cargo.get(&tag) {
+            self.happened.push_back((*job, Event::Left(*from, *slot)));
+            // The adapter has copies for the other ranks of its host.
+            for to in ranks.iter().copied().filter(|to| to != from) {
+                let bytes = Rc::clone(bytes);
+                self.happened.push_back((*job, Event::Copy { to, bytes }));
+            }
         }
     }
 
     fn delivered(&mut self, endpoint: u32, tag: u64) {
-        let Some((job, to)) = self.ranks[endpoint as usize] else { return };
         if let Some(Cargo::Multicast { bytes, .. }) = self.cargo.get(&tag) {
-            let bytes = Rc::clone(bytes);
-            self.happened.push_back((job, Event::Copy { to, bytes }));
+            let (job, ranks) = &self.tenants[endpoint as usize];
+            for to in ranks.iter().copied() {
+                let bytes = Rc::clone(bytes);
+                self.happened.push_back((*job, Event::Copy { to, bytes }));
+            }
         } else if let Some(Cargo::Single(single, _)) = self.cargo.remove(&tag) {
             let (job, happened) = (single.job(), &mut self.happened);
             self.streams.take(single, |event| happened.push_back((job, event)));
@@ -222,7 +240,13 @@ impl OnLinks {
         let source = wire.hosts[self.job][from.index()];
         let to = To::Group(wire.tree(self.job, source));
         let packet = self.packet(to, DATAGRAM + bytes.len(), wire.tag());
-        wire.send(at, source, packet, Cargo::Multicast { bytes, slot });
+        wire.send(at, source, packet, Cargo::Multicast { from, bytes, slot });
+    }
+
+    /// Whether what one rank sends to another does not leave their host's adapter.
+    pub fn share_a_host(&self, one: Rank, other: Rank) -> bool {
+        let hosts = &self.wire.borrow().hosts[self.job];
+        hosts[one.index()] == hosts[other.index()]
     }
 
     /// Sends a packet of `len` bytes, which makes something happen at its end.

@@ -54,6 +54,8 @@ pub struct Completion {
     pub outcome: Outcome,
     /// The number that came along with what was received, if one did.
     pub immediate: Option<u32>,
+    /// The QP that has sent what was received well, if that is a datagram.
+    pub source_qpn: u32,
 }
 
 /// Which completions the channel tells of.
@@ -154,7 +156,10 @@ impl CompletionQueue {
                 sys::IBV_WC_WR_FLUSH_ERR => Outcome::Flushed,
                 status => Outcome::Failed(status_text(status)),
             };
-            each(Completion { id: wc.wr_id, outcome, immediate: immediate(wc) });
+            // Where it ended otherwise, nothing else in it is filled in (ibv_poll_cq(3)).
+            let is_done = matches!(outcome, Outcome::Done(_));
+            let (immediate, source_qpn) = (immediate(wc).filter(|_| is_done), wc.src_qp);
+            each(Completion { id: wc.wr_id, outcome, immediate, source_qpn });
         }
         Ok(true)
     }

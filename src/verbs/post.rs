@@ -192,32 +192,33 @@ impl QueuePair {
         self.queue(request(id, sys::IBV_WR_RDMA_WRITE), &[], None)
     }
 
-    /// Gives a UD QP a slot to receive into.
+    /// Gives a UD QP a slot to receive into, from a byte of it on.
     ///
     /// # Errors
     /// As [`submit_receives`](Self::submit_receives), or if the QP receives through a shared queue.
-    pub fn post_receive(&mut self, slot: Slot, id: u64) -> Result<()> {
+    pub fn post_receive(&mut self, slot: Slot, from: usize, id: u64) -> Result<()> {
         let Some(pool) = &self.inner.receives else { return Err(self.receives_nothing()) };
-        let part = pool.sge(&slot, pool.slot_len());
+        let part = pool.sge_at(&slot, from, pool.slot_len() - from);
         self.queue_receive(id, &[part])
     }
 
-    /// Gives a UD QP the first `len` bytes of a slot and a part of leased memory behind them to receive
-    /// into. What is longer goes on in the slot, behind its first `len` bytes: together there is as much room as in the
-    /// slot alone, since one datagram that is too long may end all that the QP does.
+    /// Gives a UD QP these bytes of a slot, and behind them a part of leased memory, to receive into. What is longer goes on
+    /// in the slot, behind these bytes: together there is as much room as in the slot from them on alone, since one datagram
+    /// that is too long may end all that the QP does.
     ///
     /// # Errors
     /// As [`submit_receives`](Self::submit_receives), or if the QP receives through a shared queue or the
     /// lease has ended.
     pub fn post_receive_with(
         &mut self,
-        (slot, len): (Slot, usize),
+        (slot, head): (Slot, Range<usize>),
         (lease, range): (&Lease, Range<usize>),
         id: u64,
     ) -> Result<()> {
         let Some(pool) = &self.inner.receives else { return Err(self.receives_nothing()) };
-        let rest = pool.slot_len().saturating_sub(len + range.len());
-        let parts = [pool.sge(&slot, len), lease.begin(range)?, pool.sge_at(&slot, len, rest)];
+        let rest = pool.slot_len().saturating_sub(head.end + range.len());
+        let first = pool.sge_at(&slot, head.start, head.len());
+        let parts = [first, lease.begin(range)?, pool.sge_at(&slot, head.end, rest)];
         self.queue_receive(id, if rest > 0 { &parts } else { &parts[..2] })
     }
 

@@ -47,6 +47,16 @@ pub struct Span {
 }
 
 impl Span {
+    /// All but its first `len` bytes.
+    ///
+    /// # Panics
+    /// If it has fewer.
+    #[must_use]
+    pub fn skip(self, len: usize) -> Span {
+        assert!(len <= self.len, "{len} bytes of {}", self.len);
+        Span { offset: self.offset + len, len: self.len - len, ..self }
+    }
+
     pub(super) fn sge(&self) -> sys::ibv_sge {
         self.memory.sge(self.offset, self.len)
     }

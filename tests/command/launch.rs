@@ -1,6 +1,7 @@
 //! The command without a device: what it refuses, how it says so, and that it leaves nothing.
 
 use crate::support::{Folder, HANG, names, run, spawn, text, verbcast};
+use serde_json::json;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Output};
@@ -121,6 +122,73 @@ fn info_is_helpful_whatever_there_is() {
     let output = run(verbcast().args(["info", "--json"]));
     let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert!(json["devices"].is_array() && json["reason"].is_string(), "{json}");
+}
+
+/// The folder with a topology file of these lines, and its path.
+fn topology(lines: &str) -> (Folder, String) {
+    let folder = Folder::new();
+    let path = folder.path("topology.conf");
+    fs::write(&path, lines).unwrap();
+    let path = path.to_str().unwrap().to_owned();
+    (folder, path)
+}
+
+#[test]
+fn info_shows_the_switches_above_this_host() {
+    let name = fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
+    let host = name.trim();
+    let lines = format!("SwitchName=s7 Nodes={host}\nSwitchName=top Switches=s[7-7] # all\n");
+    for (lines, shown, switches) in [
+        (
+            lines,
+            "is below these switches, from the top down: top, s7\n".to_owned(),
+            json!(["top", "s7"]),
+        ),
+        ("SwitchName=s7\n".to_owned(), "is not in ".to_owned(), json!([])),
+    ] {
+        let (_folder, path) = topology(&lines);
+        let output = run(verbcast().arg("info").env("VERBCAST_TOPOLOGY", &path));
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        let told = text(&output.stdout);
+        assert!(told.contains(&format!("{host} {shown}")), "{told}");
+        let output = run(verbcast().args(["info", "--json"]).env("VERBCAST_TOPOLOGY", &path));
+        let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(json["switches"], switches);
+    }
+    let output = run(verbcast().args(["info", "--json"]));
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(json["switches"].is_null(), "{json}");
+}
+
+#[test]
+fn a_wrong_topology_file_is_named_with_its_line() {
+    for (lines, expected) in [
+        (
+            "SwitchName=a Nodes=n[1-3]\n#\nSwitchName=b Nodes=n3\n",
+            "line 3: host n3 is below switch a on line 1 already",
+        ),
+        ("SwitchName=a\nSwitchName=a\n", "line 2: switch a is on line 1 already"),
+        ("SwitchName=a Switches=b\nSwitchName=b Switches=a\n", "is below itself"),
+        ("SwitchName=a Switches=b\n", "line 1: there is no line SwitchName=b"),
+        ("SwitchName=a Nodes=n[1-\n", "line 1: a bracket in the list"),
+        ("SwitchName=a Nodes=n[1-9999999]\n", "line 1: the list stands for more than 65536 names"),
+        ("BlockName=a Nodes=n1\n", "line 1: expected SwitchName="),
+        ("\u{0}\u{1}\u{2}", "line 1: expected KEY=VALUE"),
+    ] {
+        let (_folder, path) = topology(lines);
+        let (_source, mut command) = prepare();
+        command.args(["copy", "src", "dst.{rank}", "--ranks", "2"]).env("VERBCAST_TOPOLOGY", &path);
+        let output = run(&mut command);
+        refused(&output, 2, &format!("VERBCAST_TOPOLOGY={path}: line "));
+        refused(&output, 2, expected);
+        refused(&run(verbcast().arg("info").env("VERBCAST_TOPOLOGY", &path)), 2, expected);
+    }
+    let (folder, _) = topology("");
+    for (path, expected) in
+        [(folder.path("nosuch"), "No such file"), (folder.path(""), "Is a directory")]
+    {
+        refused(&run(verbcast().arg("info").env("VERBCAST_TOPOLOGY", path)), 2, expected);
+    }
 }
 
 #[test]

@@ -195,6 +195,15 @@ fn a_wrong_command_line_is_explained() {
         ("--option repair-after=0", "--option repair-after=0: the timeouts must be above zero"),
         ("--ranks 1000000 --size 1G", "above --memory 4.0 GiB"),
         ("--ranks 64 --memory 100K", "above --memory 100.0 KiB"),
+        ("--ranks-per-host 2", "--fabric"),
+        (
+            "--fabric fat-tree:4,2 --ranks 8 --ranks-per-host 2 --ranks-per-node 4",
+            "--ranks-per-node 4 needs as many --ranks-per-host, not 2",
+        ),
+        (
+            "--fabric fat-tree:4,2 --ranks 17 --ranks-per-host 2",
+            "--jobs 1 of --ranks 17 need 9 hosts, and fat-tree:4,2 has 8",
+        ),
         ("--swarm 0", "'--swarm <N>'"),
         ("--swarm 10 --ranks 4", "'--swarm <N>' cannot be used with '--ranks <N>'"),
         ("--swarm 10 --seed 18446744073709551610", "not so many seeds"),

@@ -1,6 +1,7 @@
 //! The protocols over the links of a fabric.
 
 use std::rc::Rc;
+use verbcast_core::order::RankOrder;
 use verbcast_core::protocol::options::Options;
 use verbcast_core::rank::Rank;
 use verbcast_core::wire::HEADER_LEN;
@@ -187,8 +188,33 @@ fn a_fabric_has_one_host_for_each_rank() {
         done.unwrap_err().0
     };
     assert_eq!(refused(&[&[0, 1]], 3), "the fabric has not a host for each rank");
-    assert_eq!(refused(&[&[0, 1], &[2, 1]], 2), "host 1 has two ranks");
+    assert_eq!(refused(&[&[0, 1], &[2, 1]], 2), "host 1 has ranks of two jobs");
     assert_eq!(refused(&[&[0, 8]], 2), "there is no host 8");
+}
+
+#[test]
+fn ranks_of_a_host_share_its_link() {
+    let cyclic = Cyclic::new(4, 2);
+    let hosts: Vec<u32> = (0..12).map(|rank| rank / 3).collect();
+    let order = RankOrder::by_host(&hosts.iter().map(Some).collect::<Vec<_>>());
+    let run = |ranks_per_node, algorithm| {
+        let plan = Plan { order: order.clone(), ranks_per_node, ..plan(12, 4, 20_000) };
+        let (outcomes, traffic) = simulate(cyclic.fabric(&[&hosts]), &[plan], algorithm);
+        assert!(outcomes[0].failures.iter().all(Option::is_none), "{algorithm}");
+        (outcomes[0].total(), traffic.carried)
+    };
+    for (algorithm, _) in verbcast_core::protocol::choice::Algorithm::NAMES {
+        let (flat, _) = run(1, algorithm);
+        let (shared, _) = run(3, algorithm);
+        assert_eq!(flat.node_received, 0, "{algorithm}");
+        let has_multicast = shared.multicast_sent > 0;
+        assert_eq!(shared.node_received > 0, has_multicast, "{algorithm}");
+    }
+    // Each message goes to a host once, and one word of each host to the next: as if a host had one rank.
+    let alone = simulate(cyclic.fabric(&[&[0, 1, 2, 3]]), &[plan(4, 4, 20_000)], "two-stage");
+    for ranks_per_node in [1, 3] {
+        assert_eq!(run(ranks_per_node, "two-stage").1, alone.1.carried, "{ranks_per_node}");
+    }
 }
 
 #[test]

@@ -425,29 +425,7 @@ fn garbage_on_the_group_changes_nothing_but_a_counter() {
     const GARBAGE: usize = 10_000;
     let all = ranks::run(3, |bootstrap| {
         let mut broadcaster = Broadcaster::new(bootstrap, &config(&devices)).unwrap();
-        let group = broadcaster.description().group.clone().unwrap();
-        let me = broadcaster.rank();
-        std::thread::scope(|scope| {
-            let stranger =
-                (me == Rank(0)).then(|| scope.spawn(|| stranger::flood(&group, GARBAGE)));
-            let mut op = 0;
-            let mut more = true;
-            while more {
-                let sent = ranks::message(op, 20_000);
-                let mut buffer = if me == Rank(1) { sent.clone() } else { vec![0; sent.len()] };
-                broadcaster.broadcast_into(Rank(1), &mut buffer).unwrap();
-                assert!(buffer == sent, "{me}, broadcast {op}");
-                // Rank 0 tells when the stranger is done.
-                let flag = stranger.as_ref().is_some_and(|stranger| !stranger.is_finished());
-                let mut flag = [u8::from(flag)];
-                broadcaster.broadcast_into(Rank(0), &mut flag).unwrap();
-                more = flag[0] == 1;
-                op += 1;
-            }
-            if let Some(stranger) = stranger {
-                assert_eq!(stranger.join().unwrap(), GARBAGE);
-            }
-        });
+        stranger::beside(&mut broadcaster, 20_000, |group| stranger::flood(group, GARBAGE));
         broadcaster.flush().unwrap();
         broadcaster.statistics()
     });

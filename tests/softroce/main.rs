@@ -34,4 +34,5 @@ mod transport;
 mod upkeep;
 #[path = "../support/variants.rs"]
 mod variants;
+mod whole_datagrams;
 mod zero_copy;

@@ -39,7 +39,7 @@ fn a_datagram_that_is_longer_than_its_place_is_received_whole() {
     let mut memory = [0; PLACE];
     // SAFETY: nobody touches the memory before the lease has ended.
     let lease = unsafe { Lease::register(&domain, NonNull::from(&mut memory[..])) }.unwrap();
-    let head = (slots.pop().unwrap(), GRH_LEN + HEAD);
+    let head = (slots.pop().unwrap(), 0..GRH_LEN + HEAD);
     qp.post_receive_with(head, (&lease, 0..PLACE), 1).unwrap();
     let mut slot = free.pop().unwrap();
     let sent: Vec<u8> = (0..SENT).map(|at| (at * 7 + at / 256) as u8).collect();

@@ -183,23 +183,7 @@ fn strangers_on_the_group_never_reach_a_message() {
     let Some(devices) = needs::devices() else { return };
     let all = ranks::run(3, |bootstrap| {
         let mut broadcaster = Broadcaster::new(bootstrap, &config(&devices, "two-stage")).unwrap();
-        let group = broadcaster.description().group.clone().unwrap();
-        let me = broadcaster.rank();
-        std::thread::scope(|scope| {
-            let stranger = (me == Rank(0)).then(|| scope.spawn(|| stranger::flood(&group, 3000)));
-            for op in 0.. {
-                let sent = ranks::message(op, LONG);
-                let mut buffer = if me == Rank(1) { sent.clone() } else { vec![0; LONG] };
-                broadcaster.broadcast_into(Rank(1), &mut buffer).unwrap();
-                assert!(buffer == sent, "{me}, broadcast {op}");
-                let flag = stranger.as_ref().is_some_and(|stranger| !stranger.is_finished());
-                let mut flag = [u8::from(flag)];
-                broadcaster.broadcast_into(Rank(0), &mut flag).unwrap();
-                if flag[0] == 0 {
-                    break;
-                }
-            }
-        });
+        stranger::beside(&mut broadcaster, LONG, |group| stranger::flood(group, 3000));
         broadcaster.flush().unwrap();
         broadcaster.statistics()
     });

@@ -222,6 +222,9 @@ fn test_devices(
         let section = Section::new(profile, Machine::section_limit(limit));
         let section = section.with_results(Results::Nextest(profile)).promised();
         let mut command = machine.exec(options, limit);
+        if machine == Machine::Virtual {
+            command.args(nextest::lean());
+        }
         run.section(&section, command.args(known.there(profile, scale.is_all)?))?;
         if profile == one && scale.is_all {
             let section = Section::new("mpi-suite", scale.section_limit());

@@ -26,6 +26,13 @@ pub fn here(profile: &str, with_ignored: bool) -> Command {
     command
 }
 
+/// Where programs are found in a virtual machine. What is on the host's own path would be looked for in the host's folders
+/// first, with a request to the host for each.
+const PATH_THERE: &str = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+/// What starts each test. Nextest has folders of the host in this variable, in which every program that a test starts would
+/// look for each of its libraries, again by a request for each.
+const RUNNER: &str = "env -u LD_LIBRARY_PATH";
+
 /// What another machine needs to know to run the tests that were built here, in two files.
 pub struct Known {
     pub binaries: PathBuf,
@@ -66,6 +73,14 @@ impl Known {
         }
         Ok(arguments)
     }
+}
+
+/// What stands before such arguments in a virtual machine, whose programs look for nothing in folders of the host that they
+/// do not need.
+pub fn lean() -> [String; 3] {
+    let machine = env::consts::ARCH.to_uppercase();
+    let runner = format!("CARGO_TARGET_{machine}_UNKNOWN_LINUX_GNU_RUNNER={RUNNER}");
+    ["env".into(), PATH_THERE.into(), runner]
 }
 
 /// Fails, and says what to do, if nextest is missing.

@@ -3,7 +3,7 @@
 pub mod args;
 mod destination;
 mod digest;
-mod host;
+pub mod host;
 mod manifest;
 mod meeting;
 mod plan;

@@ -168,7 +168,7 @@ fn copy(
     };
     standing.is_published = published.is_ok();
     step(&mut star, rank, published)?;
-    let fragment_len = caster.fragment_len();
+    let fragment_len = caster.fragment_len_of(plan.chunk as usize);
     // All is done; how the others leave changes nothing.
     let _ = caster.close();
     let Some(_) = &origins else { return Ok(None) };

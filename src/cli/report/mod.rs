@@ -1,5 +1,6 @@
 //! `verbcast report`: what benchmarks have measured, on one page.
 
+mod by_host;
 mod figures;
 mod page;
 mod papers;

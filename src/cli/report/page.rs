@@ -1,5 +1,6 @@
 //! The page: everything in one file, without scripts.
 
+use super::by_host::by_host;
 use super::figures::{Figure, figures};
 use super::papers;
 use super::setup::Setup;
@@ -43,6 +44,7 @@ fn section(setup: &Setup<'_>) -> String {
         if !points.is_empty() {
             let _ = writeln!(text, "<details open><summary>{}</summary>", capital(test.describe()));
             text += &tables::points(test, &points);
+            text += &by_host(setup, &points).unwrap_or_default();
             text += &clock_error(&points);
             text += "</details>\n";
         }

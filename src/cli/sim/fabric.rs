@@ -8,6 +8,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use serde::Serialize;
 use std::rc::Rc;
+use verbcast_core::order::RankOrder;
 use verbcast_fabric::links::{LaneRule, Parameters};
 use verbcast_fabric::{Numbering, Port, Quality, Routing};
 use verbcast_sim::{Costs, Fabric, Routes, Traffic};
@@ -35,6 +36,10 @@ pub struct OnFabricArgs {
     /// On which hosts a job's ranks are
     #[arg(long, value_enum, value_name = "WHERE", requires = "fabric", help_heading = "Fabric")]
     pub placement: Option<Placement>,
+    /// Ranks in a row on each host; --ranks-per-node of these share a node
+    #[arg(long, value_name = "N", requires = "fabric", help_heading = "Fabric")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=65_535))]
+    pub ranks_per_host: Option<u32>,
     /// Virtual lanes; each job has a service level, and takes the lane of this
     #[arg(long, value_name = "N", requires = "fabric", help_heading = "Fabric")]
     #[arg(value_parser = clap::value_parser!(u8).range(1..=15))]
@@ -84,6 +89,7 @@ pub struct FabricReport {
     pub routing: &'static str,
     pub scheme: &'static str,
     pub jobs: usize,
+    pub ranks_per_host: u32,
     pub placement: Placement,
     pub lanes: u8,
     /// None: nothing is thrown away.
@@ -114,6 +120,18 @@ pub struct LinksReport {
 }
 
 impl OnFabricArgs {
+    /// Whether so many ranks can share a node.
+    pub fn check_nodes(&self, ranks_per_node: u32) -> Result<(), Failure> {
+        let ranks_per_host = self.ranks_per_host.unwrap_or(1);
+        if self.fabric.is_none() || ranks_per_node <= ranks_per_host {
+            return Ok(());
+        }
+        Err(Failure::usage(format!(
+            "ranks of one host share nodes: --ranks-per-node {ranks_per_node} needs as many \
+             --ranks-per-host, not {ranks_per_host}"
+        )))
+    }
+
     /// The fabric that is asked for, with a host for each rank.
     pub fn load(&self, ranks: u32, seed: u64) -> Result<Option<OnFabric>, Failure> {
         let Some(spec) = &self.fabric else { return Ok(None) };
@@ -121,7 +139,9 @@ impl OnFabricArgs {
         let topology = loaded.topology();
         let endpoints = topology.endpoints().len() as u64;
         let jobs = self.jobs.unwrap_or(1);
-        let wanted = u64::from(jobs) * u64::from(ranks);
+        let ranks_per_host = self.ranks_per_host.unwrap_or(1);
+        let hosts = ranks.div_ceil(ranks_per_host);
+        let wanted = u64::from(jobs) * u64::from(hosts);
         if wanted > endpoints {
             return Err(Failure::usage(format!(
                 "--jobs {jobs} of --ranks {ranks} need {wanted} hosts, and {spec} has {endpoints}"
@@ -133,7 +153,11 @@ impl OnFabricArgs {
         let routing = routing.name(loaded.shape());
         let scheme = self.scheme.choose(loaded.shape());
         let placement = self.placement.unwrap_or(Placement::Block);
-        let hosts = place(placement, jobs, ranks, endpoints as u32, seed);
+        let places = place(placement, jobs, hosts, endpoints as u32, seed);
+        let rank_hosts = |hosts: Vec<u32>| {
+            (0..ranks).map(|rank| hosts[(rank / ranks_per_host) as usize]).collect()
+        };
+        let hosts = places.into_iter().map(rank_hosts).collect();
         let lanes = self.lanes.unwrap_or(1);
         let retry = self.retry.unwrap_or(RETRY);
         let report = FabricReport {
@@ -143,6 +167,7 @@ impl OnFabricArgs {
             routing,
             scheme: scheme.name(),
             jobs: jobs as usize,
+            ranks_per_host,
             placement,
             lanes,
             lifetime_ns: self.lifetime,
@@ -158,8 +183,8 @@ impl OnFabricArgs {
     }
 }
 
-/// The hosts of each job.
-fn place(placement: Placement, jobs: u32, ranks: u32, endpoints: u32, seed: u64) -> Vec<Vec<u32>> {
+/// So many hosts for each job.
+fn place(placement: Placement, jobs: u32, hosts: u32, endpoints: u32, seed: u64) -> Vec<Vec<u32>> {
     let mut all: Vec<u32> = (0..endpoints).collect();
     if placement == Placement::Random {
         let mut draw = ChaCha8Rng::seed_from_u64(seed);
@@ -167,11 +192,11 @@ fn place(placement: Placement, jobs: u32, ranks: u32, endpoints: u32, seed: u64)
             all.swap(at, draw.next_u32() as usize % (at + 1));
         }
     }
-    let at = |job: u32, rank: u32| match placement {
-        Placement::Spread => rank * jobs + job,
-        Placement::Block | Placement::Random => job * ranks + rank,
+    let at = |job: u32, host: u32| match placement {
+        Placement::Spread => host * jobs + job,
+        Placement::Block | Placement::Random => job * hosts + host,
     };
-    let job = |job| (0..ranks).map(|rank| all[at(job, rank) as usize]).collect();
+    let job = |job| (0..hosts).map(|host| all[at(job, host) as usize]).collect();
     (0..jobs).map(job).collect()
 }
 
@@ -188,6 +213,12 @@ impl OnFabric {
 
     pub fn jobs(&self) -> usize {
         self.hosts.len()
+    }
+
+    /// The ranks of each job by host, in which all jobs are alike.
+    pub fn order(&self) -> RankOrder {
+        let hosts: Vec<_> = self.hosts[0].iter().map(Some).collect();
+        RankOrder::by_host(&hosts)
     }
 
     /// Costs with the latencies of the longest path where nothing is in the way, for the model.
@@ -229,7 +260,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_rank_of_every_job_has_a_host_of_its_own() {
+    fn every_job_has_hosts_of_its_own() {
         assert_eq!(place(Placement::Block, 2, 3, 8, 1), [[0, 1, 2], [3, 4, 5]]);
         assert_eq!(place(Placement::Spread, 2, 3, 8, 1), [[0, 2, 4], [1, 3, 5]]);
         let drawn = place(Placement::Random, 2, 4, 8, 1);

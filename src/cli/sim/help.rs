@@ -28,6 +28,10 @@ Examples:
     verbcast sim --fabric fat-tree:16,3 --ranks 1024 --algorithm window
     verbcast sim --fabric fat-tree:8,3 --ranks 32 --jobs 4 --placement spread --size 64K
 
+  1,024 hosts of 64 ranks, whose ranks take each message off the wire once for their host, or each for itself:
+    verbcast sim --fabric fat-tree:16,3 --ranks 65536 --ranks-per-host 64 --ranks-per-node 64
+    verbcast sim --fabric fat-tree:16,3 --ranks 65536 --ranks-per-host 64
+
   The same where switches throw away what waits for more than 50 microseconds:
     verbcast sim --fabric fat-tree:8,3 --ranks 8 --jobs 16 --placement spread --size 64K --scheme opensm --lifetime 50000
 
@@ -41,7 +45,8 @@ model is that of Liu 2004, section 7, with its times for short messages and the 
 messages of one packet, no losses and no skew. Penalty rounds are those of Hoefler 2007, section 2.2.
 
 With --fabric, packets take no plain latency but the links and switches of a fabric, with the headers of InfiniBand and the \
-acknowledgements of its adapters; ranks are on hosts in their order (--placement), one each. The model then has the latency \
+acknowledgements of its adapters; ranks are on hosts in their order (--placement), one each or --ranks-per-host. Within a \
+host packets take the latency of the longest path and no link. The model then has the latency \
 of the longest path where nothing is in the way, so that the ratio tells what meeting others costs. Links lose nothing, \
 and a datagram is lost only where it finds no receive, unless there is a --lifetime: then congestion loses packets, the \
 protocols repair multicasts, and adapters send the others again (selective repeat), at most 7 times after --retry each. \
@@ -59,8 +64,8 @@ Fields of the JSON object; null where there is no such thing:
   penalty_rounds         model, model_unbounded (a chain without end), simulated
   throughput             simulated_per_second (second half of the operations), model_per_second, ratio
   totals                 counters over all ranks
-  links                  with --fabric: fabric, hosts, switches, routing, scheme, jobs, placement, lanes, lifetime_ns,
-                         retry_ns, the parameters of the links, busiest_from, busiest_port, busiest_ns, into_root_ns,
+  links                  with --fabric: fabric, hosts, switches, routing, scheme, jobs, ranks_per_host, placement, lanes,
+                         lifetime_ns, retry_ns, the parameters of the links, busiest_from, busiest_port, busiest_ns, into_root_ns,
                          out_of_root_ns (time in which these links carried bytes, over all operations), dropped
                          (multicasts, or copies of them), resent (reliable packets), events (on links and switches)
   run                    events, simulated_ns, wall_seconds, events_per_second, trace (differs where anything

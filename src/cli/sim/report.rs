@@ -112,7 +112,7 @@ fn simulated(args: &SimArgs, setup: &Setup) -> Simulated {
         groups: setup.groups,
         size_bytes: args.size,
         fragments: setup.fragments,
-        fragment_bytes: plan.fragment_len(),
+        fragment_bytes: setup.fragment_len,
         operations: args.operations,
         root: args.root.to_string(),
         interval_ns: plan.interval,

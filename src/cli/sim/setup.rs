@@ -5,9 +5,9 @@ use super::fabric::OnFabric;
 use super::memory;
 use crate::failure::Failure;
 use crate::units;
-use verbcast_core::protocol::Fragments;
 use verbcast_core::protocol::choice::Algorithm;
 use verbcast_core::protocol::options::{CoRoots, Options, Synchronisation};
+use verbcast_core::protocol::{Core, Fragments};
 use verbcast_core::rank::Rank;
 use verbcast_sim::{Plan, Step};
 
@@ -20,6 +20,8 @@ pub struct Setup {
     /// Groups with a root or co-root of their own, in the window family.
     pub groups: Option<u32>,
     pub fragments: u32,
+    /// Bytes of a fragment at most.
+    pub fragment_len: usize,
     /// What carries packets, if it is more than latencies.
     pub fabric: Option<OnFabric>,
 }
@@ -27,9 +29,12 @@ pub struct Setup {
 impl Setup {
     pub fn new(args: &SimArgs) -> Result<Setup, Failure> {
         let plan = plan(args)?;
+        args.fabric.check_nodes(args.ranks_per_node)?;
         let fabric = args.fabric.load(args.ranks, args.seed)?;
-        let costs = fabric.as_ref().map_or(plan.costs, |fabric| fabric.costs(plan.costs));
-        let plan = Plan { costs, ..plan };
+        let plan = match &fabric {
+            Some(fabric) => Plan { costs: fabric.costs(plan.costs), order: fabric.order(), ..plan },
+            None => plan,
+        };
         let jobs = fabric.as_ref().map_or(1, OnFabric::jobs) as u64;
         let needed = memory::needed(&plan, args.size).saturating_mul(jobs);
         if needed > args.memory {
@@ -45,16 +50,18 @@ impl Setup {
         }
         let options = options(args)?;
         // The ranks' protocols differ in nothing that could be refused.
-        options.suite(&plan.parameters(Rank(0)).suite).map_err(|error| {
+        let suite = options.suite(&plan.parameters(Rank(0)).suite).map_err(|error| {
             let given = args.options.iter();
             let given = given.map(|Setting { name, value }| format!(" --option {name}={value}"));
             let given: String = given.collect();
             Failure::usage(format!("--algorithm {}{given}: {error}", args.algorithm))
         })?;
         let protocol = options.table.choose(args.size, args.ranks);
-        let fragments = Fragments::new(args.size, plan.fragment_len());
+        let fragment_len = suite.fragment_len(args.size);
+        let fragments = Fragments::new(args.size, fragment_len);
         let fragments = fragments.ok_or_else(|| Failure::usage("--size has too many fragments"))?;
-        let interval = args.interval.unwrap_or_else(|| apart(&plan, &options, fragments.count()));
+        let (count, interval) = (fragments.count(), args.interval);
+        let interval = interval.unwrap_or_else(|| apart(&plan, &options, (count, fragment_len)));
         let (time, operations) = (interval.saturating_add(plan.skew), u64::from(args.operations));
         let limit = plan.limit.saturating_add(time.saturating_mul(operations));
         let groups = (protocol == Algorithm::Window).then(|| match options.co_roots {
@@ -65,7 +72,8 @@ impl Setup {
             }
         });
         let plan = Plan { interval, limit, ..plan };
-        Ok(Setup { plan, options, protocol, groups, fragments: fragments.count(), fabric })
+        let fragments = fragments.count();
+        Ok(Setup { plan, options, protocol, groups, fragments, fragment_len, fabric })
     }
 
     pub fn jobs(&self) -> usize {
@@ -96,11 +104,11 @@ fn options(args: &SimArgs) -> Result<Options, Failure> {
 
 /// An interval in which a broadcast most probably comes to its end and nothing is owed any more. It
 /// may be far too long, as time in which nothing happens costs nothing.
-fn apart(plan: &Plan, options: &Options, fragments: u32) -> u64 {
+fn apart(plan: &Plan, options: &Options, (fragments, fragment_len): (u32, usize)) -> u64 {
     const MILLISECOND: u64 = 1_000_000;
     let ranks = u64::from(plan.size);
     let first = plan.steps.first().map_or(0, |step| step.len);
-    let model = plan.costs.model(first.min(plan.fragment_len()));
+    let model = plan.costs.model(first.min(fragment_len));
     // A chain hops from rank to rank, some of them two times for each fragment; the root processes
     // an acknowledgement of every rank.
     let chain = 2 * ranks * model.t_pp.max(model.t_pack);

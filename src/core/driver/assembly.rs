@@ -7,7 +7,7 @@ use crate::transport::Transport;
 use crate::wire::{Key, MacKey};
 
 /// Runtime parameters of a rank's driver.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parameters {
     /// Those of its protocols.
     pub suite: SuiteParameters,
@@ -24,7 +24,8 @@ pub struct Parameters {
 
 impl Parameters {
     fn identity(&self) -> Identity {
-        let SuiteParameters { rank, size, depths, .. } = self.suite;
+        let SuiteParameters { rank, depths, .. } = self.suite;
+        let size = self.suite.order.size();
         Identity {
             rank,
             size,

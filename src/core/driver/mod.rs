@@ -89,6 +89,7 @@ impl<C: Core, T: Transport> Driver<C, T> {
     /// Joins a core and a transport.
     pub fn new(core: C, mut transport: T, identity: Identity) -> Self {
         transport.admit_eager(core.eager());
+        transport.begin(core.next_op(), core.fragment_len(0));
         Driver {
             left: core.next_op(),
             core,
@@ -138,6 +139,7 @@ impl<C: Core, T: Transport> Driver<C, T> {
     pub fn start(&mut self, now: Instant, root: Rank, len: usize) -> Result<OpId, StartError> {
         self.rest = Rest::Disturbed;
         let op = self.core.start(now, root, len as u64)?;
+        self.transport.begin(op, self.core.fragment_len(len as u64));
         // What others wrote while that was of no use is looked at before anybody sleeps.
         self.transport.expect_reports(self.core.hears_reports());
         self.in_flight += 1;

@@ -26,6 +26,10 @@ impl<C: Core, T: Transport> Driver<C, T> {
             self.progressed = true;
             self.receive_packet(now, via, stored, lent)?;
         }
+        if worked {
+            // That may be all that the caller waits for. The transport is asked in the next turn.
+            return Ok(true);
+        }
         for _ in 0..ARRIVALS_PER_TURN {
             let Some(arrival) = self.transport.poll(now)? else { break };
             // An answer is not progress, and nor is a fetch that may find nothing.

@@ -66,7 +66,15 @@ impl Parameters {
 
     /// The number of groups with the highest throughput (section 7.2), the fewest of several.
     pub fn optimal_co_roots(&self, ranks: u32) -> u32 {
-        (1..=ranks.max(1)).min_by_key(|groups| self.root_time(ranks, *groups)).unwrap_or(1)
+        let ranks = ranks.max(1);
+        // Of the numbers that take as many hops to the co-roots, the greatest has the smallest groups; fewer may have as
+        // small ones.
+        let best = |hops: u32| {
+            let most = (1_u64 << hops).min(u64::from(ranks)) as u32;
+            ranks.div_ceil(ranks.div_ceil(most))
+        };
+        let candidates = (0..=halvings(ranks)).map(best);
+        candidates.min_by_key(|groups| (self.root_time(ranks, *groups), *groups)).unwrap_or(1)
     }
 }
 
@@ -94,6 +102,11 @@ mod tests {
     fn the_best_number_of_groups_is_the_papers() {
         assert_eq!(PAPER.optimal_co_roots(1024), 128);
         assert_eq!(PAPER.optimal_co_roots(1), 1);
+        for ranks in 0..3000 {
+            let all = 1..=ranks.max(1);
+            let best = all.min_by_key(|groups| PAPER.root_time(ranks, *groups));
+            assert_eq!(Some(PAPER.optimal_co_roots(ranks)), best, "{ranks}");
+        }
         assert!(PAPER.throughput(1024, 128) > PAPER.throughput(1024, 32));
         assert!(PAPER.throughput(1024, 128) > PAPER.throughput(1024, 512));
     }

@@ -2,43 +2,54 @@
 
 use crate::rank::Rank;
 use crate::wire::NodeOffer;
+use std::collections::BTreeMap;
 
 /// The nodes of a communicator, alike at every rank. A rank that shares memory with nobody is a node of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Nodes {
     /// By rank, the lowest rank of its node.
     leads: Vec<Rank>,
+    /// Of each node that several ranks share, by the lowest of them, all of them in their order.
+    shared: BTreeMap<Rank, Vec<Rank>>,
 }
 
 impl Nodes {
     /// `size` ranks that share nothing.
     pub fn flat(size: u32) -> Self {
-        Nodes { leads: (0..size).map(Rank).collect() }
+        Nodes { leads: (0..size).map(Rank).collect(), shared: BTreeMap::new() }
     }
 
     /// `size` ranks, every `each` neighbours of which share a node.
     pub fn blocks(size: u32, each: u32) -> Self {
-        let each = each.max(1);
-        Nodes { leads: (0..size).map(|rank| Rank(rank - rank % each)).collect() }
+        let mut nodes = Nodes::flat(size);
+        let ranks = nodes.leads.clone();
+        ranks.chunks(each.max(1) as usize).for_each(|node| nodes.share(node));
+        nodes
     }
 
     /// From what all ranks have said: the ranks of a host share a node, in their order, and at most as many as each of them
     /// allows.
     pub fn of(offers: &[NodeOffer]) -> Self {
-        let mut nodes = Nodes::flat(offers.len() as u32);
-        for (rank, offer) in offers.iter().enumerate() {
-            let beside = |other: &usize| offers[*other].is_beside(offer);
-            let Some(most) = (0..offers.len()).filter(beside).map(|one| offers[one].most).min()
-            else {
-                continue;
-            };
-            let before = (0..rank).filter(beside).count();
-            let first = before - before % usize::from(most);
-            if let Some(lead) = (0..=rank).filter(beside).nth(first) {
-                nodes.leads[rank] = Rank(lead as u32);
+        let mut hosts = BTreeMap::<_, Vec<Rank>>::new();
+        for (rank, offer) in (0..).map(Rank).zip(offers) {
+            if let Some(place) = offer.place() {
+                hosts.entry(place).or_default().push(rank);
             }
         }
+        let mut nodes = Nodes::flat(offers.len() as u32);
+        for ranks in hosts.into_values() {
+            let most = ranks.iter().map(|rank| offers[rank.index()].most).min().unwrap_or(1);
+            ranks.chunks(usize::from(most)).for_each(|node| nodes.share(node));
+        }
         nodes
+    }
+
+    /// Ranks that shared nothing share a node from now on.
+    fn share(&mut self, ranks: &[Rank]) {
+        if let [lead, _, ..] = *ranks {
+            ranks.iter().for_each(|rank| self.leads[rank.index()] = lead);
+            self.shared.insert(lead, ranks.to_vec());
+        }
     }
 
     /// The number of ranks.
@@ -53,18 +64,15 @@ impl Nodes {
 
     /// The lowest ranks of all nodes that several ranks share.
     pub fn shared(&self) -> Vec<Rank> {
-        let ranks = (0..).map(Rank).zip(&self.leads);
-        let mut leads: Vec<_> =
-            ranks.filter(|(rank, lead)| rank != *lead).map(|(_, lead)| *lead).collect();
-        leads.sort_unstable();
-        leads.dedup();
-        leads
+        self.shared.keys().copied().collect()
     }
 
     /// The ranks of a node, by its lowest one.
-    pub fn members(&self, lead: Rank) -> impl Iterator<Item = Rank> + '_ {
-        let ranks = (0..).map(Rank).zip(&self.leads);
-        ranks.filter(move |(_, other)| **other == lead).map(|(rank, _)| rank)
+    pub fn members(&self, lead: Rank) -> &[Rank] {
+        match self.shared.get(&lead) {
+            Some(ranks) => ranks,
+            None => &self.leads[lead.index()..=lead.index()],
+        }
     }
 
     /// Whether two ranks share a node.
@@ -74,15 +82,13 @@ impl Nodes {
 
     /// Whether all ranks share one node.
     pub fn are_one(&self) -> bool {
-        self.leads.iter().all(|lead| *lead == Rank(0))
+        self.size() < 2 || self.members(Rank(0)).len() == self.leads.len()
     }
 
     /// Takes a node apart: its ranks share nothing after all.
     pub fn split(&mut self, lead: Rank) {
-        for (rank, other) in (0..).map(Rank).zip(&mut self.leads) {
-            if *other == lead {
-                *other = rank;
-            }
+        for rank in self.shared.remove(&lead).unwrap_or_default() {
+            self.leads[rank.index()] = rank;
         }
     }
 }

@@ -2,11 +2,12 @@
 
 use super::{Fragments, Incoming, Via};
 use crate::rank::Rank;
+use crate::wire::Header;
 
-/// In the length of the message.
+/// In the length of the message, if the packet tells it.
 pub(super) fn in_length(packet: &Incoming, cut: &Fragments) -> Option<String> {
     let (theirs, ours) = (packet.message_len, cut.message_len());
-    (theirs != ours as u64)
+    (theirs != ours as u64 && theirs != Header::UNTOLD)
         .then(|| format!("it broadcasts {theirs} bytes where this rank expects {ours}"))
 }
 

@@ -16,7 +16,6 @@ mod depths;
 mod disagreement;
 mod fragments;
 pub mod options;
-mod ring_peers;
 mod small_map;
 mod start;
 pub mod suite;
@@ -30,7 +29,6 @@ pub use bitmap::Bitmap;
 pub use config_error::ConfigError;
 pub use depths::{Depths, DepthsError};
 pub use fragments::Fragments;
-pub use ring_peers::ring_peers;
 pub use start::StartError;
 pub use transmit::{Counter, Piece, Room, Target, Token, Transmit};
 
@@ -84,7 +82,7 @@ pub struct Incoming {
     pub op: OpId,
     /// The fragment it carries.
     pub fragment: Fragment,
-    /// Length of the whole message in bytes.
+    /// Length of the whole message in bytes, or [untold](crate::wire::Header::UNTOLD).
     pub message_len: u64,
     /// Length of its payload in bytes; of the part of the message that was [written](Kind::Written).
     pub payload_len: usize,
@@ -156,6 +154,9 @@ pub trait Core {
     /// Joins the next broadcast: `len` bytes from `root`. Every rank calls it in the same order with
     /// the same arguments.
     fn start(&mut self, now: Instant, root: Rank, len: u64) -> Result<OpId, StartError>;
+
+    /// Bytes of each fragment but the last of a message of `len` bytes, the same at every rank.
+    fn fragment_len(&self, len: u64) -> usize;
 
     /// Takes a packet.
     fn handle_packet(&mut self, now: Instant, packet: &Incoming) -> Disposition;

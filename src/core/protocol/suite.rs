@@ -17,8 +17,9 @@ use super::unicast::{self, Unicast};
 use super::window::{self, Repairers, Window};
 use super::{
     Core, Counter, Departure, Disposition, Event, Incoming, Limits, Room, StartError, Timer, Token,
-    Transmit, Via, ring_peers,
+    Transmit, Via,
 };
+use crate::order::RankOrder;
 use crate::rank::{OpId, Rank};
 use crate::time::Instant;
 use crate::wire::Kind;
@@ -74,7 +75,7 @@ struct Waiting {
     algorithm: Algorithm,
 }
 
-/// The cores behind a suite, all of the same rank and size.
+/// The cores behind a suite, all of the same rank and order.
 #[derive(Debug)]
 pub struct Parts {
     /// For [`Algorithm::TwoStage`].
@@ -86,7 +87,7 @@ pub struct Parts {
     pub unicast: Unicast,
     /// Which operation takes which.
     pub table: Table,
-    /// Bytes of a message in a fragment, for all of them.
+    /// Bytes of a message in a fragment, for all of them; but the window has fragments that fill datagrams, too.
     pub fragment_len: usize,
     /// Most operations in flight, for all of them.
     pub in_flight: u32,
@@ -129,13 +130,14 @@ pub struct Suite {
 }
 
 impl Suite {
-    /// The suite of rank `me` of `size`. `first` is the id of the first operation, the same at every rank.
-    pub fn new(me: Rank, size: u32, first: OpId, parts: Parts) -> Self {
+    /// The suite of rank `me` of those in `order`. `first` is the id of the first operation, the same at every rank.
+    pub fn new(me: Rank, order: impl Into<RankOrder>, first: OpId, parts: Parts) -> Self {
+        let order = order.into();
         Suite {
             history: parts.history,
             parts,
-            size,
-            peers: ring_peers(me, size),
+            size: order.size(),
+            peers: order.ring_peers(me),
             entries: VecDeque::new(),
             first,
             used: UNUSED,
@@ -307,7 +309,7 @@ impl Suite {
 
     fn check(&self, root: Rank, len: u64) -> Result<(), StartError> {
         let begun = self.entries.len() - self.over;
-        let Parts { in_flight, fragment_len, .. } = self.parts;
+        let (in_flight, fragment_len) = (self.parts.in_flight, self.fragment_len(len));
         let fragments = window::MAX_FRAGMENTS;
         let limits = Limits { size: self.size, in_flight, fragment_len, fragments };
         limits.admit(root, len, begun + self.waiting.len()).map(drop)
@@ -342,6 +344,13 @@ impl Core for Suite {
         self.waiting.push_back(Waiting { root, len, algorithm });
         self.settle();
         Ok(op)
+    }
+
+    fn fragment_len(&self, len: u64) -> usize {
+        match Lane::of(self.parts.table.choose(len, self.size)) {
+            Lane::Window => self.parts.window.fragment_len(len),
+            Lane::TwoStage | Lane::Unicast => self.parts.fragment_len,
+        }
     }
 
     fn handle_packet(&mut self, now: Instant, packet: &Incoming) -> Disposition {

@@ -44,6 +44,11 @@ pub trait Transport: Room + Liveness {
     /// The same, to lend one or to reach into it.
     fn messages_mut(&mut self) -> &mut Self::Messages;
 
+    /// This rank has come to an operation, which has fragments of so many bytes: what comes of others is of ones near it. If
+    /// its message is lent, that is next. Called once for the first operation before anything comes, and again as each
+    /// begins. By default it does nothing.
+    fn begin(&mut self, _op: OpId, _fragment_len: usize) {}
+
     /// Sends a datagram to the group.
     ///
     /// # Errors

@@ -143,7 +143,7 @@ pub struct Header {
     pub op: OpId,
     /// The fragment that the payload is.
     pub fragment: Fragment,
-    /// Length of the whole message in bytes, less than 2⁴⁸.
+    /// Length of the whole message in bytes, less than 2⁴⁸ - 1; or [untold](Self::UNTOLD).
     pub message_len: u64,
     /// What the sender's protocol reports of itself; zero says nothing.
     pub report: u64,
@@ -153,6 +153,9 @@ pub struct Header {
 }
 
 impl Header {
+    /// The length of a message of which a [compact](super::Compact) header says nothing.
+    pub const UNTOLD: u64 = (1 << MESSAGE_BITS) - 1;
+
     /// The header's bytes in front of `payload`, which has a CRC of its own with `payload_crc`.
     ///
     /// # Panics
@@ -248,6 +251,13 @@ impl RawHeader {
             payload_crc: (head[3] & FLAG_PAYLOAD_CRC != 0).then(|| u32_at(head, PAYLOAD_CRC_AT)),
             crc: u32_at(head, CRC_AT),
         })
+    }
+
+    /// That of a payload of so many bytes whose header came otherwise than as bytes in front of it. It is intact if the link
+    /// has carried it; there is nothing to [check](Self::check).
+    pub fn expanded(header: Header, payload_len: usize) -> Option<Self> {
+        let payload_len = u16::try_from(payload_len).ok()?;
+        Some(RawHeader { header, payload_len, payload_crc: None, crc: 0 })
     }
 
     /// The fields, whatever they are worth.

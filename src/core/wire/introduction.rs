@@ -1,5 +1,6 @@
 //! What a rank tells all others of itself when a communicator is made.
 
+use super::compact::FreeTags;
 use super::error::WireError;
 use super::fields::{Reader, Writer};
 use super::format::Format;
@@ -103,7 +104,7 @@ pub struct MacOffer {
 ///
 /// On the wire: the [process's address](ProcessAddress), the [adapter](Adapter), the [use of its port](PortUse), the
 /// [node](NodeOffer), the two [regions](Region), the [draw](Draw), the [offer of groups](GroupOffer) and the
-/// [one for keys](MacOffer), one behind the other. A change of anything that the ranks of a communicator exchange later on,
+/// [one for keys](MacOffer) and the [free tags](FreeTags), one behind the other. A change of anything that the ranks of a communicator exchange later on,
 /// such as the header of packets or the cells of counters, also changes this format's version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Introduction {
@@ -115,7 +116,7 @@ pub struct Introduction {
     pub port: PortUse,
     /// With whom it can share memory.
     pub node: NodeOffer,
-    /// Its ring of retained packets, which the others may read.
+    /// Its ring of retained packets, which the others may read; its [tags](Self::tags) tell the length of a slot.
     pub ring: Region,
     /// Its table of counters, which the others may write.
     pub cells: Region,
@@ -125,11 +126,13 @@ pub struct Introduction {
     pub offer: GroupOffer,
     /// What it gives to the keys of authentication codes; none where its packets have CRCs.
     pub mac: Option<MacOffer>,
+    /// Tags that are free for the communicator's [compact headers](super::Compact); none where it wants no such headers.
+    pub tags: FreeTags,
 }
 
 impl Introduction {
     /// Its tag and version.
-    pub const FORMAT: Format = Format { name: "a rank's introduction", tag: *b"vbI", version: 6 };
+    pub const FORMAT: Format = Format { name: "a rank's introduction", tag: *b"vbI", version: 7 };
 
     /// Its bytes. Of the groups on offer the first [16](MAX_OFFERED_GROUPS) are told, and so many
     /// [proofs](MAX_OFFERED_PROOFS).
@@ -147,6 +150,7 @@ impl Introduction {
         if let Some(MacOffer { nonce, proof }) = &self.mac {
             to.bytes(nonce).bytes(proof);
         }
+        to.u8(self.tags.0);
         to.finish()
     }
 
@@ -169,6 +173,7 @@ impl Introduction {
                 true => Some(MacOffer { nonce: from.array()?, proof: from.array()? }),
                 false => None,
             },
+            tags: FreeTags(from.u8()?),
         };
         from.end().map(|()| introduction)
     }

@@ -2,10 +2,12 @@
 //!
 //! One file has one format, with a parser that is total: it answers any bytes with a value or an error, and makes no
 //! room before it has seen that the bytes for it are there. A [`Format`] begins with a tag and a version. The
-//! [header](Header) of a packet has a shorter tag, as it is in every packet.
+//! [header](Header) of a packet has a shorter tag, as it is in every packet; that of a fragment which fills its datagram is
+//! [compact](Compact).
 
 mod ballot;
 mod challenge;
+mod compact;
 mod datagram_qp;
 mod error;
 mod exposure;
@@ -41,6 +43,7 @@ mod whereabouts;
 
 pub use ballot::Ballot;
 pub use challenge::Challenge;
+pub use compact::{Compact, FreeTags, Tag};
 pub use datagram_qp::DatagramQp;
 pub use error::WireError;
 pub use exposure::Exposure;

@@ -18,10 +18,9 @@ pub struct NodeOffer {
 }
 
 impl NodeOffer {
-    /// Whether two ranks can share memory, and both want to.
-    pub fn is_beside(&self, other: &NodeOffer) -> bool {
-        let is_same = (self.host, self.space) == (other.host, other.space);
-        is_same && self.most > 0 && other.most > 0
+    /// Where it can share memory with others that can do so there; none if it wants to share nothing.
+    pub fn place(&self) -> Option<([u8; 16], u64)> {
+        (self.most > 0).then_some((self.host, self.space))
     }
 
     pub(super) fn write(&self, to: &mut Writer) {

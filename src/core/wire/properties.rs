@@ -4,6 +4,7 @@
 use super::handshake::{self, End, Ends, Step};
 use super::*;
 use crate::rank::{Fragment, OpId, Rank};
+use crate::topology::{MAX_SWITCHES, SwitchPath};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
@@ -127,8 +128,9 @@ fn introduction() -> impl Strategy<Value = Introduction> {
         space,
         most,
     });
-    (process_address(), (adapter, port, node), region(), region(), draw, offer, mac).prop_map(
-        |(address, (adapter, port, node), ring, cells, draw, offer, mac)| Introduction {
+    let last = (mac, any::<u8>().prop_map(FreeTags));
+    (process_address(), (adapter, port, node), region(), region(), draw, offer, last).prop_map(
+        |(address, (adapter, port, node), ring, cells, draw, offer, (mac, tags))| Introduction {
             address,
             adapter,
             port,
@@ -138,6 +140,7 @@ fn introduction() -> impl Strategy<Value = Introduction> {
             draw,
             offer,
             mac,
+            tags,
         },
     )
 }
@@ -191,8 +194,10 @@ fn whereabouts() -> impl Strategy<Value = Whereabouts> {
         any::<u64>().prop_map(|subnet_prefix| Fabric::InfiniBand { subnet_prefix }),
         network().prop_map(Fabric::Ethernet),
     ];
-    (any::<[u8; 16]>(), vec(fabric, 0..=MAX_FABRICS))
-        .prop_map(|(host, fabrics)| Whereabouts { host, fabrics })
+    let names = vec("[!$-+.-<>-Z^-z|~-]{1,64}", 0..=MAX_SWITCHES);
+    let switches = names.prop_map(|names| SwitchPath::new(names).unwrap());
+    (any::<[u8; 16]>(), switches, vec(fabric, 0..=MAX_FABRICS))
+        .prop_map(|(host, switches, fabrics)| Whereabouts { host, switches, fabrics })
 }
 
 fn terms() -> impl Strategy<Value = Terms> {
@@ -361,6 +366,18 @@ proptest! {
     #[test]
     fn places_of_ranks(one in whereabouts()) {
         is_sound(Whereabouts::FORMAT, &one, &one.emit(), Whereabouts::parse)?;
+    }
+
+    #[test]
+    fn names_of_switches_are_short_and_can_be_printed(bytes in vec(any::<u8>(), 0..100)) {
+        let one = Whereabouts { switches: SwitchPath::new(["top"]).unwrap(), ..Whereabouts::default() };
+        let mut emitted = one.emit();
+        // The length and the name of the only one.
+        let at = Format::LEN + 16 + 4;
+        emitted.splice(at..at + 4, [&[bytes.len() as u8], &bytes[..]].concat());
+        let is_name = (1..=64).contains(&bytes.len())
+            && bytes.iter().all(|byte| (0x21..0x7f).contains(byte) && !b"[]{},#=\"\\".contains(byte));
+        prop_assert_eq!(Whereabouts::parse(&emitted).is_ok(), is_name);
     }
 
     #[test]

@@ -1,8 +1,10 @@
-//! What a rank says of its place before a communicator is made: its host, and the fabrics that it can use.
+//! What a rank says of its place before a communicator is made: its host, the switches above that, and the fabrics that it
+//! can use.
 
 use super::error::WireError;
 use super::fields::{Reader, Writer};
 use super::format::Format;
+use crate::topology::{MAX_SWITCHES, SwitchPath};
 use std::fmt;
 use std::net::Ipv6Addr;
 
@@ -101,24 +103,32 @@ impl fmt::Display for Fabric {
 
 /// Where a rank is.
 ///
-/// On the wire: 16 bytes of the host, the number of fabrics (32 bits), the fabrics.
+/// On the wire: 16 bytes of the host, the number of switches (32 bits), each as the length of its name (8 bits) and the name in
+/// ASCII, the number of fabrics (32 bits), the fabrics.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Whereabouts {
     /// The same for all processes of a host, and only for them.
     pub host: [u8; 16],
+    /// The switches above the host; none where the rank knows none.
+    pub switches: SwitchPath,
     /// The fabrics that it can use, the best first.
     pub fabrics: Vec<Fabric>,
 }
 
 impl Whereabouts {
     /// Its tag and version.
-    pub const FORMAT: Format = Format { name: "a rank's whereabouts", tag: *b"vbW", version: 1 };
+    pub const FORMAT: Format = Format { name: "a rank's whereabouts", tag: *b"vbW", version: 2 };
 
     /// Its bytes. Of the fabrics, the first [16](MAX_FABRICS) are told.
     pub fn emit(&self) -> Vec<u8> {
         let mut to = Self::FORMAT.write();
         let told = &self.fabrics[..self.fabrics.len().min(MAX_FABRICS)];
-        to.bytes(&self.host).count(told.len());
+        to.bytes(&self.host).count(self.switches.names().len());
+        for name in self.switches.names() {
+            // At most 64 bytes.
+            to.u8(name.len() as u8).bytes(name.as_bytes());
+        }
+        to.count(told.len());
         told.iter().for_each(|fabric| fabric.write(&mut to));
         to.finish()
     }
@@ -130,10 +140,22 @@ impl Whereabouts {
     pub fn parse(bytes: &[u8]) -> Result<Whereabouts, WireError> {
         let mut from = Self::FORMAT.read(bytes)?;
         let host = from.array()?;
+        let switches = read_switches(&mut from)?;
         let count = from.count("number of fabrics", MAX_FABRICS, 1)?;
         let fabrics = (0..count).map(|_| Fabric::read(&mut from)).collect::<Result<_, _>>()?;
-        from.end().map(|()| Whereabouts { host, fabrics })
+        from.end().map(|()| Whereabouts { host, switches, fabrics })
     }
+}
+
+fn read_switches(from: &mut Reader<'_>) -> Result<SwitchPath, WireError> {
+    let count = from.count("number of switches", MAX_SWITCHES, 1)?;
+    let name = |_| {
+        let len = from.u8()?;
+        let name = from.bytes(len.into())?;
+        String::from_utf8(name.to_vec()).map_err(|_| from.invalid("name of a switch"))
+    };
+    let names = (0..count).map(name).collect::<Result<Vec<_>, _>>()?;
+    SwitchPath::new(names).map_err(|_| from.invalid("name of a switch"))
 }
 
 #[cfg(test)]

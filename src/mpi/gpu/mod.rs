@@ -85,6 +85,7 @@ pub unsafe fn copy(
 
 #[cfg(test)]
 mod tests {
+    use super::super::testing::mpi;
     use super::*;
     use std::ffi::{CStr, CString};
     use std::path::PathBuf;
@@ -147,6 +148,8 @@ mod tests {
     /// One after the other in one process, as a program may load several.
     #[test]
     fn memory_of_runtimes_that_are_loaded_later_is_found_and_copied() {
+        // As it starts, MPI changes the environment, which a compiler that is started meanwhile finds gone.
+        let _started = mpi();
         let here = [1_u8; 100];
         // Other tests of this process load libraries too, perhaps between the two.
         let is_settled = |_| runtime_of(here.as_ptr().cast()).is_none() && !may_have_runtime();

@@ -1,5 +1,6 @@
 //! What an endpoint knows of a communicator that uses it.
 
+use super::compact::CompactHeaders;
 use super::event::Event;
 use super::inbox::Inbox;
 use super::lifetime::Lifetime;
@@ -19,6 +20,8 @@ pub struct Channel {
     ranks: NumberMap<ProcessId, Rank>,
     registered_memory: usize,
     mac: Option<MacKey>,
+    /// Where its fragments fill their datagrams.
+    pub compact: Option<CompactHeaders>,
     pub inbox: Inbox,
     pub lifetime: Lifetime,
     /// Where ranks of this host share memory.
@@ -30,9 +33,18 @@ impl Channel {
     /// of its own.
     pub fn new(key: Key, rank: Rank, processes: Vec<ProcessId>, registered_memory: usize) -> Self {
         let ranks = processes.iter().copied().zip((0..).map(Rank)).collect();
-        let (inbox, lifetime) = (Inbox::default(), Lifetime::default());
-        let (mac, node) = (None, None);
-        Channel { key, rank, processes, ranks, registered_memory, mac, inbox, lifetime, node }
+        Channel {
+            key,
+            rank,
+            processes,
+            ranks,
+            registered_memory,
+            mac: None,
+            compact: None,
+            inbox: Inbox::default(),
+            lifetime: Lifetime::default(),
+            node: None,
+        }
     }
 
     /// The same with a key of its packets' authentication codes, or none.

@@ -1,6 +1,7 @@
 //! Turns completions into what communicators are told.
 
 use super::event::Event;
+use super::receive::Received;
 use super::{Endpoint, failed};
 use crate::rdma::ids::{ChannelId, ProcessId};
 use crate::rdma::rc::{Request, Sender};
@@ -9,6 +10,7 @@ use crate::rdma::work::Work;
 use verbcast_core::protocol::Counter;
 use verbcast_core::time::Instant;
 use verbcast_core::transport::TransportError;
+use verbcast_core::wire::Compact;
 use verbcast_verbs::{Completion, Outcome};
 
 impl Endpoint {
@@ -30,7 +32,7 @@ impl Endpoint {
         }
         for completion in batch.drain(..) {
             if let Some(work) = Work::of_id(completion.id)
-                && let Err(error) = self.complete(by, now, work, completion.outcome)
+                && let Err(error) = self.complete(by, now, work, completion)
             {
                 self.device.fail(error);
             }
@@ -43,13 +45,16 @@ impl Endpoint {
         by: ChannelId,
         now: Instant,
         work: Work,
-        outcome: Outcome,
+        completion: Completion,
     ) -> Result<(), TransportError> {
+        let Completion { outcome, immediate, source_qpn, .. } = completion;
         match work {
             Work::DatagramReceive(slot) => {
                 // SAFETY: the completion at hand is the request's.
                 let (slot, place) = unsafe { self.datagrams.arrived(slot) };
-                return self.receive_datagram(by, now, (slot, place), outcome);
+                let compact = immediate.map(Compact::of);
+                let received = Received { slot, outcome, compact, source_qpn };
+                return self.receive_datagram(by, now, received, place);
             }
             Work::Receive(slot) => {
                 // SAFETY: as above.

@@ -1,9 +1,9 @@
 //! Handing what came to the communicators, so that none of them takes the buffers of the others.
 //!
-//! The one that polls takes its packets at once, in the buffers that they came in. What comes for another
-//! is copied: nobody knows when that one will poll. Datagrams are copied up to a bound, since they may be
-//! lost. Reliable messages always are: their senders wait for nothing else, and the protocols bound how far
-//! a rank runs ahead of another.
+//! The one that polls takes its packets at once, in the buffers that they came in. Nobody knows when another will poll.
+//! Datagrams for it stay in their buffers as long as the endpoint [can spare
+//! them](Endpoint::can_spare_receives), are copied then, and dropped beyond a bound, since they may be lost. Reliable messages
+//! are always copied: their senders wait for nothing else, and the protocols bound how far a rank runs ahead of another.
 
 use super::event::{Body, Event};
 use super::{Endpoint, failed};
@@ -24,14 +24,14 @@ impl Endpoint {
             self.channels.tell(to, event);
             return Ok(());
         }
-        match self.copied(to, event)? {
+        match self.kept(to, event)? {
             Some(event) => self.channels.tell(to, event),
             None => tracing::trace!("a datagram for a communicator that nobody polls is dropped"),
         }
         Ok(())
     }
 
-    /// Copies what other channels than `by` have not taken, so that its buffers can be used.
+    /// Makes others than `by` keep what they have not taken as if it came now.
     pub(super) fn free_slots_of_others(&mut self, by: ChannelId) -> Result<(), TransportError> {
         if !self.channels.take_slots() {
             return Ok(());
@@ -46,7 +46,7 @@ impl Endpoint {
                 continue;
             }
             for event in channel.inbox.take() {
-                match self.copied(id, event)? {
+                match self.kept(id, event)? {
                     Some(event) => {
                         if let Some(channel) = self.channels.get_mut(id) {
                             channel.inbox.push(event);
@@ -59,18 +59,19 @@ impl Endpoint {
         Ok(())
     }
 
-    /// The event without buffers of the endpoint, for a channel; none if it is dropped.
-    fn copied(&mut self, to: ChannelId, event: Event) -> Result<Option<Event>, TransportError> {
+    /// The event in memory where it can wait for a channel; none if it is dropped.
+    fn kept(&mut self, to: ChannelId, event: Event) -> Result<Option<Event>, TransportError> {
         let most = self.settings.depths.max_held() as usize;
         Ok(match event {
             Event::Packet { via, header, is_intact, body, place }
                 if !matches!(body, Body::Copy(_)) =>
             {
+                let may_stay = via == Via::Multicast && self.can_spare_receives();
                 let channel = self.channels.get_mut(to);
                 let is_full = via == Via::Multicast
-                    && channel.as_ref().is_none_or(|channel| channel.inbox.copies() >= most);
+                    && channel.as_ref().is_none_or(|channel| channel.inbox.datagrams() >= most);
                 if !is_full {
-                    let body = self.copy(body)?;
+                    let body = if may_stay { body } else { self.copy(body)? };
                     return Ok(Some(Event::Packet { via, header, is_intact, body, place }));
                 }
                 if let Some(channel) = channel {

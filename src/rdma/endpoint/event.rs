@@ -1,6 +1,6 @@
 //! What an endpoint tells a communicator, and where the bytes are that came for it.
 
-use crate::rdma::settings::GRH_LEN;
+use crate::rdma::ud::Extent;
 use verbcast_core::protocol::{Counter, Token, Via};
 use verbcast_core::rank::{Fragment, OpId, Rank};
 use verbcast_core::wire::{Checks, HEADER_LEN, Malformed, Packet, RawHeader};
@@ -35,8 +35,8 @@ pub enum Event {
 /// The bytes of something received.
 #[derive(Debug)]
 pub enum Body {
-    /// A datagram of so many bytes, which start with the GRH.
-    Datagram(Slot, usize),
+    /// A datagram.
+    Datagram(Slot, Extent),
     /// A reliable message of so many bytes.
     Message(Slot, usize),
     /// So many bytes read from a ring.
@@ -56,13 +56,13 @@ pub struct Pools {
 impl Body {
     /// The packet, header first.
     pub fn bytes<'a>(&'a self, pools: &'a Pools) -> &'a [u8] {
-        let (pool, slot, range) = match self {
-            Body::Datagram(slot, len) => (&pools.datagrams, slot, GRH_LEN..*len),
-            Body::Message(slot, len) => (&pools.messages, slot, 0..*len),
-            Body::Read(slot, len) => (&pools.reads, slot, 0..*len),
+        let (pool, slot, len) = match self {
+            Body::Datagram(slot, extent) => return extent.of(pools.datagrams.bytes(slot)),
+            Body::Message(slot, len) => (&pools.messages, slot, *len),
+            Body::Read(slot, len) => (&pools.reads, slot, *len),
             Body::Copy(bytes) => return bytes,
         };
-        pool.bytes(slot).get(range).unwrap_or_default()
+        pool.bytes(slot).get(..len).unwrap_or_default()
     }
 
     /// The packet whose header this is, checked unless it was found intact; its payload is here too.
@@ -81,16 +81,14 @@ impl Body {
 
     /// Changes a bit of the packet's first `len` bytes, or of all it has, whichever `drawn` chooses.
     pub fn damage(&mut self, pools: &mut Pools, len: usize, drawn: u32) {
-        let (bytes, range) = match self {
-            Body::Datagram(slot, len) => (pools.datagrams.bytes_mut(slot), GRH_LEN..*len),
-            Body::Message(slot, len) => (pools.messages.bytes_mut(slot), 0..*len),
-            Body::Read(slot, len) => (pools.reads.bytes_mut(slot), 0..*len),
-            Body::Copy(bytes) => (&mut bytes[..], 0..len),
+        let bytes = match self {
+            Body::Datagram(slot, extent) => extent.of_mut(pools.datagrams.bytes_mut(slot)),
+            Body::Message(slot, end) => &mut pools.messages.bytes_mut(slot)[..*end],
+            Body::Read(slot, end) => &mut pools.reads.bytes_mut(slot)[..*end],
+            Body::Copy(bytes) => &mut bytes[..],
         };
-        let end = range.end.min(range.start + len).min(bytes.len());
-        let Some(bytes) = bytes.get_mut(range.start..end).filter(|bytes| !bytes.is_empty()) else {
-            return;
-        };
+        let end = len.min(bytes.len());
+        let Some(bytes) = bytes.get_mut(..end).filter(|bytes| !bytes.is_empty()) else { return };
         let bit = drawn as usize % (8 * bytes.len());
         bytes[bit / 8] ^= 1 << (bit % 8);
     }
@@ -98,7 +96,9 @@ impl Body {
     /// Puts a payload that was received elsewhere behind the header.
     pub fn move_in(&mut self, pools: &mut Pools, payload: &[u8]) {
         let start = match self {
-            Body::Datagram(slot, _) => &mut pools.datagrams.bytes_mut(slot)[GRH_LEN + HEADER_LEN..],
+            Body::Datagram(slot, extent) => {
+                &mut pools.datagrams.bytes_mut(slot)[extent.payload_from()..]
+            }
             Body::Copy(bytes) => &mut bytes[HEADER_LEN..],
             // Only datagrams are received elsewhere.
             Body::Message(..) | Body::Read(..) => return,

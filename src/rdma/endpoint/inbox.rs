@@ -1,6 +1,6 @@
 //! What a communicator was told, and has not taken yet.
 
-use super::event::{Body, Event};
+use super::event::Event;
 use std::collections::VecDeque;
 use verbcast_core::protocol::Via;
 use verbcast_core::rank::Rank;
@@ -9,8 +9,8 @@ use verbcast_core::rank::Rank;
 #[derive(Debug, Default)]
 pub struct Inbox {
     events: VecDeque<Event>,
-    /// Datagrams among the events that are copies.
-    copies: usize,
+    /// Datagrams among the events.
+    datagrams: usize,
     /// Broken connections, to be reported when everything received before is.
     broken: VecDeque<(Rank, String)>,
     /// Datagrams that were dropped while others polled.
@@ -22,27 +22,27 @@ pub struct Inbox {
 impl Inbox {
     /// Adds an event.
     pub fn push(&mut self, event: Event) {
-        self.copies += usize::from(is_copy(&event));
+        self.datagrams += usize::from(is_datagram(&event));
         self.events.push_back(event);
     }
 
     /// The next event.
     pub fn next(&mut self) -> Option<Event> {
         let event = self.events.pop_front()?;
-        self.copies -= usize::from(is_copy(&event));
+        self.datagrams -= usize::from(is_datagram(&event));
         Some(event)
     }
 
     /// Takes all events out.
     pub fn take(&mut self) -> VecDeque<Event> {
-        self.copies = 0;
+        self.datagrams = 0;
         std::mem::take(&mut self.events)
     }
 
     /// Puts events back that were taken out, before what has come since.
     pub fn put_back(&mut self, mut events: VecDeque<Event>) {
         events.append(&mut self.events);
-        self.copies = events.iter().filter(|event| is_copy(event)).count();
+        self.datagrams = events.iter().filter(|event| is_datagram(event)).count();
         self.events = events;
     }
 
@@ -61,9 +61,9 @@ impl Inbox {
         !self.broken.is_empty()
     }
 
-    /// Datagrams among the events that are copies.
-    pub fn copies(&self) -> usize {
-        self.copies
+    /// Datagrams among the events.
+    pub fn datagrams(&self) -> usize {
+        self.datagrams
     }
 
     /// The connection with a rank is broken.
@@ -97,7 +97,7 @@ impl Inbox {
     }
 }
 
-/// Whether an event brings a copy of a datagram.
-fn is_copy(event: &Event) -> bool {
-    matches!(event, Event::Packet { via: Via::Multicast, body: Body::Copy(_), .. })
+/// Whether an event brings a datagram.
+fn is_datagram(event: &Event) -> bool {
+    matches!(event, Event::Packet { via: Via::Multicast, .. })
 }

@@ -9,6 +9,7 @@
 mod access;
 mod authenticity;
 mod channel;
+mod compact;
 mod complete;
 mod deliver;
 mod demultiplexer;
@@ -25,6 +26,7 @@ mod parting;
 mod port_state;
 mod receive;
 mod relocation;
+mod senders;
 mod upkeep;
 mod usage;
 
@@ -44,9 +46,11 @@ use crate::rdma::node::Bell;
 use crate::rdma::rc::{ConnectionPool, MAX_PAUSE};
 use crate::rdma::settings::Settings;
 use crate::rdma::ud::UdPort;
+use compact::Tagged;
 use demultiplexer::Demultiplexer;
 use lifetimes::Lifetimes;
 use relocation::Announcement;
+use senders::Senders;
 use std::time::Duration;
 use upkeep::Upkeep;
 use verbcast_core::protocol::Depths;
@@ -99,6 +103,9 @@ pub struct Endpoint {
     lifetimes: Lifetimes,
     upkeep: Upkeep,
     announcement: Announcement,
+    /// Whose datagrams are known by where they come from.
+    senders: Senders,
+    tagged: Tagged,
 }
 
 impl Endpoint {
@@ -127,6 +134,8 @@ impl Endpoint {
             lifetimes: Lifetimes::default(),
             upkeep: Upkeep::default(),
             announcement: Announcement::default(),
+            senders: Senders::default(),
+            tagged: Tagged::default(),
         }
     }
 
@@ -141,8 +150,8 @@ impl Endpoint {
         // The ring may be deeper than the ranks agree on.
         let depths = Depths { ring: memory.ring_len(), ..self.settings.depths };
         let settings = Settings { depths, ..self.settings.clone() };
-        let registered =
-            settings.memory_of_channel(self.site.address.packet_len, processes.len() as u32);
+        let registered = settings.memory_of_channel(memory.slot_len(), processes.len() as u32);
+        self.learn_addresses(&processes);
         let channel = Channel::new(key, rank, processes, registered).with_mac(mac);
         let channel = self.channels.open(channel);
         channel.ok_or_else(|| "has too many communicators".to_owned())
@@ -268,6 +277,12 @@ impl Endpoint {
     pub fn submit(&mut self) -> Result<(), TransportError> {
         self.wake_mates();
         self.datagrams.submit().and_then(|()| self.connections.submit()).map_err(failed)
+    }
+
+    /// As [`submit`](Self::submit), but receives for datagrams may wait until completions are taken.
+    pub fn submit_sends(&mut self) -> Result<(), TransportError> {
+        self.wake_mates();
+        self.datagrams.submit_sends().and_then(|()| self.connections.submit()).map_err(failed)
     }
 
     /// How long to sleep at most, of `at_most`: with handshakes under way, with something to look after, and where

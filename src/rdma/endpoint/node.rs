@@ -5,6 +5,7 @@ use super::{Endpoint, failed};
 use crate::rdma::group::GroupId;
 use crate::rdma::ids::ChannelId;
 use crate::rdma::node::{Bell, NodeSeat};
+use crate::rdma::ud::Extent;
 use std::time::Duration;
 use verbcast_core::protocol::Via;
 use verbcast_core::time::Instant;
@@ -184,11 +185,11 @@ impl Endpoint {
     }
 
     /// As [`hand_on`](Self::hand_on), of a datagram in a slot.
-    pub(super) fn hand_on_from(&mut self, id: ChannelId, slot: &Slot, len: usize) {
+    pub(super) fn hand_on_from(&mut self, id: ChannelId, slot: &Slot, extent: Extent) {
         let Endpoint { channels, datagrams, .. } = self;
         let seat = channels.get_mut(id).and_then(|channel| channel.node.as_mut());
         if let Some(seat) = seat.filter(|seat| seat.is_attached)
-            && let Some((header, payload)) = datagrams.bytes(slot, len).split_first_chunk()
+            && let Some((header, payload)) = datagrams.bytes(slot, extent).split_first_chunk()
         {
             seat.publish(header, payload);
         }

@@ -74,6 +74,7 @@ impl Endpoint {
             is_reached && connections.exists(*process) && !connections.is_broken(*process)
         };
         let awaited: HashSet<_> = others.iter().copied().filter(may_reach).collect();
+        self.give_tag_back(id);
         self.channels.close(id, memory, &awaited);
         self.reserved.release(id);
         inquirers.into_iter().for_each(|process| self.inquire(process, key, true));

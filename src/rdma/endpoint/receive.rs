@@ -5,13 +5,14 @@
 //!
 //! 1. [`Endpoint::pull`] (`complete.rs`) takes its completion from the completion queue (`ibv_poll_cq`, in
 //!    `src/verbs/completion.rs`).
-//! 2. [`Endpoint::receive_datagram`] (here) parses its header, unchecked as yet, and finds its communicator by the key,
-//!    if it may come from such a rank by multicast. A fragment that this rank has multicast itself ends here; and what has a
-//!    wrong authentication code, where there are any (`authenticity.rs`), after the next stop.
+//! 2. [`Endpoint::receive_datagram`] (here) parses its header, unchecked as yet, or makes it of a compact one
+//!    (`compact.rs`), and finds its communicator by the key or the tag, if it may come from such a rank by multicast. A
+//!    fragment that this rank has multicast itself ends here; and what has a wrong authentication code, where there are any
+//!    (`authenticity.rs`), after the next stop.
 //! 3. [`Endpoint::verify_place`] (here) keeps its payload where it was received, if that is the place of this fragment
 //!    in a lent message and intact; else it moves it behind the header. What is not intact foretells nothing.
 //! 4. [`Endpoint::deliver`] (`deliver.rs`) puts both into the inbox of the communicator: by a copy, if that does not poll
-//!    now. An inbox that is full drops them, which counts as loss.
+//!    now and receives get short. An inbox that is full drops them, which counts as loss.
 //! 5. `RdmaTransport::poll` (`../transport/poll.rs`, `absorb.rs`) takes them from there and enters them into its table of
 //!    received packets; the driver gets their number in that table. The fault injector may lose them here.
 //! 6. `Driver::receive_packet` (`src/core/driver/receive.rs`) checks what is not known to be intact, and asks
@@ -26,29 +27,57 @@ use super::event::{Body, Event};
 use super::{Endpoint, failed};
 use crate::rdma::ids::{ChannelId, ProcessId};
 use crate::rdma::rc::Fetcher;
-use crate::rdma::settings::GRH_LEN;
-use crate::rdma::ud::{Place, Stream};
+use crate::rdma::ud::{Extent, Place, Stream, UdPort};
 use verbcast_core::protocol::Via;
 use verbcast_core::rank::{Fragment, OpId, Rank};
 use verbcast_core::time::Instant;
 use verbcast_core::transport::TransportError;
-use verbcast_core::wire::{Checks, HEADER_LEN, Header, Key, Kind, ProcessMessage, RawHeader};
+use verbcast_core::wire::{Checks, Compact, Header, Key, Kind, ProcessMessage, RawHeader};
 use verbcast_verbs::{Outcome, Slot};
 
+/// A receive that has ended.
+#[derive(Debug)]
+pub struct Received {
+    pub slot: Slot,
+    pub outcome: Outcome,
+    /// What came along with it.
+    pub compact: Option<Compact>,
+    /// The QP that has sent it.
+    pub source_qpn: u32,
+}
+
 impl Endpoint {
-    /// The receive of a slot has ended; it may have been for the place of a fragment. Handshakes and relocations
+    /// A receive has ended, which may have been for the place of a fragment. Handshakes and relocations
     /// are the endpoint's own; the rest is handed on.
     pub(super) fn receive_datagram(
         &mut self,
         by: ChannelId,
         now: Instant,
-        (mut slot, place): (Slot, Option<Place>),
-        outcome: Outcome,
+        received: Received,
+        place: Option<Place>,
     ) -> Result<(), TransportError> {
+        let Received { mut slot, outcome, compact, source_qpn } = received;
         let len = if let Outcome::Done(len) = outcome { len } else { 0 };
-        let header = RawHeader::parse(self.datagrams.bytes(&slot, len));
-        let channel =
-            header.as_ref().and_then(|header| self.channels.receiver(Via::Multicast, header));
+        let extent = Extent::new(len, compact.is_some());
+        // Where a place was for the payload of the other kind of header, this one is in its place or behind.
+        let place = match place {
+            Some(place) if place.is_compact != compact.is_some() => {
+                self.leave_place(&mut slot, place, len);
+                None
+            }
+            place => place,
+        };
+        let (header, channel) = match compact {
+            Some(compact) => {
+                let sender = self.datagrams.sender(&slot, source_qpn);
+                self.expand(compact, sender, extent.payload_len()).unzip()
+            }
+            None => {
+                let header = RawHeader::parse(self.datagrams.bytes(&slot, extent));
+                let channel = header.and_then(|one| self.channels.receiver(Via::Multicast, &one));
+                (header, channel)
+            }
+        };
         // Most of what a root receives.
         if place.is_none()
             && let (Some(header), Some(channel)) = (&header, channel)
@@ -62,13 +91,14 @@ impl Endpoint {
         let fragment = came.and_then(|(header, channel)| self.fragment(channel, &header));
         let place = place.and_then(|place| {
             let came = fragment.zip(header);
-            self.verify_place(&mut slot, place, len, came)
+            self.verify_place(&mut slot, place, (len, extent), came)
         });
         // Only fragments foretell something; where there are codes, nothing is believed without.
         let to_check = came.filter(|came| fragment.is_some() || self.needs_code(came));
         let is_whole = |(header, channel): (RawHeader, ChannelId)| {
-            let parts = self.datagrams.bytes(&slot, len).split_first_chunk();
-            parts.is_some_and(|(head, rest)| self.is_right(channel, &header, head, rest))
+            let parts = self.datagrams.bytes(&slot, extent).split_first_chunk();
+            let is_right = |(head, rest)| self.is_right(channel, &header, head, rest);
+            compact.is_some() || parts.is_some_and(is_right)
         };
         let is_intact = place.is_some() || to_check.is_some_and(is_whole);
         if self.datagrams.note_received(fragment.filter(|_| is_intact))
@@ -82,7 +112,10 @@ impl Endpoint {
         }
         match (header, channel) {
             (Some(header), Some(channel)) => {
-                let body = Body::Datagram(slot, len);
+                if header.unchecked().kind == Kind::Probe {
+                    self.learn_sender(channel, &header, (&slot, extent), source_qpn);
+                }
+                let body = Body::Datagram(slot, extent);
                 let is_open = self.channels.get(channel).is_some_and(|one| one.is_open());
                 if !is_open || self.is_from_here(channel, &header) {
                     return self.free(body);
@@ -91,14 +124,14 @@ impl Endpoint {
                     self.channels.count_forged();
                     return self.free(body);
                 }
-                if let (Body::Datagram(slot, len), None) = (&body, place) {
-                    self.hand_on_from(channel, slot, *len);
+                if let (Body::Datagram(slot, extent), None) = (&body, place) {
+                    self.hand_on_from(channel, slot, *extent);
                 }
                 let via = Via::Multicast;
                 self.deliver(by, channel, Event::Packet { via, header, is_intact, body, place })
             }
             (Some(header), None) if self.is_own(&header) => {
-                let message = self.process_message(&header, self.datagrams.bytes(&slot, len));
+                let message = self.process_message(&header, self.datagrams.bytes(&slot, extent));
                 self.note_forged(&message);
                 self.recycle_datagram(slot)?;
                 match message {
@@ -144,43 +177,53 @@ impl Endpoint {
     fn verify_place(
         &mut self,
         slot: &mut Slot,
-        Place { stream, fragment, tail }: Place,
-        len: usize,
+        place: Place,
+        (len, extent): (usize, Extent),
         came: Option<((Stream, Fragment), RawHeader)>,
     ) -> Option<(OpId, Fragment)> {
+        let Place { stream, fragment, ref tail, is_compact } = place;
         let (channel, op) = stream;
-        let payload_len = len.saturating_sub(GRH_LEN + HEADER_LEN);
-        let received = payload_len.min(tail.range.len());
-        let is_whole = received == tail.range.len();
-        let expected = came.filter(|(came, _)| is_whole && *came == (stream, fragment));
-        let expected = expected.map(|(_, header)| header);
-        let is_there = received > 0 && tail.lease.is_open();
-        let start = tail.range.start;
+        let received = UdPort::received_into(&place, len);
+        let is_expected = |(came, header): ((Stream, Fragment), RawHeader)| {
+            let is_whole = received == tail.range.len() && header.payload_len() == received;
+            (is_whole && came == (stream, fragment)).then_some(header)
+        };
+        let (Some(header), true) = (came.and_then(is_expected), tail.lease.is_open()) else {
+            self.leave_place(slot, place, len);
+            return None;
+        };
         // SAFETY: the lease ends only by the channel that lent, which waits for this completion or
         // ends it while nobody else has the endpoint; the receive that could write here has ended,
         // and no other was posted for the same place.
-        let payload = is_there.then(|| unsafe { tail.lease.bytes(start..start + received) });
-        let head = self.datagrams.bytes(slot, len).first_chunk().copied();
-        let is_intact = |header: RawHeader| {
-            header.payload_len() == received
-                && head
-                    .zip(payload)
-                    .is_some_and(|(head, all)| self.is_right(channel, &header, &head, all))
-        };
-        let is_it = expected.is_some_and(is_intact);
-        if let (true, Some(payload), Some(head)) = (is_it, payload, head) {
+        let payload = unsafe { tail.lease.bytes(tail.range.clone()) };
+        if !is_compact {
+            let head = self.datagrams.bytes(slot, extent).first_chunk().copied();
+            let intact = head.filter(|head| self.is_right(channel, &header, head, payload));
+            let Some(head) = intact else {
+                self.leave_place(slot, place, len);
+                return None;
+            };
             self.hand_on(channel, &head, payload);
-        }
-        if !is_it && let Some(payload) = payload {
-            self.datagrams.move_in(slot, payload, payload_len - received);
         }
         // SAFETY: the request's completion is at hand, and is told nowhere else.
         unsafe { tail.lease.completed() };
-        if !is_it {
-            let missed = Event::Missed { op, fragment, moved: is_there };
-            self.channels.tell(channel, missed);
+        Some((op, fragment))
+    }
+
+    /// A receive for the place of a fragment has ended with something else, which is made whole in its slot.
+    fn leave_place(&mut self, slot: &mut Slot, place: Place, len: usize) {
+        let (tail, received) = (&place.tail, UdPort::received_into(&place, len));
+        let moved = received > 0 && tail.lease.is_open();
+        if moved {
+            let start = tail.range.start;
+            // SAFETY: as in `verify_place`.
+            let received = unsafe { tail.lease.bytes(start..start + received) };
+            self.datagrams.move_in(slot, &place, received, len);
         }
-        is_it.then_some((op, fragment))
+        // SAFETY: as there; each place comes to one of the two ends.
+        unsafe { tail.lease.completed() };
+        let ((channel, op), fragment) = (place.stream, place.fragment);
+        self.channels.tell(channel, Event::Missed { op, fragment, moved });
     }
 
     /// Whether a packet seems to be one that this rank has multicast, or a node mate, who has published it: it comes back,
@@ -267,7 +310,7 @@ impl Endpoint {
     }
 
     /// The process of a rank of a channel.
-    fn process(&self, channel: ChannelId, rank: Rank) -> Option<ProcessId> {
+    pub(super) fn process(&self, channel: ChannelId, rank: Rank) -> Option<ProcessId> {
         self.channels.get(channel)?.processes().get(rank.index()).copied()
     }
 

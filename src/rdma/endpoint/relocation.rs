@@ -82,6 +82,9 @@ impl Endpoint {
     pub(super) fn relocate(&mut self, now: Instant, datagrams: DatagramQp) {
         self.site.address.datagrams = datagrams;
         self.connections.set_datagrams(datagrams);
+        if let Some(own) = self.connections.of_incarnation(self.site.address.incarnation) {
+            self.senders.relocate(own, datagrams.qpn);
+        }
         let (connected, others) = self.connections.by_connection();
         self.announcement.begin(now, others.into_iter().collect(), now + self.settings.timeout);
         let news = self.relocation(false);
@@ -117,6 +120,7 @@ impl Endpoint {
     pub(super) fn learn_relocation(&mut self, news: &Relocation) -> Option<ProcessId> {
         let process = self.connections.of_incarnation(news.from)?;
         if self.connections.learn(process, news.datagrams) {
+            self.senders.relocate(process, news.datagrams.qpn);
             let news = Relocation { is_answer: false, ..*news };
             let (connected, _) = self.connections.by_connection();
             let others = connected.into_iter().filter(|other| *other != process);

@@ -24,16 +24,22 @@ pub struct Memory {
 }
 
 impl Memory {
+    /// With so many bytes in each slot of the ring, in a communicator of `size` ranks.
     pub fn new(
         domain: &ProtectionDomain,
-        packet_len: usize,
+        slot_len: usize,
         size: u32,
         settings: &Settings,
     ) -> Result<Self> {
         Ok(Memory {
-            ring: Ring::new(domain, settings.depths.ring, packet_len)?,
+            ring: Ring::new(domain, settings.depths.ring, slot_len)?,
             reports: Reports::new(domain, size)?,
         })
+    }
+
+    /// Bytes of a slot of its ring.
+    pub fn slot_len(&self) -> usize {
+        self.ring.slot_len()
     }
 
     /// Slots of its ring.
@@ -69,9 +75,9 @@ impl Exposed {
         Exposed { ring: remote(ring), cells: remote(cells) }
     }
 
-    /// A slot of its ring, where its packets have up to `packet_len` bytes.
-    pub fn slot(&self, slot: u32, packet_len: usize) -> Remote {
-        self.ring.at(slot as usize * stride(packet_len))
+    /// A slot of its ring, of so many bytes.
+    pub fn slot(&self, slot: u32, slot_len: usize) -> Remote {
+        self.ring.at(slot as usize * stride(slot_len))
     }
 
     /// The cell that `from` writes.

@@ -4,7 +4,7 @@
 //! when there are none. Another rank may read a slot just when it is replaced, and then finds a
 //! mixture that the payload's CRC gives away.
 
-use verbcast_core::wire::HEADER_LEN;
+use verbcast_core::wire::{Compact, HEADER_LEN};
 use verbcast_verbs::{Access, MAX_INLINE, ProtectionDomain, Remote, Result, Shared, Span};
 
 /// The ring of this rank.
@@ -19,15 +19,22 @@ pub struct Ring {
 struct Retained {
     /// Length of the packet; 0 for none.
     len: usize,
+    /// What stands for its header in a datagram, if its payload fills one.
+    compact: Option<Compact>,
     /// Sends of it that are posted or wait for a handshake.
     under_way: u32,
 }
 
 impl Ring {
-    pub fn new(domain: &ProtectionDomain, depth: u32, packet_len: usize) -> Result<Self> {
-        let stride = stride(packet_len);
+    pub fn new(domain: &ProtectionDomain, depth: u32, slot_len: usize) -> Result<Self> {
+        let stride = stride(slot_len);
         let memory = Shared::new(domain, depth as usize * stride, Access::Read)?;
         Ok(Ring { memory, stride, slots: vec![Retained::default(); depth as usize] })
+    }
+
+    /// Bytes from one slot to the next.
+    pub fn slot_len(&self) -> usize {
+        self.stride
     }
 
     /// Its slots, of which a communicator uses as many as all its ranks have.
@@ -49,18 +56,30 @@ impl Ring {
         self.slots[slot as usize].under_way == 0
     }
 
-    /// Replaces a slot's packet.
+    /// Replaces a slot's packet. A payload that fills a datagram has a compact header besides.
     ///
     /// # Panics
     /// If a send of it is under way, or the packet is too long.
-    pub fn retain(&mut self, slot: u32, header: &[u8; HEADER_LEN], payload: &[u8]) {
+    pub fn retain(
+        &mut self,
+        slot: u32,
+        header: &[u8; HEADER_LEN],
+        payload: &[u8],
+        compact: Option<Compact>,
+    ) {
         let len = HEADER_LEN + payload.len();
         assert!(self.is_idle(slot), "slot {slot} is being sent");
         assert!(len <= self.stride, "a packet of {len} bytes is longer than {}", self.stride);
         let start = slot as usize * self.stride;
         self.memory.write(start, header);
         self.memory.write(start + HEADER_LEN, payload);
-        self.slots[slot as usize].len = len;
+        let retained = &mut self.slots[slot as usize];
+        (retained.len, retained.compact) = (len, compact);
+    }
+
+    /// What stands for the header of a slot's packet in a datagram, if its payload fills one.
+    pub fn compact(&self, slot: u32) -> Option<Compact> {
+        self.slots[slot as usize].compact
     }
 
     /// The packet of a slot in two parts, if it fits into the buffer: it is sent inline from there.
@@ -107,8 +126,8 @@ impl Ring {
     }
 }
 
-/// From one slot to the next in the ring of a rank whose packets have up to `packet_len` bytes: on
-/// cache lines, so that the CPU writing one slot leaves the lines of the next alone.
-pub fn stride(packet_len: usize) -> usize {
-    packet_len.next_multiple_of(64)
+/// From one slot to the next in a ring whose slots take so many bytes: on cache lines, so that the CPU writing one slot leaves
+/// the lines of the next alone.
+pub fn stride(slot_len: usize) -> usize {
+    slot_len.next_multiple_of(64)
 }

@@ -49,7 +49,7 @@ pub struct NodeSeat {
 impl NodeSeat {
     /// The part of a rank that shares a node with others, in their memory.
     pub fn new(ring: Ring, nodes: &Nodes, rank: Rank) -> Self {
-        let mates: Vec<_> = nodes.members(nodes.lead(rank)).collect();
+        let mates = nodes.members(nodes.lead(rank)).to_vec();
         let own = MateIndex(mates.partition_point(|mate| *mate < rank) as u16);
         NodeSeat {
             cursor: ring.cursor(),

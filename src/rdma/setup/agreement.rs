@@ -2,6 +2,7 @@
 
 use crate::bootstrap::{VoteError, name_ranks};
 use verbcast_core::rank::Rank;
+use verbcast_core::topology::SwitchPath;
 use verbcast_core::wire::{Fabric, Whereabouts};
 
 /// Where a rank is to open its device.
@@ -13,9 +14,9 @@ pub struct Place {
     pub fabric: Fabric,
 }
 
-/// Where this rank is, and the fabrics that it can use.
-pub fn whereabouts(fabrics: Vec<Fabric>) -> Whereabouts {
-    Whereabouts { host: host(), fabrics }
+/// Where this rank is, below these switches, and the fabrics that it can use.
+pub fn whereabouts(switches: SwitchPath, fabrics: Vec<Fabric>) -> Whereabouts {
+    Whereabouts { host: host(), switches, fabrics }
 }
 
 /// Agrees on a fabric, of those that all ranks say they can use. The local rank is `told`, or the place of `rank` among the
@@ -95,7 +96,7 @@ mod tests {
     }
 
     fn on(host: u8, fabrics: &[Fabric]) -> Whereabouts {
-        Whereabouts { host: [host; 16], fabrics: fabrics.to_vec() }
+        Whereabouts { host: [host; 16], fabrics: fabrics.to_vec(), ..Whereabouts::default() }
     }
 
     #[test]

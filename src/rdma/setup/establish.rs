@@ -21,9 +21,10 @@ use std::time::Duration;
 use verbcast_core::node::Nodes;
 use verbcast_core::rank::Rank;
 use verbcast_core::time::Clock;
+use verbcast_core::topology::SwitchPath;
 use verbcast_core::transport::{Arrival, Liveness, Park, Transport, TransportError};
 use verbcast_core::wire::{
-    Draw, GroupAddress, Introduction, Key, MacKey, Proposal, ProvenGroup, Terms,
+    Draw, FreeTags, GroupAddress, Introduction, Key, MacKey, Proposal, ProvenGroup, Terms,
 };
 use verbcast_verbs::Context;
 
@@ -40,7 +41,14 @@ pub struct Agreed {
     pub multicast: bool,
     /// Most bytes of a packet, header included.
     pub packet_len: usize,
+    /// Whether fragments may have as many bytes, with compact headers.
+    pub whole: bool,
 }
+
+/// What a rank says with the last votes: that it is connected with its peers, and that it has taken the tag for compact
+/// headers.
+const CONNECTED: u8 = 1;
+const TAGGED: u8 = 2;
 
 /// What this rank uses, in words.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -98,7 +106,8 @@ fn establish_at(
 ) -> Result<(RdmaTransport, Agreed, Description), VoteError> {
     let prepared = Preparation::new(origin, bootstrap, settings);
     let terms = Terms { ring: settings.depths.ring, common: 0 };
-    let said = prepared.as_ref().map(|prepared| prepared.proposal(terms).emit());
+    let proposal = |prepared: &Preparation| prepared.proposal(terms, SwitchPath::default()).emit();
+    let said = prepared.as_ref().map(proposal);
     let said = vote(bootstrap, said.as_deref().map_err(|what| what.as_str()))?;
     let prepared = prepared.map_err(|what| VoteError::Refused(vec![(bootstrap.rank(), what)]))?;
     let proposals = read_all(&said, Proposal::parse)?;
@@ -157,8 +166,9 @@ pub fn complete(
         Ok(transport) => transport,
         Err(what) => return Err(refuse(bootstrap, &what, &way, settings)),
     };
-    let is_connected = is_connected(&transport, peers);
-    let note: &[u8] = &[u8::from(is_connected)];
+    let connected = if is_connected(&transport, peers) { CONNECTED } else { 0 };
+    let is_tagged = nodes.shared().is_empty() && take_tag(&mut transport, &all);
+    let note: &[u8] = &[connected | if is_tagged { TAGGED } else { 0 }];
     let (notes, multicast) = match &way {
         Way::Draws(groups) => {
             let order = join_order(&all);
@@ -172,7 +182,12 @@ pub fn complete(
         Way::Proven(_) | Way::Memory => (vote(bootstrap, Ok(note))?, true),
         Way::None => (vote(bootstrap, Ok(note))?, false),
     };
-    if notes.is_empty() || notes.iter().any(|note| note != &[1]) {
+    let all_say = |what| !notes.is_empty() && notes.iter().all(|note| note[0] & what != 0);
+    let whole = multicast && all_say(TAGGED);
+    if !whole {
+        transport.give_tag_back();
+    }
+    if !all_say(CONNECTED) {
         connect(bootstrap, &mut transport, peers, settings.timeout)?;
     }
     transport.is_reached = true;
@@ -180,7 +195,7 @@ pub fn complete(
     let packet_len = transport.seat.packet_len;
     let Draw { key, seed, .. } = all[0].draw;
     let (key, mac) = (Key(key), transport.seat.mac);
-    Ok((transport, Agreed { key, mac, seed, multicast, packet_len }, description))
+    Ok((transport, Agreed { key, mac, seed, multicast, packet_len, whole }, description))
 }
 
 /// Tells the introductions of all ranks, as one of them at least could not tell its own with its proposal.
@@ -221,6 +236,12 @@ fn way(all: &[Introduction]) -> Way {
 
 fn members_of(all: &[Introduction]) -> u64 {
     members(all.iter().map(|one| one.address.incarnation))
+}
+
+/// Takes the tag for compact headers that is free at all ranks, if there is one; whether it was still free here.
+fn take_tag(transport: &mut RdmaTransport, all: &[Introduction]) -> bool {
+    let free = all.iter().map(|one| one.tags);
+    FreeTags::choose(free, transport.seat.key).is_some_and(|tag| transport.take_tag(tag))
 }
 
 /// Uses a group that all processes of the communicator, and no others, have proven.
@@ -326,10 +347,10 @@ fn assemble(
     let peers: Option<Vec<_>> = all
         .iter()
         .map(|one| {
-            let Introduction { address, ring, cells, .. } = one;
+            let Introduction { address, ring, cells, tags, .. } = one;
             let process = held.connections.meet(*address)?;
             let exposed = Exposed::new(*ring, *cells);
-            Some(Peer { process, exposed, packet_len: address.packet_len })
+            Some(Peer { process, exposed, slot_len: tags.slot_len(address.packet_len) })
         })
         .collect();
     let peers = peers.ok_or("has too many peer processes")?;

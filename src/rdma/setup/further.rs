@@ -12,6 +12,7 @@ use crate::rdma::transport::{Peer, RdmaTransport, Seat};
 use sha2::{Digest, Sha256};
 use std::sync::Arc;
 use verbcast_core::protocol::Depths;
+use verbcast_core::rank::Rank;
 use verbcast_core::wire::{Exposure, Key};
 
 /// This rank's part of a further communicator, before the others have told theirs.
@@ -53,15 +54,21 @@ impl Further {
         let channel = held.open_channel((key, seat.rank, mac), processes, &memory)?;
         let address = other.group.map(|group| held.datagrams.groups().get(group).address);
         let group = address.and_then(|address| held.datagrams.share(address));
-        drop(held);
         // The others' memory is filled in when they have told of it.
-        let peers = other.peers.iter().map(|(_, peer)| *peer).collect();
+        let peer = |(_, peer): (Rank, &Peer)| Peer {
+            slot_len: held.connections.address(peer.process).packet_len,
+            ..*peer
+        };
+        let peers = other.peers.iter().map(peer).collect();
+        drop(held);
         let mut transport = RdmaTransport::new(endpoint, channel, memory, (seat, peers), settings);
         transport.group = group;
         transport.listen().map_err(|error| error.to_string())?;
         // Each of its ranks receives for itself, for which there must be a group: none is there where all ranks share memory.
         let multicast = agreed.multicast && !other.is_one_node();
-        Ok(Further { transport, agreed: Agreed { key, mac, seed, multicast, ..*agreed } })
+        // Its ranks have not told which tags are free.
+        let agreed = Agreed { key, mac, seed, multicast, whole: false, ..*agreed };
+        Ok(Further { transport, agreed })
     }
 
     /// What this rank tells the others.

@@ -58,7 +58,8 @@ pub fn share(
     let why = ring.as_ref().err().map_or(&b""[..], |why| why.as_bytes());
     let refusals = vote(bootstrap, Ok(why))?;
     for lead in nodes.shared() {
-        let refused = nodes.members(lead).find(|mate| !refusals[mate.index()].is_empty());
+        let refused =
+            nodes.members(lead).iter().copied().find(|mate| !refusals[mate.index()].is_empty());
         let Some(refused) = refused else { continue };
         if rank == lead {
             let why = String::from_utf8_lossy(&refusals[refused.index()]);

@@ -14,7 +14,8 @@ use crate::rdma::memory::Memory;
 use crate::rdma::settings::Settings;
 use rand_chacha::rand_core::Rng;
 use verbcast_core::rank::Rank;
-use verbcast_core::wire::{Draw, Introduction, PortUse, Proposal, Terms};
+use verbcast_core::topology::SwitchPath;
+use verbcast_core::wire::{Draw, FreeTags, Introduction, PortUse, Proposal, Terms};
 use verbcast_verbs::Context;
 
 /// What a communicator is made on.
@@ -80,8 +81,8 @@ impl Preparation {
         Ok(Preparation { rank, size, secret, stage })
     }
 
-    /// What it says to the others.
-    pub fn proposal(&self, terms: Terms) -> Proposal {
+    /// What it says to the others, on a host below these switches.
+    pub fn proposal(&self, terms: Terms, switches: SwitchPath) -> Proposal {
         let (fabrics, introduction) = match &self.stage {
             Stage::Closed(lead, _) => (lead.fabrics(), None),
             Stage::Ready(ready) => {
@@ -89,7 +90,7 @@ impl Preparation {
                 (vec![fabric], Some(ready.introduction.clone()))
             }
         };
-        Proposal { terms, whereabouts: whereabouts(fabrics), introduction }
+        Proposal { terms, whereabouts: whereabouts(switches, fabrics), introduction }
     }
 
     /// Opens a device in this place, if none is open.
@@ -120,7 +121,13 @@ impl Ready {
         let seen = endpoint.see();
         let mac = secret.as_ref().zip(seen.keys.as_ref()).map(|(secret, keys)| keys.offer(secret));
         let Site { address, adapter, joiner, .. } = &seen.site;
-        let memory = Memory::new(seen.device.domain(), address.packet_len, size, settings);
+        // The endpoint's buffers are as long as its own settings say.
+        let tags = match settings.fills_datagrams() && seen.settings.fills_datagrams() {
+            true => seen.free_tags(),
+            false => FreeTags::default(),
+        };
+        let slot_len = tags.slot_len(address.packet_len);
+        let memory = Memory::new(seen.device.domain(), slot_len, size, settings);
         let memory = memory.map_err(|error| error.to_string())?;
         let mut random = generator(rank);
         let kind = joiner.address_kind(settings.group_family);
@@ -140,6 +147,7 @@ impl Ready {
             draw,
             offer: seen.datagrams.groups().offer(),
             mac,
+            tags,
         };
         drop(seen);
         Ok(Ready { endpoint, secret, memory, introduction })

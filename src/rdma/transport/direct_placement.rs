@@ -38,8 +38,9 @@ impl RdmaTransport {
         let place = endpoint.next_receive(self.channel).and_then(|(op, fragment)| {
             let loan = self.loans.by_op.get_mut(&op)?;
             let range = loan.places.arm(fragment)?;
+            let is_compact = range.len() + HEADER_LEN > self.seat.packet_len;
             let tail = Tail { lease: Arc::clone(&loan.lease), range };
-            Some(Place { stream: (self.channel, op), fragment, tail })
+            Some(Place { stream: (self.channel, op), fragment, tail, is_compact })
         });
         endpoint.datagrams.recycle(slot, place).map_err(failed)
     }

@@ -63,7 +63,9 @@ impl Member for RdmaTransport {
 
     fn limit_packet_len(&mut self, packet_len: usize) {
         self.seat.packet_len = packet_len;
+        self.fragment_len = packet_len - HEADER_LEN;
         let mut endpoint = self.endpoint.hold();
+        endpoint.set_whole(self.channel, packet_len);
         for (_, peer) in self.peers.iter() {
             endpoint.connections.limit_mtu(peer.process, packet_len);
         }

@@ -29,6 +29,7 @@ mod poll;
 mod room;
 mod rx_table;
 mod wait;
+mod whole;
 mod zero_copy;
 
 pub use loans::Counters;
@@ -47,10 +48,10 @@ use peers::Peers;
 use rx_table::RxTable;
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd};
-use verbcast_core::rank::Rank;
+use verbcast_core::rank::{OpId, Rank};
 use verbcast_core::time::Instant;
 use verbcast_core::transport::{Arrival, TransportError};
-use verbcast_core::wire::{Key, MacKey};
+use verbcast_core::wire::{HEADER_LEN, Key, MacKey, Tag};
 use verbcast_verbs::{CompletionQueue, Descriptors, ProtectionDomain};
 
 /// This process's place in a communicator.
@@ -105,6 +106,12 @@ pub struct RdmaTransport {
     incidents_before: Incidents,
     /// The time of the last poll.
     pub(super) now: Instant,
+    /// Bytes of a fragment of the operation that has begun last.
+    pub(super) fragment_len: usize,
+    /// What stands for the communicator in headers of fragments that fill their datagrams, if any do.
+    pub(super) tag: Option<Tag>,
+    /// The operation that the endpoint takes others to be near.
+    pub(super) near: OpId,
 }
 
 impl RdmaTransport {
@@ -148,6 +155,9 @@ impl RdmaTransport {
             forged_before,
             incidents_before,
             now: Instant::ZERO,
+            fragment_len: seat.packet_len - HEADER_LEN,
+            tag: None,
+            near: OpId(0),
         }
     }
 

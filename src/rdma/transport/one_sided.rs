@@ -7,6 +7,7 @@ use crate::rdma::rc::{Fetcher, Pending, Sender};
 use verbcast_core::protocol::{Counter, Token};
 use verbcast_core::rank::Rank;
 use verbcast_core::transport::TransportError;
+use verbcast_core::wire::HEADER_LEN;
 use verbcast_verbs::MAX_INLINE;
 
 impl RdmaTransport {
@@ -26,8 +27,8 @@ impl RdmaTransport {
         let is_sent = match ring.copy_short(slot, &mut short) {
             Some((header, payload)) => datagrams.multicast(group, header, Source::Bytes(payload)),
             None if datagrams.has_ring_room() => {
-                let span = ring.begin(slot);
-                let sent = datagrams.multicast_from(group, self.channel, slot, &span);
+                let (packet, compact) = (ring.begin(slot), ring.compact(slot));
+                let sent = datagrams.multicast_from(group, (self.channel, slot), packet, compact);
                 endpoint.channels.begin(self.channel);
                 sent.map(|()| true)
             }
@@ -89,9 +90,12 @@ impl RdmaTransport {
         if !self.is_usable(from)? {
             return Ok(());
         }
-        let len = self.seat.packet_len;
+        let len = match self.tag {
+            Some(_) => HEADER_LEN + self.seat.packet_len,
+            None => self.seat.packet_len,
+        };
         let peer = self.peers.get(from);
-        let remote = peer.exposed.slot(slot, peer.packet_len);
+        let remote = peer.exposed.slot(slot, peer.slot_len);
         let mut endpoint = self.endpoint.hold();
         let span = tracing::debug_span!("repair", %from, slot);
         let fetcher = Fetcher { channel: self.channel, from, token, len, span };

@@ -20,6 +20,10 @@ impl Transport for RdmaTransport {
         self
     }
 
+    fn begin(&mut self, op: OpId, fragment_len: usize) {
+        self.begin_operation(op, fragment_len);
+    }
+
     fn multicast(
         &mut self,
         header: &[u8; HEADER_LEN],
@@ -70,7 +74,9 @@ impl Transport for RdmaTransport {
         header: &[u8; HEADER_LEN],
         payload: Payload<'_>,
     ) -> Result<(), TransportError> {
-        self.memory.ring.retain(slot, header, self.loans.bytes_of(&payload)?);
+        let payload = self.loans.bytes_of(&payload)?;
+        let compact = self.compact(header, payload.len());
+        self.memory.ring.retain(slot, header, payload, compact);
         Ok(())
     }
 
@@ -115,7 +121,7 @@ impl Transport for RdmaTransport {
     }
 
     fn submit(&mut self) -> Result<(), TransportError> {
-        self.endpoint.hold().submit()
+        self.endpoint.hold().submit_sends()
     }
 
     fn poll(&mut self, now: Instant) -> Result<Option<Arrival>, TransportError> {

@@ -11,8 +11,8 @@ use verbcast_core::rank::Rank;
 pub struct Peer {
     pub process: ProcessId,
     pub exposed: Exposed,
-    /// Most bytes of a packet at its port, which its ring is made for.
-    pub packet_len: usize,
+    /// Bytes of a slot of its ring.
+    pub slot_len: usize,
 }
 
 /// All ranks of a communicator.

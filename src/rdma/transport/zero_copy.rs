@@ -13,7 +13,6 @@ use std::time::{Duration, Instant};
 use verbcast_core::driver::LentBytes;
 use verbcast_core::rank::OpId;
 use verbcast_core::transport::{Purpose, TransportError};
-use verbcast_core::wire::HEADER_LEN;
 use verbcast_verbs::{Anchor, Block, Lease, page_size};
 
 /// How long requests that were given up may take to end, before their memory is taken from them.
@@ -172,7 +171,7 @@ impl RdmaTransport {
             }
         };
         let lease = Arc::new(lease);
-        let fragment_len = self.seat.packet_len - HEADER_LEN;
+        let fragment_len = self.fragment_len;
         let places = match purpose {
             Purpose::Send => Places::none(memory.len(), fragment_len),
             Purpose::Receive => Places::new(memory.len(), fragment_len, self.settings.margin()),

@@ -1,24 +1,27 @@
 //! The UD QP: datagrams to groups and to single processes, and the receives posted for both.
 
 use super::deferred_drop::DeferredDrop;
+use super::extent::{Extent, GRH};
 use super::prediction::{Prediction, Stream};
 use super::restarts::Restarts;
+use super::sender::Sender;
 use crate::rdma::group::{DEFAULT_QKEY, Group, GroupId, Groups, Joined, ProvenAmong};
 use crate::rdma::ids::{ChannelId, ProcessId};
 use crate::rdma::memory::{Source, Tail};
 use crate::rdma::outstanding::Outstanding;
 use crate::rdma::packet::fill;
-use crate::rdma::settings::{GRH_LEN, RESERVED_SLOTS, Settings};
+use crate::rdma::settings::{RESERVED_SLOTS, Settings};
 use crate::rdma::work::Work;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::ops::Range;
 use std::sync::Arc;
 use verbcast_core::rank::Fragment;
 use verbcast_core::time::Instant;
-use verbcast_core::wire::{GroupAddress, HEADER_LEN};
+use verbcast_core::wire::{Compact, GroupAddress, HEADER_LEN};
 use verbcast_verbs::{
-    AddressHandle, CompletionQueue, Lease, PathTo, Pool, PortPartition, ProtectionDomain,
-    QueuePair, Result, Slot, Span,
+    AddressHandle, CompletionQueue, Lease, MAX_TOGETHER, PathTo, Pool, PortPartition,
+    ProtectionDomain, QueuePair, Result, Slot, Span,
 };
 
 /// The UD QP and its memory.
@@ -84,6 +87,15 @@ pub struct Place {
     pub stream: Stream,
     pub fragment: Fragment,
     pub tail: Tail,
+    /// Its payload comes right behind the GRH.
+    pub is_compact: bool,
+}
+
+impl Place {
+    /// What is received into the slot in front of its payload.
+    fn head(&self) -> Range<usize> {
+        GRH.start..GRH.end + if self.is_compact { 0 } else { HEADER_LEN }
+    }
 }
 
 impl UdPort {
@@ -96,7 +108,7 @@ impl UdPort {
         most_groups: usize,
         settings: &Settings,
     ) -> Result<Self> {
-        let (receives, to_post) = Pool::new(domain, settings.depths.receive, GRH_LEN + packet_len)?;
+        let (receives, to_post) = Pool::new(domain, settings.depths.receive, GRH.end + packet_len)?;
         let (sends, free) = Pool::new(domain, settings.depths.send, packet_len)?;
         let depths =
             QueueDepths { send: settings.datagram_requests(), receive: settings.depths.receive };
@@ -137,11 +149,11 @@ impl UdPort {
         match place {
             Some(place) => {
                 let Tail { lease, range } = &place.tail;
-                let head = (slot, GRH_LEN + HEADER_LEN);
+                let head = (slot, place.head());
                 self.qp.post_receive_with(head, (lease, range.clone()), id)?;
                 self.receives_into[index as usize] = Some(place);
             }
-            None => self.qp.post_receive(slot, id)?,
+            None => self.qp.post_receive(slot, GRH.start, id)?,
         }
         self.prediction.post();
         Ok(())
@@ -236,18 +248,24 @@ impl UdPort {
         self.ring_room > 0
     }
 
-    /// Sends the packet of a slot of a channel's ring to a group.
+    /// Sends the packet of a slot of a channel's ring to a group, or its payload alone with a compact header.
     pub fn multicast_from(
         &mut self,
         group: GroupId,
-        channel: ChannelId,
-        slot: u32,
-        span: &Span,
+        (channel, slot): (ChannelId, u32),
+        packet: Span,
+        compact: Option<Compact>,
     ) -> Result<()> {
         let id = self.begin(Datagram::Ring(channel, slot));
         self.ring_room -= 1;
-        let handle = &self.groups.get(group).handle;
-        self.qp.send_datagram_from(span, id, handle, (MULTICAST_QPN, self.qkey))
+        let (handle, to) = (&self.groups.get(group).handle, (MULTICAST_QPN, self.qkey));
+        match compact {
+            None => self.qp.send_datagram_from(&packet, id, handle, to),
+            Some(compact) => {
+                let payload = packet.skip(HEADER_LEN);
+                self.qp.send_datagram_numbered((&payload, compact.immediate()), id, handle, to)
+            }
+        }
     }
 
     /// A send begins; the id of its request.
@@ -323,6 +341,14 @@ impl UdPort {
         self.qp.submit_receives()
     }
 
+    /// Hands to the device what waits to be sent. Receives wait until they are a batch, where a ring that is sent at once finds
+    /// enough of them even so.
+    pub fn submit_sends(&mut self) -> Result<()> {
+        self.qp.submit()?;
+        let may_wait = self.depths.receive as usize >= self.ring_depth + MAX_TOGETHER;
+        if may_wait { Ok(()) } else { self.qp.submit_receives() }
+    }
+
     /// The first send that has ended, up to the one of a number, and whether it is that one; its slot is free.
     ///
     /// # Safety
@@ -356,18 +382,30 @@ impl UdPort {
         (unsafe { self.receives.reclaim(slot) }, place)
     }
 
-    /// The bytes behind the GRH of a received datagram of `len` bytes in all.
-    pub fn bytes<'a>(&'a self, slot: &'a Slot, len: usize) -> &'a [u8] {
-        self.receives.bytes(slot).get(GRH_LEN..len).unwrap_or_default()
+    /// A received datagram, its header first.
+    pub fn bytes<'a>(&'a self, slot: &'a Slot, extent: Extent) -> &'a [u8] {
+        extent.of(self.receives.bytes(slot))
     }
 
-    /// Puts a payload that was received elsewhere behind the header in a slot, and behind it the `more` bytes for which
-    /// there was no room there.
-    pub fn move_in(&mut self, slot: &mut Slot, payload: &[u8], more: usize) {
-        let start = GRH_LEN + HEADER_LEN;
+    /// Who has sent a received datagram, from a QP.
+    pub fn sender(&self, slot: &Slot, qpn: u32) -> Sender {
+        let grh = self.receives.bytes(slot)[GRH].first_chunk().expect("a GRH is so long");
+        Sender::new(grh, qpn)
+    }
+
+    /// Puts what was received into a place to where it would be without it in the slot, with what there was no room for there
+    /// behind it. So many bytes came in all, GRH included.
+    pub fn move_in(&mut self, slot: &mut Slot, place: &Place, received: &[u8], len: usize) {
+        let start = place.head().end;
+        let more = (GRH.start + len).saturating_sub(start + received.len());
         let bytes = self.receives.bytes_mut(slot);
-        bytes.copy_within(start..start + more, start + payload.len());
-        bytes[start..start + payload.len()].copy_from_slice(payload);
+        bytes.copy_within(start..start + more, start + received.len());
+        bytes[start..start + received.len()].copy_from_slice(received);
+    }
+
+    /// Bytes of a datagram of `len` bytes, GRH included, that were received into a place.
+    pub fn received_into(place: &Place, len: usize) -> usize {
+        (GRH.start + len).saturating_sub(place.head().end).min(place.tail.range.len())
     }
 
     /// The first receive under way has ended; with a fragment of another rank, or with something else. Whether there had been

@@ -1,8 +1,10 @@
 //! Ranks of several hosts, each with a kernel and a clock of its own, on a cluster that `ci/softroce --hosts` makes.
 //! `VERBCAST_CLUSTER` says that there may be one.
 
+mod benchmarks;
 mod failures;
 mod launchers;
+mod places;
 mod slurm;
 
 use crate::needs;

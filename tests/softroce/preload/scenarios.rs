@@ -34,7 +34,7 @@ pub fn datatypes(mpi: Mpi) {
     }
     let (said, broadcasts) = unchanged(mpi, "types", 8);
     assert!(broadcasts > 2000, "{broadcasts}");
-    assert_eq!(said.lines("rank ").len(), 24, "three lines for each rank");
+    assert_eq!(said.lines("rank ").len(), 32, "four lines for each rank");
 }
 
 /// A program of any language that does not know of the library: as without, and all of it by multicast.
@@ -111,6 +111,11 @@ fn communicators_of(mpi: Mpi, ranks: u32) -> Said {
         let numbers: Vec<u32> = numbers.map(|number| number.parse().unwrap()).collect();
         let [communicators, queue_pairs, groups, memory] = numbers[..] else { panic!("{line}") };
         assert!(communicators >= 150, "{line}");
+        let (before, after) = ((rank + ranks - 1) % ranks, (rank + 1) % ranks);
+        let place = format!(
+            "rank {rank}: ring: of {ranks} ranks, after rank {before}, before rank {after}"
+        );
+        assert_eq!(said.lines(&format!("rank {rank}: ring")), [place]);
         assert!(queue_pairs < 2 * ranks && groups <= 8 && memory < 32 << 20, "{line}");
     }
     said
@@ -333,7 +338,7 @@ pub fn threads(mpi: Mpi) {
     let said = mpi.run(&mpi.library(), "threads", &alike(4, &[COUNT]));
     assert!(said.is_success);
     assert_eq!(said.out, mpi.expected("threads", 4));
-    assert_eq!(said.lines("rank ").len(), 12, "all ranks have broadcast by multicast");
+    assert_eq!(said.lines("rank ").len(), 16, "all ranks have broadcast by multicast");
     assert!(said.lines("broadcasts go").is_empty());
 }
 

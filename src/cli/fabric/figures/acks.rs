@@ -114,6 +114,7 @@ fn point(args: &FiguresArgs, algorithm: &str, ranks: u32, spec: &Spec) -> Result
         routing: None,
         scheme: SchemeArgs { scheme: None },
         jobs: None,
+        ranks_per_host: None,
         placement: None,
         lanes: None,
         lifetime: None,

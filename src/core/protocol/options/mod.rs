@@ -12,6 +12,7 @@ use super::two_stage::{self, TwoStage};
 use super::unicast::{self, Unicast};
 use super::window::{self, Acknowledge, Bounds, By, Repair, Repairers, Window};
 use crate::model;
+use crate::order::RankOrder;
 use crate::rank::{OpId, Rank};
 use std::time::Duration;
 
@@ -41,12 +42,24 @@ pub enum CoRoots {
     Groups(u32),
 }
 
+/// What neighbours on the virtual ring, trees and co-roots follow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Places {
+    /// The hosts that the ranks are on.
+    #[default]
+    Hosts,
+    /// The numbers of the ranks.
+    Numbers,
+}
+
 /// The parameters of all protocols, the same at every rank.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Options {
     /// Which broadcast takes which protocol.
     pub table: Table,
+    /// What rings, trees and co-roots follow.
+    pub places: Places,
     /// Most broadcasts in flight at a rank.
     pub in_flight: u32,
     /// Two-stage: how the root is kept from running ahead.
@@ -84,6 +97,7 @@ impl Default for Options {
         let window = window::Config::new(1, 1);
         Options {
             table: Table::default(),
+            places: Places::default(),
             in_flight: 64,
             synchronisation: Synchronisation::default(),
             run_ahead: None,
@@ -161,18 +175,20 @@ const MAX_IN_FLIGHT: u32 = 1 << 20;
 const EAGER: u32 = 4;
 
 /// Runtime parameters of a rank's protocol suite.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SuiteParameters {
     /// The rank.
     pub rank: Rank,
-    /// The number of ranks.
-    pub size: u32,
+    /// All ranks by switch and host, as far as these are known, the same at every rank.
+    pub order: RankOrder,
     /// The id of the first operation, the same at every rank.
     pub first_op: OpId,
     /// A random number that all ranks share.
     pub seed: u64,
     /// Bytes of a message in a fragment.
     pub fragment_len: usize,
+    /// Bytes of a fragment that fills its datagram, where all ranks understand [compact headers](crate::wire::Compact).
+    pub whole: Option<usize>,
     /// Whether there is a group.
     pub multicast: bool,
     /// How many requests the transport's queues hold.
@@ -205,6 +221,14 @@ impl Options {
         Ok(())
     }
 
+    /// The order in which the ranks are counted that are in this one by switch and host.
+    pub fn order(&self, by_host: &RankOrder) -> RankOrder {
+        match self.places {
+            Places::Hosts => by_host.clone(),
+            Places::Numbers => RankOrder::by_number(by_host.size()),
+        }
+    }
+
     /// The core of one rank.
     ///
     /// # Errors
@@ -212,19 +236,21 @@ impl Options {
     pub fn suite(&self, parameters: &SuiteParameters) -> Result<Suite, OptionsError> {
         parameters.depths.validate(0)?;
         self.validate(&parameters.depths)?;
-        let SuiteParameters { rank, size, first_op, fragment_len, depths, .. } = *parameters;
+        let SuiteParameters { rank, first_op, fragment_len, depths, .. } = *parameters;
+        let order = self.order(&parameters.order);
+        let size = order.size();
         let is_possible = parameters.multicast || self.table.is_unicast(size);
         let parts = Parts {
-            two_stage: TwoStage::new(rank, size, first_op, self.two_stage(parameters))?,
-            window: Window::new(rank, size, first_op, self.window(parameters))?,
-            unicast: Unicast::new(rank, size, first_op, self.unicast(parameters))?,
+            two_stage: TwoStage::new(rank, order.clone(), first_op, self.two_stage(parameters))?,
+            window: Window::new(rank, order.clone(), first_op, self.window(parameters))?,
+            unicast: Unicast::new(rank, order.clone(), first_op, self.unicast(parameters))?,
             history: (self.in_flight + depths.reliable_receive) as usize,
             table: if is_possible { self.table.clone() } else { Table::unicast() },
             fragment_len,
             in_flight: self.in_flight,
             pushes: self.repair == Repair::Push,
         };
-        Ok(Suite::new(rank, size, first_op, parts))
+        Ok(Suite::new(rank, order, first_op, parts))
     }
 
     /// Whether the ranks of a communicator of `size` speak to their neighbours on the ring alone, if
@@ -259,11 +285,14 @@ impl Options {
     }
 
     fn window(&self, parameters: &SuiteParameters) -> window::Config {
-        let SuiteParameters { size, depths, .. } = parameters;
+        let SuiteParameters { order, depths, .. } = parameters;
+        let size = order.size();
         // What a repairer pushes to a rank that is elsewhere must fit there, or wait.
-        let pushed = depths.absorbed() + depths.max_copied(*size);
+        let pushed = depths.absorbed() + depths.max_copied(size);
         window::Config {
             fragment_len: parameters.fragment_len,
+            // What waits for a fragment to go along with would wait for one that has room for it.
+            whole: parameters.whole.filter(|_| !self.piggyback),
             window: self.window.unwrap_or(depths.ring),
             in_flight: self.in_flight,
             blocking: self.blocking,
@@ -272,7 +301,7 @@ impl Options {
                 CoRoots::Groups(groups) => Repairers::CoRoots(groups),
                 CoRoots::Optimal => {
                     let parameters = model::Parameters::paper();
-                    Repairers::CoRoots(parameters.optimal_co_roots(*size))
+                    Repairers::CoRoots(parameters.optimal_co_roots(size))
                 }
             },
             acknowledge: self.acknowledge,
@@ -287,9 +316,10 @@ impl Options {
     }
 
     fn unicast(&self, parameters: &SuiteParameters) -> unicast::Config {
-        let SuiteParameters { size, depths, .. } = parameters;
+        let SuiteParameters { order, depths, .. } = parameters;
+        let size = order.size();
         // Every other rank may have this many packets at one that is behind.
-        let share = (depths.absorbed() + depths.max_copied(*size)) / size;
+        let share = (depths.absorbed() + depths.max_copied(size)) / size;
         unicast::Config {
             algorithm: unicast::Algorithm::Binomial,
             fragment_len: parameters.fragment_len,
@@ -319,6 +349,14 @@ mod tests {
         assert!(!ring(&[], 3), "few ranks take the window");
         assert!(!ring(&[], 2), "two ranks take the tree");
         assert!(!ring(&[("sync", "random")], 33) && !ring(&[("algorithm", "window")], 3));
+    }
+
+    #[test]
+    fn ranks_keep_their_numbers_where_that_is_asked_for() {
+        let by_host = RankOrder::by_host(&[1, 2, 1, 2].map(Some));
+        let order = |places| read(&[("places", places)]).unwrap().order(&by_host);
+        assert_eq!(order("hosts"), by_host);
+        assert_eq!(order("numbers"), RankOrder::by_number(4));
     }
 
     #[test]

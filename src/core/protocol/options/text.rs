@@ -1,6 +1,6 @@
 //! Options as text: what users write, and what ranks compare.
 
-use super::{CoRoots, Options, OptionsError, Synchronisation};
+use super::{CoRoots, Options, OptionsError, Places, Synchronisation};
 use crate::protocol::choice::{Algorithm, Table};
 use crate::protocol::depths::Depths;
 use crate::protocol::window::{Acknowledge, Bounds, By, Repair};
@@ -24,7 +24,7 @@ pub struct Parameter {
 
 impl Options {
     /// What [`set`](Self::set) knows.
-    pub const PARAMETERS: [Parameter; 14] = [
+    pub const PARAMETERS: [Parameter; 15] = [
         Parameter {
             name: "algorithm",
             takes: "auto, two-stage, two-stage-on-demand, window, co-root, aggregate, basic, binomial, chain \
@@ -60,6 +60,7 @@ impl Options {
         Parameter { name: "credits", takes: "on or off", default: Some("on") },
         Parameter { name: "repair-after", takes: "a time in microseconds", default: Some("2000") },
         Parameter { name: "segment", takes: "a number of bytes, or off", default: Some("131072") },
+        Parameter { name: "places", takes: "hosts or numbers", default: Some("hosts") },
     ];
 
     /// Sets one option from text.
@@ -78,6 +79,13 @@ impl Options {
     fn take(&mut self, name: &str, value: &str) -> Option<()> {
         match name {
             "algorithm" => self.take_algorithm(value)?,
+            "places" => {
+                self.places = match value {
+                    "hosts" => Places::Hosts,
+                    "numbers" => Places::Numbers,
+                    _ => return None,
+                }
+            }
             "in-flight" => self.in_flight = value.parse().ok()?,
             "sync" => {
                 self.synchronisation = match value.split_once(':') {
@@ -172,11 +180,12 @@ impl Options {
 
     /// All options, each with its value in a line, for ranks to compare.
     pub fn describe(&self, depths: &Depths) -> String {
-        let Options { table, in_flight, synchronisation, window, blocking, co_roots, .. } = self;
+        let Options { table, places, in_flight, synchronisation, window, blocking, .. } = self;
         let Options { acknowledge, piggyback, by, acknowledge_after, repair, .. } = self;
-        let Options { credits, segment, .. } = self;
+        let Options { co_roots, credits, segment, .. } = self;
         let lines = [
             ("choice", table.to_string().trim_end().replace('\n', ", ")),
+            ("places", format!("{places:?}")),
             ("in-flight", in_flight.to_string()),
             ("sync", format!("{synchronisation:?}")),
             ("run-ahead", self.run_ahead(depths).to_string()),
@@ -217,6 +226,7 @@ mod tests {
     fn options_are_read() {
         let options = read(&[
             ("algorithm", "aggregate"),
+            ("places", "numbers"),
             ("co-roots", "4"),
             ("sync", "delay:50"),
             ("repair", "push"),
@@ -227,6 +237,7 @@ mod tests {
         .unwrap();
         assert_eq!(options.acknowledge, Acknowledge::Every(10));
         assert_eq!(options.co_roots, CoRoots::Groups(4));
+        assert_eq!(options.places, Places::Numbers);
         assert_eq!(options.synchronisation, Synchronisation::Delay(Duration::from_micros(50)));
         assert_eq!((options.repair, options.credits), (Repair::Push, false));
         assert_eq!(options.patience.least, Duration::from_micros(20));
@@ -238,6 +249,7 @@ mod tests {
     fn a_bad_option_is_named_with_what_is_expected() {
         for (name, value) in [
             ("algorithm", "fast"),
+            ("places", "racks"),
             ("sync", "delay:"),
             ("acknowledge", "every:0"),
             ("co-roots", "0"),

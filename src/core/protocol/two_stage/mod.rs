@@ -39,8 +39,9 @@ pub use config::{Config, Synchronisation};
 
 use super::{
     ConfigError, Core, Counter, Departure, Disposition, Event, Incoming, Limits, Piece, Room,
-    StartError, Target, Timer, ToCome, Token, Transmit, Via, disagreement, ring_peers,
+    StartError, Target, Timer, ToCome, Token, Transmit, Via, disagreement,
 };
+use crate::order::RankOrder;
 use crate::rank::{Fragment, OpId, Rank};
 use crate::time::Instant;
 use crate::wire::Kind;
@@ -56,6 +57,9 @@ pub struct TwoStage {
     me: Rank,
     size: u32,
     config: Config,
+    /// The neighbours on the virtual ring, and both together.
+    predecessor: Rank,
+    successor: Rank,
     peers: Vec<Rank>,
     /// Operations from `first` on, without gaps; ended ones leave from the front.
     operations: VecDeque<Operation>,
@@ -80,22 +84,29 @@ pub struct TwoStage {
 }
 
 impl TwoStage {
-    /// A core for rank `me` of `size`. `first` is the id of the first operation, the same at every
-    /// rank.
+    /// A core for rank `me` of those in `order`. `first` is the id of the first operation, the same at every rank.
     ///
     /// # Errors
     /// If the configuration contradicts itself.
-    pub fn new(me: Rank, size: u32, first: OpId, config: Config) -> Result<Self, ConfigError> {
+    pub fn new(
+        me: Rank,
+        order: impl Into<RankOrder>,
+        first: OpId,
+        config: Config,
+    ) -> Result<Self, ConfigError> {
         config.validate()?;
+        let order = order.into();
         let root_delay = match config.synchronisation {
             Synchronisation::Adaptive { most, .. } => Some(RootDelay::new(most)),
             _ => None,
         };
         Ok(TwoStage {
             me,
-            size,
+            size: order.size(),
             config,
-            peers: ring_peers(me, size),
+            predecessor: order.predecessor(me),
+            successor: order.successor(me),
+            peers: order.ring_peers(me),
             operations: VecDeque::new(),
             first,
             ahead: 0,
@@ -109,14 +120,6 @@ impl TwoStage {
             departed: Vec::new(),
             events: VecDeque::new(),
         })
-    }
-
-    fn successor(&self) -> Rank {
-        self.me.successor(self.size)
-    }
-
-    fn predecessor(&self) -> Rank {
-        self.me.predecessor(self.size)
     }
 
     /// The operations in flight now.
@@ -170,7 +173,7 @@ impl TwoStage {
 
     /// Counts a fragment of the predecessor for an operation that has begun here.
     fn count_expected(&mut self, packet: &Incoming) {
-        let forwarded = packet.via == Via::Reliable && packet.source == self.predecessor();
+        let forwarded = packet.via == Via::Reliable && packet.source == self.predecessor;
         if forwarded && self.to_come.came(packet.op) {
             self.settle_all();
         }
@@ -258,7 +261,7 @@ impl TwoStage {
     }
 
     fn forward(&mut self, room: &dyn Room) -> Option<Transmit> {
-        let successor = self.successor();
+        let successor = self.successor;
         if room.reliable_room(successor) == 0 || !self.eager.has_room() {
             return None;
         }
@@ -273,17 +276,17 @@ impl TwoStage {
     }
 
     fn report(&mut self, room: &dyn Room) -> Option<Transmit> {
-        let to = self.predecessor();
+        let to = self.predecessor;
         let value = self.eager.take_report(|| room.report_room(to) > 0)?;
         self.settle_all();
         Some(Transmit::Report { to, counter: Counter::Begun, value })
     }
 
     fn forget(&mut self, rank: Rank) {
-        if rank == self.successor() {
+        if rank == self.successor {
             self.eager.forget_successor();
         }
-        if rank == self.predecessor() {
+        if rank == self.predecessor {
             self.eager.forget_predecessor();
         }
     }
@@ -291,7 +294,7 @@ impl TwoStage {
     /// Applies a departure to one operation: what the rank took part in needs nothing more of it,
     /// and what it did not take part in cannot be.
     fn apply_departure(&mut self, op: OpId, departure: Departure) {
-        let successor = self.successor();
+        let successor = self.successor;
         if let Some(disagreement) = departure.disagreement(op) {
             self.events.push_back(disagreement);
         } else if departure.rank == successor
@@ -316,7 +319,7 @@ impl Core for TwoStage {
         let cut = limits.admit(root, len, self.operations.len())?;
         let op = self.next_op();
         let is_root = root == self.me;
-        let forwards = self.size > 1 && root != self.successor();
+        let forwards = self.size > 1 && root != self.successor;
         // Without a multicast there is nothing to hold back.
         let synchronisation = Some(self.config.synchronisation).filter(|_| self.config.multicast);
         let announcer = synchronisation.and_then(|how| how.announcer(op, root, self.size));
@@ -342,7 +345,7 @@ impl Core for TwoStage {
         });
         self.operations.push_back(operation);
         if !is_root {
-            self.to_come.begin(op, self.predecessor(), cut.count());
+            self.to_come.begin(op, self.predecessor, cut.count());
             self.eager.begin(cut.count());
         }
         self.settle(op);
@@ -350,6 +353,10 @@ impl Core for TwoStage {
             self.apply_departure(op, departure);
         }
         Ok(op)
+    }
+
+    fn fragment_len(&self, _len: u64) -> usize {
+        self.config.fragment_len
     }
 
     fn handle_packet(&mut self, now: Instant, packet: &Incoming) -> Disposition {
@@ -371,7 +378,7 @@ impl Core for TwoStage {
 
     fn handle_delivered(&mut self, _now: Instant, to: Rank, token: Token) {
         let Token { kind, op, .. } = token;
-        if kind != Kind::Fragment || to != self.successor() {
+        if kind != Kind::Fragment || to != self.successor {
             return;
         }
         let Some(operation) = self.operation(op) else { return };
@@ -387,7 +394,7 @@ impl Core for TwoStage {
         }
         let departure = Departure { rank, next };
         self.departed.push(departure);
-        if rank == self.predecessor() {
+        if rank == self.predecessor {
             // What it had to forward came before its farewell.
             self.to_come.clear();
         }
@@ -399,13 +406,13 @@ impl Core for TwoStage {
     }
 
     fn handle_report(&mut self, _now: Instant, from: Rank, counter: Counter, value: u64) {
-        if counter == Counter::Begun && from == self.successor() {
+        if counter == Counter::Begun && from == self.successor {
             self.eager.learn(value);
         }
     }
 
     fn handle_write_acked(&mut self, _now: Instant, to: Rank, counter: Counter) {
-        if counter == Counter::Begun && to == self.predecessor() {
+        if counter == Counter::Begun && to == self.predecessor {
             self.eager.arrived();
         }
     }

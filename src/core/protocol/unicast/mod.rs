@@ -20,8 +20,8 @@ pub use routes::Algorithm;
 use super::{
     Bitmap, ConfigError, Core, Counter, Departure, Disposition, Event, Fragments, Incoming, Limits,
     Piece, Room, SmallMap, StartError, Target, Timer, Token, Transmit, Via, disagreement,
-    ring_peers,
 };
+use crate::order::RankOrder;
 use crate::rank::{Fragment, OpId, Rank};
 use crate::time::Instant;
 use crate::wire::Kind;
@@ -54,7 +54,7 @@ struct Operation {
 #[derive(Clone, Debug)]
 pub struct Unicast {
     me: Rank,
-    size: u32,
+    order: RankOrder,
     config: Config,
     peers: Vec<Rank>,
     /// Operations from `first` on, without gaps; ended ones leave from the front.
@@ -67,18 +67,23 @@ pub struct Unicast {
 }
 
 impl Unicast {
-    /// A core for rank `me` of `size`. `first` is the id of the first operation, the same at every
-    /// rank.
+    /// A core for rank `me` of those in `order`. `first` is the id of the first operation, the same at every rank.
     ///
     /// # Errors
     /// If the configuration contradicts itself.
-    pub fn new(me: Rank, size: u32, first: OpId, config: Config) -> Result<Self, ConfigError> {
+    pub fn new(
+        me: Rank,
+        order: impl Into<RankOrder>,
+        first: OpId,
+        config: Config,
+    ) -> Result<Self, ConfigError> {
         config.validate()?;
+        let order = order.into();
         Ok(Unicast {
             me,
-            size,
+            peers: order.ring_peers(me),
+            order,
             config,
-            peers: ring_peers(me, size),
             operations: VecDeque::new(),
             first,
             outbox: Outbox::default(),
@@ -100,7 +105,8 @@ impl Unicast {
         algorithm: Algorithm,
     ) -> Result<OpId, StartError> {
         let Config { in_flight, fragment_len, .. } = self.config;
-        let limits = Limits { size: self.size, in_flight, fragment_len, fragments: u32::MAX };
+        let limits =
+            Limits { size: self.order.size(), in_flight, fragment_len, fragments: u32::MAX };
         let cut = limits.admit(root, len, self.operations.len())?;
         let op = self.next_op();
         let count = cut.count();
@@ -111,7 +117,7 @@ impl Unicast {
             cut,
             owned: if is_root { Bitmap::full(count) } else { Bitmap::new(count) },
             receivers: SmallMap::default(),
-            is_long: self.size > 1 && self.config.is_long(len),
+            is_long: self.order.size() > 1 && self.config.is_long(len),
             unsent: SmallMap::default(),
             undelivered: SmallMap::default(),
             is_complete: false,
@@ -128,17 +134,22 @@ impl Unicast {
     }
 
     fn operation(&mut self, op: OpId) -> Option<&mut Operation> {
+        self.routed(op).map(|(operation, _)| operation)
+    }
+
+    /// An operation, with the order that its routes follow.
+    fn routed(&mut self, op: OpId) -> Option<(&mut Operation, &RankOrder)> {
         let index = usize::try_from(op.after(self.first)).ok()?;
-        self.operations.get_mut(index)
+        Some((self.operations.get_mut(index)?, &self.order))
     }
 
     /// Counts what this rank will send of an operation.
     fn count_sends(&mut self, op: OpId) {
-        let (me, size) = (self.me, self.size);
-        let Some(operation) = self.operation(op) else { return };
+        let me = self.me;
+        let Some((operation, order)) = self.routed(op) else { return };
         let Operation { algorithm, root, cut, .. } = *operation;
         for index in 0..cut.count() {
-            for to in Route::new(algorithm, root, size, (index, cut.count())).children(me) {
+            for to in Route::new(algorithm, root, order, (index, cut.count())).children(me) {
                 *operation.unsent.get_or_insert(to, 0) += 1;
                 if operation.is_long {
                     operation.receivers.get_or_insert(to, Reach::Unknown);
@@ -149,15 +160,15 @@ impl Unicast {
 
     /// Queues offers for those from whom this rank gets something of a long message.
     fn offer(&mut self, op: OpId) {
-        let (me, size) = (self.me, self.size);
-        let Some(operation) = self.operation(op) else { return };
+        let me = self.me;
+        let Some((operation, order)) = self.routed(op) else { return };
         let Operation { algorithm, root, cut, is_long, .. } = *operation;
         if !is_long {
             return;
         }
         let mut senders: Vec<Rank> = Vec::new();
         for index in 0..cut.count() {
-            let sender = Route::new(algorithm, root, size, (index, cut.count())).parent(me);
+            let sender = Route::new(algorithm, root, order, (index, cut.count())).parent(me);
             senders.extend(sender.filter(|sender| !senders.contains(sender)));
         }
         for to in &senders {
@@ -168,12 +179,11 @@ impl Unicast {
 
     /// Queues fragments for those who get them from this rank.
     fn pass_on(&mut self, op: OpId, fragments: Range<u32>) {
-        let (me, size) = (self.me, self.size);
         let Some(operation) = self.operation(op) else { return };
         let Operation { algorithm, root, cut, .. } = *operation;
         for index in fragments {
-            let route = Route::new(algorithm, root, size, (index, cut.count()));
-            for to in route.children(me) {
+            let route = Route::new(algorithm, root, &self.order, (index, cut.count()));
+            for to in route.children(self.me) {
                 self.outbox.push(to, op, Item::Fragments(index..index + 1));
             }
         }
@@ -206,12 +216,12 @@ impl Unicast {
         if packet.op.after(self.first) < 0 {
             return Disposition::Late;
         }
-        let (me, size) = (self.me, self.size);
+        let me = self.me;
         if packet.op.after(self.next_op()) >= 0 {
             return Disposition::Hold;
         }
         self.credits.consumed(packet.source);
-        let Some(operation) = self.operation(packet.op) else { return Disposition::Reject };
+        let Some((operation, order)) = self.routed(packet.op) else { return Disposition::Reject };
         let Operation { algorithm, root, cut, .. } = *operation;
         if let Some(what) = disagreement::in_length(packet, &cut) {
             return self.disagree(packet.op, packet.source, what);
@@ -228,7 +238,7 @@ impl Unicast {
         if is_written && !operation.is_long {
             return Disposition::Reject;
         }
-        let sender = |index| Route::new(algorithm, root, size, (index, cut.count())).parent(me);
+        let sender = |index| Route::new(algorithm, root, order, (index, cut.count())).parent(me);
         if run.clone().any(|index| sender(index) != Some(packet.source)) {
             let what = format!("it sends what comes from another where {root} is root");
             return self.disagree(packet.op, packet.source, what);
@@ -361,8 +371,12 @@ impl Core for Unicast {
         self.start_with(now, root, len, self.config.algorithm)
     }
 
+    fn fragment_len(&self, _len: u64) -> usize {
+        self.config.fragment_len
+    }
+
     fn handle_packet(&mut self, _now: Instant, packet: &Incoming) -> Disposition {
-        if packet.source.0 >= self.size || packet.source == self.me {
+        if packet.source.0 >= self.order.size() || packet.source == self.me {
             return Disposition::Reject;
         }
         self.credits.learn(packet.source, packet.report);
@@ -382,7 +396,7 @@ impl Core for Unicast {
     }
 
     fn handle_report(&mut self, _now: Instant, from: Rank, counter: Counter, value: u64) {
-        if counter == Counter::Consumed && from.0 < self.size {
+        if counter == Counter::Consumed && from.0 < self.order.size() {
             self.credits.learn(from, value);
         }
     }
@@ -427,11 +441,11 @@ impl Core for Unicast {
     }
 
     fn add_awaited(&self, ranks: &mut Vec<Rank>) {
-        let size = self.size;
+        let order = &self.order;
         let missing = self.operations.iter().find_map(|operation| {
             let count = operation.cut.count();
             let index = (0..count).find(|index| !operation.owned.contains(*index))?;
-            Some(Route::new(operation.algorithm, operation.root, size, (index, count)))
+            Some(Route::new(operation.algorithm, operation.root, order, (index, count)))
         });
         let sender = missing.and_then(|route| route.parent(self.me));
         // Those who have all that is sent to them, but have not told where their memory is.
@@ -451,7 +465,7 @@ impl Core for Unicast {
     }
 
     fn eager(&self) -> u64 {
-        u64::from(self.size - 1) * u64::from(self.config.eager)
+        u64::from(self.order.size() - 1) * u64::from(self.config.eager)
     }
 
     fn is_drained(&self) -> bool {

@@ -1,9 +1,15 @@
-//! The way of each fragment: a tree over all ranks.
+//! The way of each fragment: a tree over all ranks, in the [order](RankOrder) of their switches and hosts.
 //!
-//! Ranks are counted from the root.
+//! A binomial tree is one over the hosts, and in each of them one over its ranks, so that only the first crosses the
+//! network; where switches are known it is one over these, and in each of them one over what is below it. Where nothing is
+//! known of hosts it is one over all ranks. The chain and the ring of a scatter-allgather follow the virtual ring, and the
+//! scatter's tree counts ranks along it: that tree has to keep what a block's owner needs together, and crosses more often
+//! than it would have to.
 
+use crate::order::{FromRoot, RankOrder};
 use crate::rank::Rank;
 use smallvec::SmallVec;
+use std::ops::Range;
 
 /// Ranks that one rank sends to whose list needs no memory of its own.
 const INLINE: usize = 8;
@@ -15,7 +21,8 @@ pub(super) type Children = SmallVec<[Rank; INLINE]>;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Algorithm {
     /// Along a binomial tree: as many hops as the number of ranks has bits (the "Original" of Liu 2004,
-    /// section 6; Hoefler 2007, section 4.1).
+    /// section 6; Hoefler 2007, section 4.1); over hosts as many as both numbers have, of hosts and of a host's ranks,
+    /// and so on over switches.
     Binomial,
     /// From each rank to the next, fragment by fragment: a pipeline.
     Chain,
@@ -26,76 +33,84 @@ pub enum Algorithm {
 
 /// The way of one fragment.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Route {
+pub(super) struct Route<'a> {
     pub algorithm: Algorithm,
     pub root: Rank,
-    pub size: u32,
-    /// The rank, counted from the root, whose block the fragment is in.
+    pub order: &'a RankOrder,
+    /// The rank whose block the fragment is in, as hops from the root along the ring.
     owner: u32,
 }
 
-impl Route {
+impl<'a> Route<'a> {
     /// The way of fragment `index` of `count`.
-    pub fn new(algorithm: Algorithm, root: Rank, size: u32, (index, count): (u32, u32)) -> Self {
+    pub fn new(
+        algorithm: Algorithm,
+        root: Rank,
+        order: &'a RankOrder,
+        (index, count): (u32, u32),
+    ) -> Self {
         // Blocks differ by one fragment at most.
-        let owner = (u64::from(index) * u64::from(size) / u64::from(count)) as u32;
-        Route { algorithm, root, size, owner }
+        let owner = (u64::from(index) * u64::from(order.size()) / u64::from(count)) as u32;
+        Route { algorithm, root, order, owner }
     }
 
     /// The ranks that `me` sends the fragment to, in this order.
     pub fn children(&self, me: Rank) -> Children {
-        let me = (me.0 + self.size - self.root.0) % self.size;
-        let children: SmallVec<[u32; INLINE]> = match self.algorithm {
-            Algorithm::Binomial => self.below(me).collect(),
-            Algorithm::Chain => (me + 1..self.size).take(1).collect(),
+        let hops = self.order.hops(self.root, me);
+        let after = |hops| self.order.after(self.root, hops);
+        match self.algorithm {
+            Algorithm::Binomial => self.below_over_levels(me),
+            Algorithm::Chain => (hops + 1..self.order.size()).take(1).map(after).collect(),
             Algorithm::ScatterAllgather => {
-                self.toward_owner(me).into_iter().chain(self.around(me)).collect()
+                let scattered = self.toward_owner(hops);
+                scattered.into_iter().chain(self.around(hops)).map(after).collect()
             }
-        };
-        children.into_iter().map(|relative| self.absolute(relative)).collect()
+        }
     }
 
     /// The rank that sends the fragment to `me`; none to the root.
     pub fn parent(&self, me: Rank) -> Option<Rank> {
-        let me = (me.0 + self.size - self.root.0) % self.size;
-        if me == 0 {
+        if me == self.root {
             return None;
         }
-        let in_the_tree = me & (me - 1);
+        let hops = self.order.hops(self.root, me);
         let parent = match self.algorithm {
-            Algorithm::Binomial => in_the_tree,
-            Algorithm::Chain => me - 1,
-            Algorithm::ScatterAllgather if self.holds(me) => in_the_tree,
-            Algorithm::ScatterAllgather if me == 1 && self.owner != 0 => self.size - 1,
-            Algorithm::ScatterAllgather => me - 1,
+            Algorithm::Binomial => return Some(self.above_over_levels(me)),
+            Algorithm::ScatterAllgather if self.holds(hops) => above(hops),
+            Algorithm::ScatterAllgather if hops == 1 && self.owner != 0 => self.order.size() - 1,
+            Algorithm::Chain | Algorithm::ScatterAllgather => hops - 1,
         };
-        Some(self.absolute(parent))
+        Some(self.order.after(self.root, parent))
     }
 
-    /// The rank that is so many from the root.
-    fn absolute(&self, relative: u32) -> Rank {
-        let rank = (u64::from(relative) + u64::from(self.root.0)) % u64::from(self.size);
-        Rank(rank as u32)
+    /// The ranks below one in the binomial trees over what each group of a level has at the next: those below other switches
+    /// and on other hosts first, whose way is longer.
+    fn below_over_levels(&self, me: Rank) -> Children {
+        let from = self.order.from(self.root);
+        let number = from.number(me);
+        let leads = |level: &usize| from.first(*level, from.group(*level, me)) == number;
+        let tree = |level| {
+            let (own, all) = among_siblings(&from, level, me);
+            let first = move |to| from.rank(from.first(level, all.start + to));
+            below(own, all.len() as u32).map(first)
+        };
+        (1..=from.rank_level()).filter(leads).flat_map(tree).collect()
     }
 
-    /// The ranks below one in the binomial tree, the one with most below it first, so that the longest
-    /// way has no wait in it.
-    fn below(&self, me: u32) -> impl Iterator<Item = u32> + use<> {
-        let span = match me {
-            0 => self.size.next_power_of_two(),
-            _ => 1 << me.trailing_zeros(),
-        };
-        let size = self.size;
-        (0..span.trailing_zeros())
-            .rev()
-            .map(move |bit| me + (1 << bit))
-            .filter(move |to| *to < size)
+    fn above_over_levels(&self, me: Rank) -> Rank {
+        let from = self.order.from(self.root);
+        let number = from.number(me);
+        let leads = |level: &usize| from.first(*level, from.group(*level, me)) == number;
+        // The first of a group that is not the first of the group around that.
+        let level = (1..=from.rank_level()).find(leads).unwrap_or(from.rank_level());
+        let (own, all) = among_siblings(&from, level, me);
+        from.rank(from.first(level, all.start + above(own)))
     }
 
     /// The next rank on the way down the tree to the block's owner.
     fn toward_owner(&self, me: u32) -> Option<u32> {
         let leads = self.holds(me) && me != self.owner;
-        self.below(me).find(|to| leads && self.holds(*to))
+        below(me, self.order.size()).find(|to| leads && self.holds(*to))
     }
 
     /// Whether the fragment comes to a rank on its way to the owner: whether that is below it.
@@ -110,16 +125,39 @@ impl Route {
         let next = match self.owner {
             0 => me + 1,
             _ if me == 0 => return None,
-            _ if me + 1 == self.size => 1,
+            _ if me + 1 == self.order.size() => 1,
             _ => me + 1,
         };
-        (next < self.size && !self.holds(next)).then_some(next)
+        (next < self.order.size() && !self.holds(next)).then_some(next)
     }
+}
+
+/// Which of the groups of a level that are in one of the level above a rank's is, and which they are.
+fn among_siblings(from: &FromRoot<'_>, level: usize, rank: Rank) -> (u32, Range<u32>) {
+    let all = from.below(level - 1, from.group(level - 1, rank));
+    (from.group(level, rank) - all.start, all)
+}
+
+/// What is below one of so many in a binomial tree whose root is 0, the one with most below it first, so that the longest
+/// way has no wait in it.
+fn below(one: u32, count: u32) -> impl Iterator<Item = u32> {
+    let span = match one {
+        0 => count.next_power_of_two(),
+        _ => 1 << one.trailing_zeros(),
+    };
+    let below = (0..span.trailing_zeros()).rev().map(move |bit| one + (1 << bit));
+    below.filter(move |to| *to < count)
+}
+
+/// What is above one in a binomial tree; 0 is above none.
+fn above(one: u32) -> u32 {
+    one & (one - 1)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::order::tests::placements;
     use std::collections::BTreeMap;
 
     const ALL: [Algorithm; 3] =
@@ -143,12 +181,14 @@ mod tests {
 
     #[test]
     fn every_fragment_comes_to_every_rank_once() {
-        for algorithm in ALL {
-            for size in 1..=33 {
+        let by_number = (1..=33).map(RankOrder::by_number);
+        for order in by_number.chain(placements()) {
+            let size = order.size();
+            for algorithm in ALL {
                 for root in (0..size).map(Rank) {
                     for count in [1, 2, size.max(2) - 1, size, 2 * size + 1] {
                         for index in 0..count {
-                            let route = Route::new(algorithm, root, size, (index, count));
+                            let route = Route::new(algorithm, root, &order, (index, count));
                             assert_eq!(walk(&route).len() as u32, size, "{route:?}");
                         }
                     }
@@ -160,10 +200,66 @@ mod tests {
     #[test]
     fn the_binomial_tree_is_as_deep_as_the_number_of_ranks_has_bits() {
         for (size, depth) in [(1, 0), (2, 1), (8, 3), (9, 3), (16, 4), (33, 5)] {
-            let route = Route::new(Algorithm::Binomial, Rank(0), size, (0, 1));
+            let order = RankOrder::by_number(size);
+            let route = Route::new(Algorithm::Binomial, Rank(0), &order, (0, 1));
             assert_eq!(walk(&route).into_values().max(), Some(depth));
         }
-        let route = Route::new(Algorithm::Binomial, Rank(2), 8, (0, 1));
+        let order = RankOrder::by_number(8);
+        let route = Route::new(Algorithm::Binomial, Rank(2), &order, (0, 1));
         assert_eq!(route.children(Rank(2))[..], [Rank(6), Rank(4), Rank(3)]);
+    }
+
+    /// Hops of a fragment from one group of a level to another.
+    fn crossings(algorithm: Algorithm, root: Rank, order: &RankOrder, level: usize) -> u32 {
+        let route = Route::new(algorithm, root, order, (0, 1));
+        let group = |rank| order.from(root).group(level, rank);
+        let crosses = |rank: &Rank| {
+            let parent = route.parent(*rank);
+            parent.is_some_and(|parent| group(parent) != group(*rank))
+        };
+        (0..order.size()).map(Rank).filter(crosses).count() as u32
+    }
+
+    #[test]
+    fn a_tree_crosses_to_each_other_switch_and_host_once() {
+        for order in placements() {
+            for root in (0..order.size()).map(Rank) {
+                let from = order.from(root);
+                for level in 0..from.rank_level() {
+                    let others = from.groups(level) - 1;
+                    let tree = crossings(Algorithm::Binomial, root, &order, level);
+                    assert_eq!(tree, others, "{order:?} {root}");
+                    // A chain that begins in the middle of a group comes back to it in the end.
+                    let chain = crossings(Algorithm::Chain, root, &order, level);
+                    let begins = others > 0 && from.group(level, order.predecessor(root)) == 0;
+                    assert_eq!(chain, others + u32::from(begins), "{order:?} {root}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_tree_over_hosts_is_as_deep_as_both_numbers_have_bits() {
+        let hosts: Vec<_> = (0..32).map(|rank| Some(rank % 4)).collect();
+        let order = RankOrder::by_host(&hosts);
+        let route = Route::new(Algorithm::Binomial, Rank(6), &order, (0, 1));
+        assert_eq!(walk(&route).into_values().max(), Some(2 + 3));
+        let children: Vec<_> = route.children(Rank(6)).iter().map(|rank| rank.0).collect();
+        assert_eq!(children, [0, 3, 22, 14, 10]);
+    }
+
+    #[test]
+    fn a_tree_over_switches_goes_to_the_farthest_first() {
+        // Two switches with two hosts each, on each of which are two ranks.
+        let switches = [[7], [9]];
+        let told: Vec<_> = (0..8).map(|rank| Some((&switches[rank % 2][..], rank % 4))).collect();
+        let order = RankOrder::by_place(&told);
+        let route = Route::new(Algorithm::Binomial, Rank(6), &order, (0, 1));
+        let children = |rank| route.children(Rank(rank)).iter().map(|rank| rank.0).collect();
+        let all: Vec<Vec<u32>> = (0..8).map(children).collect();
+        let none = Vec::new;
+        assert_eq!(all[6], [1, 0, 2]);
+        assert_eq!((&all[1], &all[0]), (&vec![3, 5], &vec![4]));
+        assert_eq!((&all[3], [&all[2], &all[4], &all[5], &all[7]]), (&vec![7], [&none(); 4]));
     }
 }

@@ -4,6 +4,7 @@ use super::groups::Repairers;
 use super::patience::Bounds;
 use crate::protocol::ConfigError;
 use crate::rank::{OpId, Rank};
+use crate::wire::Compact;
 use std::time::Duration;
 
 /// When a rank acknowledges (Liu 2004, section 4.4).
@@ -44,6 +45,8 @@ pub enum Repair {
 pub struct Config {
     /// Bytes of the message in a fragment.
     pub fragment_len: usize,
+    /// Bytes of a fragment that fills its datagram, where such may have [compact headers](Compact), which tell no report.
+    pub whole: Option<usize>,
     /// Slots of the ring in which a rank keeps fragments for others, a power of two (the window of
     /// Liu 2004, section 5.1).
     pub window: u32,
@@ -79,6 +82,7 @@ impl Config {
     pub fn new(fragment_len: usize, window: u32) -> Self {
         Config {
             fragment_len,
+            whole: None,
             window,
             in_flight: 64,
             blocking: false,
@@ -101,7 +105,9 @@ impl Config {
     pub fn validate(&self) -> Result<(), ConfigError> {
         let Bounds { initial, least, most } = self.patience;
         let error = match self {
-            Config { fragment_len: 0, .. } => ConfigError::FragmentLen,
+            Config { fragment_len: 0, .. } | Config { whole: Some(0), .. } => {
+                ConfigError::FragmentLen
+            }
             Config { window, .. } if !window.is_power_of_two() => ConfigError::WindowSize,
             Config { window: 0x0100_0000.., .. } => ConfigError::WindowTooLarge,
             Config { in_flight: 0, .. } => ConfigError::NoneInFlight,
@@ -116,6 +122,12 @@ impl Config {
             _ => return Ok(()),
         };
         Err(error)
+    }
+
+    /// Bytes of each fragment but the last of a message of `len` bytes: whole datagrams, if they can number the message.
+    pub(super) fn fragment_len_of(&self, len: u64) -> usize {
+        let is_short = |whole: &usize| len <= *whole as u64 * u64::from(Compact::MAX_FRAGMENTS);
+        self.whole.filter(is_short).unwrap_or(self.fragment_len)
     }
 
     /// Whether `me` acknowledges the broadcast `op` as soon as it has all of it (Liu 2004, section 4.4). Where the root

@@ -40,7 +40,8 @@ impl Credits {
         if is_waiting {
             return false;
         }
-        let reporters = groups.leaves(self.me, self.me).chain(groups.co_roots(self.me));
+        let groups = groups.under(self.me, ring.order());
+        let reporters = groups.leaves(self.me).chain(groups.co_roots());
         let credits = reporters.map(|rank| (rank, ring.known(rank).credit));
         self.laggard = credits.reduce(|a, b| if b.1.after(a.1) < 0 { b } else { a });
         if let Some((_, credit)) = self.laggard {

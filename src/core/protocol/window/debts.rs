@@ -3,6 +3,7 @@
 use super::groups::Groups;
 use super::report::Report;
 use super::seq::Seq;
+use crate::order::RankOrder;
 use crate::protocol::SmallMap;
 use crate::rank::Rank;
 use crate::time::Instant;
@@ -39,6 +40,7 @@ struct Question {
 #[derive(Clone, Debug)]
 pub(super) struct Debts {
     me: Rank,
+    order: RankOrder,
     first: Seq,
     owed: SmallMap<Rank, Debt>,
     /// The last question of each rank that is not answered.
@@ -58,9 +60,10 @@ pub(super) struct Debts {
 }
 
 impl Debts {
-    pub fn new(me: Rank, first: Seq) -> Self {
+    pub fn new(me: Rank, order: RankOrder, first: Seq) -> Self {
         Debts {
             me,
+            order,
             first,
             owed: SmallMap::default(),
             asked: SmallMap::default(),
@@ -92,7 +95,7 @@ impl Debts {
         let debt = self.owed.get_or_insert(to, new);
         let (root, groups) = context;
         debt.context = context;
-        debt.is_awaited |= groups.repairer(self.me, root) == Some(to);
+        debt.is_awaited |= groups.under(root, &self.order).repairer(self.me) == Some(to);
         debt.by = debt.by.min(by);
         debt.is_due |= debt.by <= now;
     }

@@ -19,20 +19,27 @@ impl Window {
         repairers: Repairers,
     ) -> Result<OpId, StartError> {
         self.now = now;
-        let Config { in_flight, fragment_len, .. } = self.config;
-        let limits = Limits { size: self.size, in_flight, fragment_len, fragments: MAX_FRAGMENTS };
+        let Config { in_flight, .. } = self.config;
+        let fragment_len = self.fragment_len(len);
+        let limits =
+            Limits { size: self.order.size(), in_flight, fragment_len, fragments: MAX_FRAGMENTS };
         let cut = limits.admit(root, len, self.operations.len())?;
         let op = self.next_op();
-        let groups = Groups::new(repairers, self.size);
-        let operation = Operation::new(self.me, root, groups, cut, self.next_seq);
+        let groups = Groups::new(repairers, self.order.size());
+        let operation = Operation::new(self.me, (root, groups), &self.order, cut, self.next_seq);
         let is_repaired = operation.repairer.is_some();
-        if let (false, Some(source)) = (is_repaired, groups.source(self.me, root)) {
+        let source = groups.under(root, &self.order).source(self.me);
+        if let (false, Some(source)) = (is_repaired, source) {
             self.to_come.begin(op, source, cut.count());
         }
         self.introduce(&operation);
         self.next_seq = operation.end();
-        // Its repairer may have been told less than others.
-        self.lags_from = self.have;
+        if let Some(to) = self.reports_to(&operation)
+            && self.last_reported_to.replace(to) != Some(to)
+        {
+            // It may have been told less than others.
+            self.lags_from = self.have;
+        }
         self.operations.push_back(operation);
         self.advance();
         if is_repaired && self.config.repair == Repair::Pull {
@@ -48,10 +55,11 @@ impl Window {
     fn introduce(&mut self, operation: &Operation) {
         let (root, groups) = operation.context();
         if self.introduced.insert((root, groups)) {
-            let is_between = root != self.me && groups.leaves(self.me, root).next().is_some();
+            let groups = groups.under(root, &self.order);
+            let is_between = root != self.me && groups.leaves(self.me).next().is_some();
             self.gathers |= is_between && self.config.credits.is_some();
-            self.partners.extend(groups.repairer(self.me, root));
-            self.partners.extend(groups.leaves(self.me, root));
+            self.partners.extend(groups.repairer(self.me));
+            self.partners.extend(groups.leaves(self.me));
         }
     }
 

@@ -62,8 +62,9 @@ pub use seq::Seq;
 
 use super::{
     ConfigError, Core, Counter, Departure, Disposition, Event, Incoming, Room, SmallMap,
-    StartError, Timer, ToCome, Token, Transmit, Via, ring_peers,
+    StartError, Timer, ToCome, Token, Transmit, Via,
 };
+use crate::order::RankOrder;
 use crate::rank::{OpId, Rank};
 use crate::time::Instant;
 use crate::wire::Kind;
@@ -83,7 +84,7 @@ const MAX_ASKED: usize = 16;
 #[derive(Clone, Debug)]
 pub struct Window {
     me: Rank,
-    size: u32,
+    order: RankOrder,
     config: Config,
     peers: Vec<Rank>,
     /// Operations from `first` on, without gaps; complete ones leave from the front.
@@ -98,6 +99,8 @@ pub struct Window {
     /// Before everything up to here is here, no report lags so far that it is owed for that, unless this rank gathers
     /// credits.
     lags_from: Seq,
+    /// Whom this rank reported to in the last broadcast in which it reports to anybody.
+    last_reported_to: Option<Rank>,
     /// It passes the credits of others on to a root.
     gathers: bool,
     /// Every fragment before this one is known to have been sent, as far as its root goes.
@@ -126,29 +129,35 @@ pub struct Window {
 }
 
 impl Window {
-    /// A core for rank `me` of `size`. `first` is the id of the first operation, the same at every
-    /// rank.
+    /// A core for rank `me` of those in `order`. `first` is the id of the first operation, the same at every rank.
     ///
     /// # Errors
     /// If the configuration contradicts itself.
-    pub fn new(me: Rank, size: u32, first: OpId, config: Config) -> Result<Self, ConfigError> {
+    pub fn new(
+        me: Rank,
+        order: impl Into<RankOrder>,
+        first: OpId,
+        config: Config,
+    ) -> Result<Self, ConfigError> {
         config.validate()?;
+        let order = order.into();
+        let groups = Groups::new(config.repairers, order.size());
         // Fragments are counted from the same number as operations.
         let begin = Seq(first.0.into());
         Ok(Window {
             me,
-            size,
             config,
-            peers: ring_peers(me, size),
+            peers: order.ring_peers(me),
             operations: VecDeque::new(),
             first,
             whole: 0,
             next_seq: begin,
             have: begin,
             lags_from: begin,
+            last_reported_to: None,
             gathers: false,
             seen: begin,
-            ring: Ring::new(me, begin, &config),
+            ring: Ring::new(me, order.clone(), begin, &config),
             holding: SmallMap::default(),
             introduced: BTreeSet::new(),
             partners: Vec::new(),
@@ -156,12 +165,13 @@ impl Window {
             wanted: None,
             to_multicast: None,
             is_asking: false,
-            credits: Credits::new(me, config.credits, begin, Groups::new(config.repairers, size)),
-            debts: Debts::new(me, begin),
+            credits: Credits::new(me, config.credits, begin, groups),
+            debts: Debts::new(me, order.clone(), begin),
             pull: Pull::new(config.patience),
             departed: Vec::new(),
             events: VecDeque::new(),
             now: Instant::ZERO,
+            order,
         })
     }
 
@@ -191,9 +201,13 @@ impl Core for Window {
         self.start_with(now, root, len, self.config.repairers)
     }
 
+    fn fragment_len(&self, len: u64) -> usize {
+        self.config.fragment_len_of(len)
+    }
+
     fn handle_packet(&mut self, now: Instant, packet: &Incoming) -> Disposition {
         self.now = now;
-        if packet.source.0 >= self.size || packet.source == self.me {
+        if packet.source.0 >= self.order.size() || packet.source == self.me {
             return Disposition::Reject;
         }
         self.learn(packet.source, packet.report);
@@ -225,7 +239,7 @@ impl Core for Window {
 
     fn handle_report(&mut self, now: Instant, from: Rank, counter: Counter, value: u64) {
         self.now = now;
-        if counter == Counter::Acknowledged && from.0 < self.size {
+        if counter == Counter::Acknowledged && from.0 < self.order.size() {
             self.learn(from, value);
         }
     }
@@ -319,7 +333,8 @@ impl Core for Window {
     fn add_awaited(&self, ranks: &mut Vec<Rank>) {
         if let Some(operation) = self.operations.get(self.whole) {
             let (root, groups) = operation.context();
-            ranks.extend(groups.source(self.me, root).into_iter().chain([root]));
+            let source = groups.under(root, &self.order).source(self.me);
+            ranks.extend(source.into_iter().chain([root]));
         }
         ranks.extend(self.to_come.senders());
         let blocked = self.wanted.into_iter().flat_map(|slot| self.ring.silent(slot));

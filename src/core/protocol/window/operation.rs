@@ -2,6 +2,7 @@
 
 use super::groups::Groups;
 use super::seq::Seq;
+use crate::order::RankOrder;
 use crate::protocol::{Bitmap, Fragments};
 use crate::rank::{Fragment, Rank};
 
@@ -13,6 +14,8 @@ pub(super) struct Operation {
     pub groups: Groups,
     /// The rank that repairs this one, if one does: every fragment asks for it.
     pub repairer: Option<Rank>,
+    /// Whether this rank gets it reliably in any case.
+    pub is_head: bool,
     pub cut: Fragments,
     /// Where its first fragment is among all.
     pub first: Seq,
@@ -32,15 +35,23 @@ pub(super) struct Operation {
 
 impl Operation {
     /// The broadcast of `root` at rank `me`.
-    pub fn new(me: Rank, root: Rank, groups: Groups, cut: Fragments, first: Seq) -> Self {
+    pub fn new(
+        me: Rank,
+        (root, groups): (Rank, Groups),
+        order: &RankOrder,
+        cut: Fragments,
+        first: Seq,
+    ) -> Self {
         let owns = root == me;
-        let mut below = groups.leaves(me, root).chain(groups.heads_below(me, root));
+        let under = groups.under(root, order);
+        let mut below = under.leaves(me).chain(under.heads_below(me));
         let keeps = below.next().is_some();
         let count = cut.count();
         Operation {
             root,
             groups,
-            repairer: groups.repairer(me, root),
+            repairer: under.repairer(me),
+            is_head: under.is_head(me),
             cut,
             first,
             keeps,

@@ -7,7 +7,7 @@
 //!    here. It is due at once if the policy says so ([`Config::acknowledges`](super::Config)) or much has become whole
 //!    unsaid, and by the timer otherwise. [`Window::owe_what_lags`] owes, whatever the policy, before a window or the
 //!    credits run out; [`Window::note_question`], where ranks acknowledge when they are asked.
-//! 2. To whom: [`Groups::repairer`]. With credits a co-root reports to the root besides.
+//! 2. To whom: [`GroupsUnder::repairer`](super::groups::GroupsUnder::repairer). With credits a co-root reports to the root besides.
 //! 3. When: [`Debts`](super::debts) keeps what is owed until it is due, at once or by a timer.
 //! 4. It goes in [`Window::tell`], or along with a multicast of this rank: [`Window::report`].
 
@@ -92,7 +92,7 @@ impl Window {
     }
 
     /// Whom this rank reports to in a broadcast.
-    fn reports_to(&self, operation: &Operation) -> Option<Rank> {
+    pub(super) fn reports_to(&self, operation: &Operation) -> Option<Rank> {
         let co_root_reports = self.config.credits.is_some() && operation.root != self.me;
         operation.repairer.or(co_root_reports.then_some(operation.root))
     }
@@ -101,7 +101,7 @@ impl Window {
     pub(super) fn report(&self, (root, groups): (Rank, Groups)) -> Report {
         let mut credit = self.have;
         if self.config.credits.is_some() {
-            for leaf in groups.leaves(self.me, root) {
+            for leaf in groups.under(root, &self.order).leaves(self.me) {
                 credit = credit.earlier(self.ring.known(leaf).credit);
             }
         }
@@ -114,7 +114,9 @@ impl Window {
             return;
         }
         let chunk = self.config.chunk();
-        let mut lags_from = self.have.plus(chunk);
+        // What begins next most often reports to the same rank as the last.
+        let last = self.last_reported_to.map_or(self.have, |to| self.debts.told(to).have);
+        let mut lags_from = self.have.earlier(last).plus(chunk);
         for index in 0..self.operations.len() {
             let operation = &self.operations[index];
             let Some(to) = self.reports_to(operation) else { continue };
@@ -142,7 +144,7 @@ impl Window {
         }
         let (root, groups) = context;
         let told = self.debts.told(to);
-        let gathers = groups.leaves(self.me, root).next().is_some();
+        let gathers = groups.under(root, &self.order).leaves(self.me).next().is_some();
         let held_back = self.config.asks() && told.credit.after(told.have) < 0;
         if !(gathers || held_back) {
             return;

@@ -8,6 +8,7 @@ use super::patience::Patience;
 use super::pushes::{Push, Pushes};
 use super::report::Report;
 use super::seq::Seq;
+use crate::order::RankOrder;
 use crate::protocol::{SmallMap, Target, Token, Transmit};
 use crate::rank::{OpId, Rank};
 use crate::time::Instant;
@@ -52,6 +53,7 @@ struct Known {
 #[derive(Clone, Debug)]
 pub(super) struct Ring {
     me: Rank,
+    order: RankOrder,
     slots: Vec<Option<Retained>>,
     first: Seq,
     /// What ranks have reported; those that are missing are where everybody began.
@@ -82,9 +84,10 @@ pub(super) struct Ring {
 }
 
 impl Ring {
-    pub fn new(me: Rank, first: Seq, config: &Config) -> Self {
+    pub fn new(me: Rank, order: RankOrder, first: Seq, config: &Config) -> Self {
         Ring {
             me,
+            order,
             slots: vec![None; config.window as usize],
             first,
             known: SmallMap::default(),
@@ -106,6 +109,11 @@ impl Ring {
 
     fn len(&self) -> u32 {
         self.slots.len() as u32
+    }
+
+    /// In which order the ranks are counted.
+    pub fn order(&self) -> &RankOrder {
+        &self.order
     }
 
     /// Where everybody began.
@@ -142,16 +150,17 @@ impl Ring {
         is_asked: bool,
     ) {
         let slot = self.slot(seq);
+        let under = groups.under(root, &self.order);
         let unacknowledged = match root == self.me {
             // Nobody has what was not sent.
-            true => groups.leaf_count(self.me, root),
+            true => under.leaf_count(self.me),
             false => {
-                let leaves = groups.leaves(self.me, root);
+                let leaves = under.leaves(self.me);
                 leaves.filter(|leaf| self.known(*leaf).have.after(seq) <= 0).count() as u32
             }
         };
         let mut undelivered = 0;
-        for to in groups.heads_below(self.me, root) {
+        for to in under.heads_below(self.me) {
             self.pushes.add(Push { to, slot, token, repairs: false });
             undelivered += 1;
         }
@@ -295,7 +304,8 @@ impl Ring {
     fn acknowledged(&mut self, now: Instant, from: Rank, seq: Seq) {
         let (me, slot) = (self.me, self.slot(seq));
         let Some(retained) = &mut self.slots[slot as usize] else { return };
-        let is_own = retained.groups.repairer(from, retained.root) == Some(me);
+        let groups = retained.groups.under(retained.root, &self.order);
+        let is_own = groups.repairer(from) == Some(me);
         if retained.seq != seq || !is_own || retained.unacknowledged == 0 {
             return;
         }
@@ -368,7 +378,7 @@ impl Ring {
     /// The leaves whose acknowledgement of the fragment in a slot is awaited.
     pub fn silent(&self, slot: u32) -> impl Iterator<Item = Rank> + '_ {
         self.slots[slot as usize].iter().flat_map(|kept| {
-            let leaves = kept.groups.leaves(self.me, kept.root);
+            let leaves = kept.groups.under(kept.root, &self.order).leaves(self.me);
             leaves.filter(|leaf| self.known(*leaf).have.after(kept.seq) <= 0)
         })
     }

@@ -1,7 +1,7 @@
 //! The way of a fragment: kept in the ring for others and multicast from there (Liu 2004, section 5.1), received,
 //! sent again or read where it was lost.
 
-use super::{Repair, Window};
+use super::{Repair, Report, Window};
 use crate::protocol::{
     Core, Disposition, Event, Incoming, Piece, Room, Target, Token, Transmit, Via, disagreement,
 };
@@ -52,7 +52,8 @@ impl Window {
         let message_len = operation.cut.message_len() as u64;
         let asked = operation.asked();
         let is_last = seq.plus(1) == operation.end();
-        let report = self.report(context);
+        // Where reports go by themselves, one here would only cost each receiver a look.
+        let report = self.config.piggyback.then(|| self.report(context));
         *self.holding.get_or_insert(op.0, 0) += 1;
         let slot = self.ring.slot(seq);
         let asks = match context.0 == self.me {
@@ -60,7 +61,8 @@ impl Window {
             false => fragment.0 + 1 == asked,
         };
         let kind = Kind::Fragment;
-        let piece = Piece { kind, op, fragment, message_len, report: report.emit(), asks };
+        let said = report.map_or(0, Report::emit);
+        let piece = Piece { kind, op, fragment, message_len, report: said, asks };
         let token = piece.token();
         let is_asked = asks || fragment.0 < asked || !self.config.asks();
         self.ring.keep(self.now, seq, token, context, is_asked);
@@ -70,7 +72,7 @@ impl Window {
                 self.ring.ask(self.now, |root| root == context.0);
             }
             self.to_multicast = Some(Transmit::Resend { target: Target::Group, slot, token });
-            if self.config.piggyback {
+            if let Some(report) = report {
                 self.debts.put_off(self.put_off(), report);
             }
         }
@@ -93,7 +95,6 @@ impl Window {
         if packet.op.after(self.first) < 0 {
             return Disposition::Late;
         }
-        let me = self.me;
         if packet.op.after(self.next_op()) >= 0 {
             self.note_later(self.now);
             return Disposition::Hold;
@@ -108,7 +109,7 @@ impl Window {
         if range.len() != packet.payload_len {
             return Disposition::Reject;
         }
-        let is_head = operation.groups.is_head(me, root);
+        let is_head = operation.is_head;
         let is_new = operation.own(packet.fragment, packet.via == Via::Multicast);
         let next = operation.seq(packet.fragment).plus(1);
         if next.after(self.seen) > 0 {

@@ -169,6 +169,10 @@ impl<T: Transport> Transport for Faulty<T> {
         self.inner.messages_mut()
     }
 
+    fn begin(&mut self, op: OpId, fragment_len: usize) {
+        self.inner.begin(op, fragment_len);
+    }
+
     fn multicast(
         &mut self,
         header: &[u8; HEADER_LEN],

@@ -77,9 +77,10 @@ impl ConnectionPool {
     /// in a communicator of `size` ranks.
     pub fn new(local: Local, (size, room): (u32, Room), settings: &Settings) -> Result<Self> {
         let (domain, packet_len) = (&local.domain, local.address.packet_len);
-        let (receives, to_post) = Pool::new(domain, settings.depths.reliable_receive, packet_len)?;
+        let longest = settings.longest_packet(packet_len);
+        let (receives, to_post) = Pool::new(domain, settings.depths.reliable_receive, longest)?;
         let sends = SendSlots::new(domain, settings.depths.reliable_send, packet_len)?;
-        let fetches = Fetches::new(domain, settings.depths.fetch, packet_len)?;
+        let fetches = Fetches::new(domain, settings.depths.fetch, longest)?;
         let mut srq = SharedReceiveQueue::new(domain, &receives, settings.depths.reliable_receive)?;
         for slot in to_post {
             let id = Work::Receive(slot.index()).id();
