@@ -1,5 +1,6 @@
 //! What can be set about the transport.
 
+use crate::rdma::rc::PARTS_OF_FETCH;
 use std::time::Duration;
 use verbcast_core::protocol::{Counter, Depths, DepthsError};
 use verbcast_core::wire::{Checks, HEADER_LEN};
@@ -262,14 +263,14 @@ impl Settings {
         2 * self.depths.reliable_send
             + self.ring_sends(size)
             + REPORTS_AT_ONCE as u32
-            + self.depths.fetch
+            + PARTS_OF_FETCH * self.depths.fetch
     }
 
     /// Completions outstanding at most with so many connections, each with so many sends from rings.
     pub(super) fn completions_of(&self, connections: u32, ring_sends: u32) -> u32 {
         let (probes, reports) = (connections, REPORTS_AT_ONCE as u32 * connections);
         let reliable = self.depths.reliable_receive + 2 * self.depths.reliable_send;
-        let one_sided = probes + reports + self.depths.fetch;
+        let one_sided = probes + reports + PARTS_OF_FETCH * self.depths.fetch;
         let ring_sends = connections * ring_sends;
         self.depths.receive + self.datagram_requests() + reliable + ring_sends + one_sided
     }

@@ -158,17 +158,30 @@ impl QueuePair {
         self.queue(request, &[part], None)
     }
 
-    /// Queues an RDMA read into the first `len` bytes of a slot.
+    /// Queues RDMA reads of at most `most` bytes each into the first `len` bytes of a slot. `id` is told whether it is asked
+    /// for the last one's; the slot is in use until that has completed.
     ///
     /// # Errors
     /// As [`submit`](Self::submit), or if the QP is not a connection.
-    pub fn read(&mut self, slot: Slot, len: usize, from: Remote, id: u64) -> Result<()> {
-        let Some(reads) = &self.inner.reads else { return Err(self.refused()) };
-        let part = reads.sge(&slot, len);
-        let mut request = request(id, sys::IBV_WR_RDMA_READ);
-        request.wr.rdma.remote_addr = from.address;
-        request.wr.rdma.rkey = from.key;
-        self.queue(request, &[part], None)
+    ///
+    /// # Panics
+    /// If `most` is zero.
+    pub fn read(
+        &mut self,
+        (slot, len): (Slot, usize),
+        from: Remote,
+        most: usize,
+        mut id: impl FnMut(bool) -> u64,
+    ) -> Result<()> {
+        let Some(reads) = self.inner.reads.clone() else { return Err(self.refused()) };
+        for at in (0..len).step_by(most) {
+            let part = reads.sge_at(&slot, at, most.min(len - at));
+            let mut request = request(id(at + most >= len), sys::IBV_WR_RDMA_READ);
+            request.wr.rdma.remote_addr = from.address + at as u64;
+            request.wr.rdma.rkey = from.key;
+            self.queue(request, &[part], None)?;
+        }
+        Ok(())
     }
 
     /// Queues an RDMA read into a part of shared memory. Until it has completed, somebody keeps the memory, or the QP

@@ -329,6 +329,31 @@ fn a_ud_qp_that_is_another_one_is_found_by_ranks_that_are_not_connected() {
     });
 }
 
+/// An adapter may flush what is asked of a connection without a failure before it, as SoftRoCE does.
+#[test]
+fn a_connection_whose_requests_are_flushed_is_broken() {
+    let test = "upkeep::a_connection_whose_requests_are_flushed_is_broken";
+    again::under("rxe,events=requests_flushed@100d", test, || {
+        let mut config = config(needs::devices().unwrap());
+        // So that there are connections by then, of which something is asked.
+        for (name, value) in [("algorithm", "window"), ("acknowledge", "each")] {
+            config.protocol.set(name, value).unwrap();
+        }
+        let errors = ranks::run(2, |bootstrap| {
+            let mut broadcaster = Broadcaster::new(bootstrap, &config).unwrap();
+            let mut buffer = vec![0; 20_000];
+            let begun = Instant::now();
+            loop {
+                if let Err(error) = broadcaster.broadcast_into(Rank(0), &mut buffer) {
+                    return error.to_string();
+                }
+                assert!(begun.elapsed() < PATIENCE, "nothing fails");
+            }
+        });
+        assert!(errors.iter().any(|error| error.contains("were flushed")), "{errors:?}");
+    });
+}
+
 /// Where no handshake can go to a group: who replaced its UD QP tells the others, and does not speak first.
 #[test]
 fn a_ud_qp_that_is_another_one_is_found_without_groups() {

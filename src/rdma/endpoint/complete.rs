@@ -128,8 +128,8 @@ impl Endpoint {
             Request::Report(channel, counter) => {
                 self.tell_reported(channel, process, counter, is_done);
             }
-            // The message behind it tells.
-            Request::Write => {}
+            // The request behind it tells.
+            Request::Part => {}
             Request::Fetch(buffer) => {
                 // SAFETY: promised by the caller.
                 let (slot, fetcher) = unsafe { self.connections.fetched(buffer) };
@@ -155,16 +155,19 @@ impl Endpoint {
 
     /// A connection is unusable if a request over it has failed.
     fn check_connection(&mut self, now: Instant, process: ProcessId, outcome: Outcome) {
-        match outcome {
-            Outcome::Failed(reason) => {
-                if self.channels.iter().any(|channel| channel.has(process)) {
-                    self.blame_port(now);
-                }
-                self.broke(process, &reason);
-            }
-            // The failure that it follows from was told.
-            Outcome::Done(_) | Outcome::Flushed => {}
+        let reason = match &outcome {
+            Outcome::Done(_) => return,
+            Outcome::Failed(reason) => reason,
+            // Mostly after a failure that was told, or where the connection was given up here. SoftRoCE also fails without one.
+            Outcome::Flushed => "requests to it were flushed",
+        };
+        if self.connections.is_broken(process) {
+            return;
         }
+        if self.channels.iter().any(|channel| channel.has(process)) {
+            self.blame_port(now);
+        }
+        self.broke(process, reason);
     }
 
     /// A datagram has come or left, or the UD QP has failed. Where requests were flushed that nobody gave up, it has

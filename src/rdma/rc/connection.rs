@@ -42,8 +42,8 @@ pub enum Pending {
 pub enum Request {
     /// A send of a message from a slot.
     Message(u32),
-    /// A write of a part of a message, which ends with the message behind it.
-    Write,
+    /// A write of a part of a message, or a read of a part of a packet, which ends with the request behind it.
+    Part,
     /// A send of the packet in a slot of a channel's ring.
     Ring(ChannelId, u32),
     /// A write of a channel's number.
@@ -51,6 +51,10 @@ pub enum Request {
     /// A read into a buffer.
     Fetch(u32),
 }
+
+/// Reads at most of a fetch, each of a packet's length. SoftRoCE fails where a longer one loses a packet: it asks for the
+/// rest, and does not know the answer (`rxe_comp.c`, `check_ack`; seen on Linux 6.12).
+pub const PARTS_OF_FETCH: u32 = 2;
 
 /// Requests of some kind under way, and at most.
 #[derive(Debug)]
@@ -73,6 +77,8 @@ pub struct Connection {
     pub messages: QueuePair,
     pub probes: QueuePair,
     pub own: Ends,
+    /// Most bytes of a packet, once the handshake is done.
+    pub mtu: usize,
     pub handshake: Handshake,
     /// What waits for the handshake, or behind what has no room.
     pub queue: VecDeque<Pending>,
@@ -105,6 +111,7 @@ impl Connection {
             messages,
             probes,
             own,
+            mtu: own.mtu,
             handshake,
             queue: VecDeque::new(),
             outstanding: Outstanding::new(most),
@@ -141,7 +148,7 @@ impl Connection {
         match ended.0 {
             Request::Ring(..) => self.ring_sends.under_way -= 1,
             Request::Report(..) => self.reports.under_way -= 1,
-            Request::Message(_) | Request::Write | Request::Fetch(_) => {}
+            Request::Message(_) | Request::Part | Request::Fetch(_) => {}
         }
         Some(ended)
     }
@@ -183,7 +190,7 @@ impl Connection {
                     }
                 }
                 Pending::Write(tail, to) => {
-                    messages.write_part((&tail.lease, tail.range), to, begin(Request::Write))?;
+                    messages.write_part((&tail.lease, tail.range), to, begin(Request::Part))?;
                 }
                 Pending::Ring(channel, slot, span) => {
                     messages.send_from(&span, begin(Request::Ring(channel, slot)))?;
@@ -192,8 +199,11 @@ impl Connection {
                     messages.write_from(&span, to, begin(Request::Report(channel, counter)))?;
                 }
                 Pending::Fetch(slot, len, from) => {
-                    let id = begin(Request::Fetch(slot.index()));
-                    messages.read(slot, len, from, id)?;
+                    let whole = Request::Fetch(slot.index());
+                    let most = len.div_ceil(PARTS_OF_FETCH as usize).max(self.mtu);
+                    messages.read((slot, len), from, most, |is_last| {
+                        begin(if is_last { whole } else { Request::Part })
+                    })?;
                 }
             }
         }

@@ -8,6 +8,7 @@ use crate::adapter::{Adapter, adapter};
 use crate::context::{device_of, is_port_up, opened};
 use crate::happening::{age, count_datagram};
 use crate::profile::{OwnCopies, TooLong};
+use crate::qp;
 use crate::real;
 use libc::c_int;
 use std::collections::{HashMap, VecDeque};
@@ -101,18 +102,9 @@ pub fn reset(qp: *mut ibv_qp) {
 pub fn fail_all() -> Vec<usize> {
     let all: Vec<_> = lock(&QPS).iter().flat_map(HashMap::values).cloned().collect();
     for datagrams in &all {
-        fail(datagrams.qp);
+        qp::fail(datagrams.qp);
     }
     all.iter().map(|datagrams| datagrams.qp.addr()).collect()
-}
-
-fn fail(qp: *mut ibv_qp) {
-    // SAFETY: the QP is live; attributes are numbers, for which zero is valid.
-    unsafe {
-        let mut attr: ibv_qp_attr = std::mem::zeroed();
-        attr.qp_state = IBV_QPS_ERR;
-        real::ibv_modify_qp(qp, &raw mut attr, IBV_QP_STATE as c_int);
-    }
 }
 
 impl Datagrams {
@@ -164,7 +156,7 @@ impl Datagrams {
                 }
                 TooLong::Error => {
                     wc.status = IBV_WC_LOC_LEN_ERR;
-                    fail(self.qp);
+                    qp::fail(self.qp);
                     true
                 }
             };

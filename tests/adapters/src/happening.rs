@@ -1,6 +1,6 @@
 //! Things that happen to an imitated adapter while a program runs: when, and what comes of them.
 
-use crate::{context, datagrams, ids};
+use crate::{connections, context, datagrams, ids};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
@@ -16,6 +16,8 @@ pub enum Happening {
     OtherPortDown,
     /// Every UD queue pair fails.
     QpFatal,
+    /// Every connection flushes its requests, and no failure is told.
+    RequestsFlushed,
     /// The device fails, and with it every queue pair.
     DeviceFatal,
     /// Memberships end, without an event of the device.
@@ -23,7 +25,7 @@ pub enum Happening {
 }
 
 /// What they are called in a profile.
-pub const NAMES: [(&str, Happening); 11] = [
+pub const NAMES: [(&str, Happening); 12] = [
     ("port_err", Happening::Port(IBV_EVENT_PORT_ERR)),
     ("port_active", Happening::Port(IBV_EVENT_PORT_ACTIVE)),
     ("lid_change", Happening::Port(IBV_EVENT_LID_CHANGE)),
@@ -33,6 +35,7 @@ pub const NAMES: [(&str, Happening); 11] = [
     ("gid_change", Happening::Port(IBV_EVENT_GID_CHANGE)),
     ("other_port_err", Happening::OtherPortDown),
     ("qp_fatal", Happening::QpFatal),
+    ("requests_flushed", Happening::RequestsFlushed),
     ("device_fatal", Happening::DeviceFatal),
     ("ousted", Happening::Ousted),
 ];
@@ -121,6 +124,7 @@ fn happen(happening: Happening) {
                 context::tell(IBV_EVENT_QP_FATAL, context::Element::Qp(qp));
             }
         }
+        Happening::RequestsFlushed => connections::flush_all(),
         Happening::DeviceFatal => {
             datagrams::fail_all();
             context::tell(IBV_EVENT_DEVICE_FATAL, context::Element::Port(0));

@@ -15,6 +15,7 @@
 mod adapter;
 mod administrator;
 mod channel;
+mod connections;
 mod context;
 mod datagrams;
 mod groups;

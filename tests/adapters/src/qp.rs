@@ -4,14 +4,15 @@ use crate::adapter::{Adapter, adapter, errno};
 use crate::context::{device_of, with_own_descriptor};
 use crate::limits::exceeds;
 use crate::route::{real_way, refused};
-use crate::{datagrams, groups, real};
+use crate::{connections, datagrams, groups, real};
 use libc::c_int;
 use std::collections::BTreeSet;
 use std::ptr::null_mut;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use verbcast_sys::{
-    IBV_QP_AV, IBV_QP_PKEY_INDEX, IBV_QP_RETRY_CNT, IBV_QP_STATE, IBV_QPS_INIT, IBV_QPS_RESET,
-    IBV_QPT_UD, ibv_ah, ibv_ah_attr, ibv_context, ibv_pd, ibv_qp, ibv_qp_attr, ibv_qp_init_attr,
+    IBV_QP_AV, IBV_QP_PKEY_INDEX, IBV_QP_RETRY_CNT, IBV_QP_STATE, IBV_QPS_ERR, IBV_QPS_INIT,
+    IBV_QPS_RESET, IBV_QPT_RC, IBV_QPT_UD, ibv_ah, ibv_ah_attr, ibv_context, ibv_pd, ibv_qp,
+    ibv_qp_attr, ibv_qp_init_attr,
 };
 
 /// SoftRoCE takes 7 for ever. Six attempts are as good as seven.
@@ -46,6 +47,9 @@ unsafe extern "C" fn ibv_create_qp(pd: *mut ibv_pd, init: *mut ibv_qp_init_attr)
     let qp = unsafe { with_own_descriptor((*pd).context, || real::ibv_create_qp(pd, init)) };
     // SAFETY: the caller's promise.
     let (kind, depth) = unsafe { ((*init).qp_type, (*init).cap.max_recv_wr) };
+    if kind == IBV_QPT_RC && !qp.is_null() {
+        connections::adopt(qp);
+    }
     if kind == IBV_QPT_UD && !qp.is_null() && profile.meddles_with_datagrams() {
         // SAFETY: the QP was made above.
         unsafe { datagrams::adopt(pd, qp, depth) };
@@ -109,13 +113,23 @@ unsafe extern "C" fn ibv_modify_qp(qp: *mut ibv_qp, attr: *mut ibv_qp_attr, mask
 #[unsafe(no_mangle)]
 unsafe extern "C" fn ibv_destroy_qp(qp: *mut ibv_qp) -> c_int {
     // SAFETY: the caller's promise.
-    let answer = unsafe { real::ibv_destroy_qp(qp) };
+    let answer = connections::end(qp, || unsafe { real::ibv_destroy_qp(qp) });
     if adapter().is_some() && answer == 0 {
         groups::forget(qp);
         spent().remove(&qp.addr());
         datagrams::forget(qp);
     }
     answer
+}
+
+/// A queue pair ends up in the error state, where it flushes its requests.
+pub fn fail(qp: *mut ibv_qp) {
+    // SAFETY: the QP is live; attributes are numbers, for which zero is valid.
+    unsafe {
+        let mut attr: ibv_qp_attr = std::mem::zeroed();
+        attr.qp_state = IBV_QPS_ERR;
+        real::ibv_modify_qp(qp, &raw mut attr, IBV_QP_STATE.cast_signed());
+    }
 }
 
 /// The real way to where these attributes lead.
