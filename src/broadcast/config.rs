@@ -237,7 +237,7 @@ mod tests {
             ("VERBCAST_ALGORITHM", "window"),
             ("VERBCAST_CO_ROOTS", "4"),
             ("VERBCAST_PAYLOAD_CRC", "on"),
-            ("VERBCAST_WHOLE_DATAGRAMS", "on"),
+            ("VERBCAST_WHOLE_DATAGRAMS", "off"),
             ("VERBCAST_FAULT", "loss=0.5"),
             ("VERBCAST_RING_DEPTH", "64"),
             ("VERBCAST_FETCH_DEPTH", "3"),
@@ -258,7 +258,7 @@ mod tests {
         assert_eq!(config.protocol.table, Table::uniform(Algorithm::Window));
         assert_eq!(config.protocol.co_roots, CoRoots::Groups(4));
         assert!(config.device.payload_crc && config.faults.is_some());
-        assert!(config.device.whole_datagrams);
+        assert!(!config.device.whole_datagrams);
         assert_eq!(read(&[]).unwrap(), Config::default());
     }
 

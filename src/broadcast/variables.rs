@@ -221,7 +221,7 @@ pub(super) const FIELDS: [Field; 25] = [
     Field {
         name: "VERBCAST_WHOLE_DATAGRAMS",
         takes: "one of on, off",
-        default: Some("off"),
+        default: Some("on"),
         set: |config, text| {
             choice(text, &[("on", true), ("off", false)], &mut config.device.whole_datagrams)
         },

@@ -1,6 +1,5 @@
 //! What can be set about the transport.
 
-use crate::rdma::rc::PARTS_OF_FETCH;
 use std::time::Duration;
 use verbcast_core::protocol::{Counter, Depths, DepthsError};
 use verbcast_core::wire::{Checks, HEADER_LEN};
@@ -147,7 +146,7 @@ impl Default for Settings {
             deep_rings: 4,
             nodes: NodeSharing::default(),
             payload_crc: false,
-            whole_datagrams: false,
+            whole_datagrams: true,
             mac: false,
             groups: 8,
         }
@@ -184,6 +183,9 @@ const MAX_SERVICE_LEVEL: u8 = 15;
 pub(super) const CELL_LEN: usize = 16;
 /// Reports to a rank under way at once: a second one need not wait for the first to be answered.
 pub(super) const REPORTS_AT_ONCE: usize = 2;
+/// Reads at most of a fetch, each of a packet's length. SoftRoCE fails where a longer one loses a packet: it asks for the
+/// rest, and does not know the answer (`rxe_comp.c`, `check_ack`; seen on Linux 6.12).
+pub(super) const PARTS_OF_FETCH: u32 = 2;
 /// Bytes that the device puts in front of every received datagram (the GRH).
 pub(super) const GRH_LEN: usize = 40;
 /// Bytes in front of that in a slot.

@@ -31,6 +31,24 @@ pub struct Faults {
     pub torn_read: u32,
     /// The longest time between them.
     pub longest_tear: u64,
+    /// Datagrams that wait before a receiver's link at most, where others are lost; zero for any number.
+    pub buffer: u32,
+    /// The time in which one of them passes.
+    pub passing: u64,
+}
+
+impl Faults {
+    /// After what time a datagram has passed a receiver's link, which others take `until` some time; `None` where it finds no
+    /// place to wait.
+    pub(super) fn pass(&self, now: u64, until: &mut u64) -> Option<u64> {
+        let waits = until.saturating_sub(now);
+        if self.buffer > 0 && waits >= u64::from(self.buffer) * self.passing {
+            return None;
+        }
+        let delay = waits + self.passing;
+        *until = now + delay;
+        Some(delay)
+    }
 }
 
 /// A probability of one, in parts per million.

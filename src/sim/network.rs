@@ -333,9 +333,11 @@ impl Network {
             return self.datagram(to, Rc::clone(bytes));
         }
         let Network { ports, draw, faults, queue, .. } = self;
-        for delay in fate(faults, &mut ports[to.index()].is_bad, draw) {
+        let Port { is_bad, passes_until, .. } = &mut ports[to.index()];
+        let Some(passed) = faults.pass(now, passes_until) else { return };
+        for delay in fate(faults, is_bad, draw) {
             let bytes = arrived(faults, bytes, draw);
-            queue.put(now + delay, Event::Datagram { to, bytes });
+            queue.put(now + passed + delay, Event::Datagram { to, bytes });
         }
     }
 

@@ -34,6 +34,8 @@ pub(super) struct Port {
     /// Ranks that left, as this rank knows.
     pub given_up: BTreeSet<Rank>,
     pub is_bad: bool,
+    /// Up to when datagrams pass its link.
+    pub passes_until: u64,
     pub is_dead: bool,
     /// The rank has left in good order. Nothing is answered, and nobody is told.
     pub is_gone: bool,

@@ -129,6 +129,7 @@ pub fn draw(seed: u64) -> Drawn {
     plan.faults = draw_faults(&mut draw);
     plan.payload_crc = far.one_in(2);
     draw_damage(&mut plan, &mut far);
+    draw_buffers(&mut plan.faults, &mut Draw::stream(seed, 4));
     plan.whole_datagrams = Draw::stream(seed, 3).one_in(2);
     draw_memory(&mut plan, &mut options, &mut settings, seed);
     if size > 2 && draw.one_in(10) {
@@ -256,6 +257,14 @@ fn draw_faults(draw: &mut Draw) -> Faults {
     faults.delay = draw.pick(&[0, 100_000, 500_000]);
     faults.longest_delay = draw.pick(&[1_000, 50_000, 3_000_000]);
     faults
+}
+
+/// Draws whether receivers' links are slow and drop bursts.
+fn draw_buffers(faults: &mut Faults, draw: &mut Draw) {
+    if draw.one_in(4) {
+        faults.buffer = draw.pick(&[1, 4, 20, 100]);
+        faults.passing = draw.pick(&[100, 2_000, 20_000]);
+    }
 }
 
 /// Draws what is damaged. A wrong byte of a payload is for the link to find, unless receivers check payloads.

@@ -267,3 +267,17 @@ fn a_disagreement_across_protocols_is_named_at_all_ranks() {
         }
     }
 }
+
+/// Where the wire buffers less than a ring holds, so that what exceeds it is dropped. How much that is shows soon.
+#[test]
+fn a_root_does_not_go_on_sending_bursts_that_are_dropped() {
+    let lost = |messages: usize| {
+        let mut plan = Plan::new(4, vec![Step { root: Rank(0), len: 256 << 10 }; messages]);
+        plan.depths.ring = 256;
+        (plan.depths.receive, plan.depths.send) = (512, 256);
+        plan.faults = Faults { buffer: 40, passing: 20_000, ..Faults::default() };
+        run(&plan, &[("algorithm", "window")]).total().lost
+    };
+    let (soon, later) = (lost(16), lost(16 * 20));
+    assert!(soon > 0 && later < 3 * soon, "{soon} of 4 MiB, {later} of 80 MiB");
+}

@@ -279,7 +279,7 @@ fn reports_are_looked_for_while_something_is_kept_for_others() {
     driver.turn(now, None).unwrap();
     assert!(driver.transport.expects_reports);
     let have = Seq(2);
-    let value = Report { have, credit: have }.emit();
+    let value = Report { have, credit: have, lost: 0 }.emit();
     for from in [0, 2].map(Rank) {
         assert!(driver.transport.expects_reports, "{from} has not told");
         driver.transport.arrivals.push_back(Arrival::Reported { from, counter, value });

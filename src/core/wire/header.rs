@@ -51,7 +51,7 @@ use std::fmt;
 pub const HEADER_LEN: usize = 48;
 
 const TAG: u8 = b'v';
-const VERSION: u8 = 4;
+const VERSION: u8 = 5;
 const FLAG_PAYLOAD_CRC: u8 = 1;
 const FLAG_ASKS: u8 = 2;
 const FLAG_MAC: u8 = 4;

@@ -9,6 +9,7 @@ use super::handshake::Handshake;
 use crate::rdma::ids::{ChannelId, ProcessId};
 use crate::rdma::memory::Tail;
 use crate::rdma::outstanding::Outstanding;
+use crate::rdma::settings::PARTS_OF_FETCH;
 use crate::rdma::work::Work;
 use smallvec::SmallVec;
 use std::collections::VecDeque;
@@ -51,10 +52,6 @@ pub enum Request {
     /// A read into a buffer.
     Fetch(u32),
 }
-
-/// Reads at most of a fetch, each of a packet's length. SoftRoCE fails where a longer one loses a packet: it asks for the
-/// rest, and does not know the answer (`rxe_comp.c`, `check_ack`; seen on Linux 6.12).
-pub const PARTS_OF_FETCH: u32 = 2;
 
 /// Requests of some kind under way, and at most.
 #[derive(Debug)]

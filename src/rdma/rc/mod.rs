@@ -7,7 +7,7 @@ mod handshake;
 mod pool;
 mod send_slots;
 
-pub(super) use connection::{PARTS_OF_FETCH, Pending, Request};
+pub(super) use connection::{Pending, Request};
 pub(super) use fetches::Fetcher;
 pub(super) use handshake::MAX_PAUSE;
 pub(super) use pool::{ConnectionPool, Local, Room};

@@ -123,7 +123,7 @@ fn unicast(words: &Words<'_>) -> unicast::Config {
 
 /// A report of the window family.
 pub fn report(have: u32, credit: u32) -> Report {
-    Report { have: Seq(have.into()), credit: Seq(credit.into()) }
+    Report { have: Seq(have.into()), credit: Seq(credit.into()), lost: 0 }
 }
 
 /// In a report of the unicast family, what is above the count makes zero say nothing.

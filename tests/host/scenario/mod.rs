@@ -326,8 +326,10 @@ fn transmitted(transmit: &Transmit, family: Family) -> String {
 fn spoken(value: u64) -> String {
     match Report::parse(value, Seq(0)) {
         None => String::new(),
-        Some(Report { have, credit }) if have == credit => format!(": have {}", have.low()),
-        Some(Report { have, credit }) => format!(": have {} credit {}", have.low(), credit.low()),
+        Some(Report { have, credit, .. }) if have == credit => format!(": have {}", have.low()),
+        Some(Report { have, credit, .. }) => {
+            format!(": have {} credit {}", have.low(), credit.low())
+        }
     }
 }
 

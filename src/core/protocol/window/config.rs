@@ -1,7 +1,9 @@
 //! Parameters of the window family.
 
 use super::groups::Repairers;
+use super::pace::LEAST;
 use super::patience::Bounds;
+use super::report::MAX_LAG;
 use crate::protocol::ConfigError;
 use crate::rank::{OpId, Rank};
 use crate::wire::Compact;
@@ -116,7 +118,7 @@ impl Config {
                 ConfigError::Acknowledge
             }
             Config { credits: Some(0), .. } => ConfigError::NoCredits,
-            Config { credits: Some(0x4000_0000..), .. } => ConfigError::TooManyCredits,
+            Config { credits: Some(MAX_LAG..), .. } => ConfigError::TooManyCredits,
             _ if least.is_zero() || initial < least || most < initial => ConfigError::Patience,
             _ if self.acknowledge_after.is_zero() => ConfigError::AcknowledgeAfter,
             _ => return Ok(()),
@@ -149,6 +151,12 @@ impl Config {
     /// Whether ranks acknowledge when they are asked.
     pub(super) fn asks(&self) -> bool {
         self.acknowledge == Acknowledge::Needed
+    }
+
+    /// Whether a root takes care how much is on its way, and other ranks tell it what they lose: where that goes by questions
+    /// and it hears of everybody.
+    pub(super) fn paces(&self) -> bool {
+        self.asks() && self.repairers == Repairers::Root && self.window > LEAST
     }
 
     /// After how many fragments a root asks: often enough that the answers to one question come before the ring or the

@@ -42,6 +42,7 @@ mod debts;
 mod groups;
 mod lifecycle;
 mod operation;
+mod pace;
 mod patience;
 mod pull;
 mod pushes;
@@ -71,6 +72,7 @@ use crate::wire::Kind;
 use credits::Credits;
 use debts::Debts;
 use operation::Operation;
+use pace::Pace;
 use pull::Pull;
 use ring::Ring;
 use std::collections::{BTreeSet, VecDeque};
@@ -121,6 +123,9 @@ pub struct Window {
     /// Acknowledgements are to be asked for unless more can be sent.
     is_asking: bool,
     credits: Credits,
+    pace: Pace,
+    /// Fragments that did not come by multicast, modulo 256.
+    lost: u8,
     debts: Debts,
     pull: Pull,
     departed: Vec<Departure>,
@@ -166,6 +171,8 @@ impl Window {
             to_multicast: None,
             is_asking: false,
             credits: Credits::new(me, config.credits, begin, groups),
+            pace: Pace::new(config.window),
+            lost: 0,
             debts: Debts::new(me, order.clone(), begin),
             pull: Pull::new(config.patience),
             departed: Vec::new(),

@@ -29,7 +29,8 @@ impl Window {
     /// answers take before much is under way.
     fn share(&self, seq: Seq) -> u32 {
         let so_far = seq.after(self.ring.first()).unsigned_abs() / 2;
-        so_far.clamp(1, self.config.share().into()) as u32
+        let most = if self.config.paces() { self.pace.limit() / 4 } else { u32::MAX };
+        so_far.clamp(1, self.config.share().min(most).max(1).into()) as u32
     }
 
     /// Asks for what was multicast without a question, where no further fragment follows it.

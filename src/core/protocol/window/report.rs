@@ -1,9 +1,10 @@
-//! What a rank reports of itself: an acknowledgement and a credit in 64 bits.
+//! What a rank reports of itself: an acknowledgement, a credit and its losses in 64 bits.
 
 use super::seq::Seq;
 
+const LAG_BITS: u32 = 23;
 /// The longest lag that a report can say.
-const MAX_LAG: i64 = i32::MAX as i64;
+pub(super) const MAX_LAG: u32 = (1 << LAG_BITS) - 1;
 
 /// What a rank has told of itself, or is known to have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -14,26 +15,29 @@ pub struct Report {
     /// It and all whose reports it gathers have every fragment before this one, so that their receive
     /// buffers are posted again (the credit of Liu 2004, section 5.4).
     pub credit: Seq,
+    /// Fragments that it did not get by multicast, modulo 256.
+    pub lost: u8,
 }
 
 impl Report {
     /// Where every rank stands at first.
     pub fn initial(first: Seq) -> Self {
-        Report { have: first, credit: first }
+        Report { have: first, credit: first, lost: 0 }
     }
 
-    /// On the wire: the low 32 bits of `have`, then in 31 bits by how much `credit` lags behind it, or as much as they
-    /// can say, then a one, so that zero can say nothing.
+    /// On the wire: the low 32 bits of `have`, then in 23 bits by how much `credit` lags behind it, or as much as they
+    /// can say, then in 8 bits `lost`, then a one, so that zero can say nothing.
     pub fn emit(self) -> u64 {
-        let lag = self.have.after(self.credit).clamp(0, MAX_LAG);
-        u64::from(self.have.low()) << 32 | (lag as u64) << 1 | 1
+        let lag = self.have.after(self.credit).clamp(0, MAX_LAG.into());
+        u64::from(self.have.low()) << 32 | (lag as u64) << 9 | u64::from(self.lost) << 1 | 1
     }
 
     /// Reads a report of a rank that is `near` a position; `None` where it says nothing.
     pub fn parse(value: u64, near: Seq) -> Option<Self> {
         let have = Seq::nearest((value >> 32) as u32, near);
-        let lag = u64::from(value as u32 >> 1);
-        (value & 1 == 1).then(|| Report { have, credit: Seq(have.0.wrapping_sub(lag)) })
+        let lag = u64::from(value as u32 >> 9);
+        let (credit, lost) = (Seq(have.0.wrapping_sub(lag)), (value >> 1) as u8);
+        (value & 1 == 1).then_some(Report { have, credit, lost })
     }
 
     /// By how much another report is behind this one.
@@ -50,7 +54,11 @@ impl Report {
         if later.credit.after(self.credit) > 0 {
             self.credit = later.credit;
         }
-        *self != before
+        let is_news = *self != before;
+        if is_news {
+            self.lost = later.lost;
+        }
+        is_news
     }
 }
 
@@ -64,7 +72,7 @@ mod tests {
         for (have, credit) in
             [(0, 0), (5, 5), (wrap + 4, wrap - 1), (wrap, wrap - 100), (1 << 40, 1 << 40)]
         {
-            let report = Report { have: Seq(have), credit: Seq(credit) };
+            let report = Report { have: Seq(have), credit: Seq(credit), lost: 200 };
             for near in [report.credit, report.have.plus(64)] {
                 assert_eq!(Report::parse(report.emit(), near), Some(report));
             }
@@ -74,17 +82,17 @@ mod tests {
 
     #[test]
     fn a_credit_that_lags_beyond_what_can_be_said_is_said_to_lag_less() {
-        let report = Report { have: Seq(1 << 40), credit: Seq(9) };
+        let report = Report { have: Seq(1 << 40), credit: Seq(9), lost: 3 };
         let said = Report::parse(report.emit(), report.have).unwrap();
-        assert_eq!((said.have, said.have.after(said.credit)), (report.have, MAX_LAG));
+        assert_eq!((said.have, said.have.after(said.credit)), (report.have, MAX_LAG.into()));
     }
 
     #[test]
     fn a_report_never_goes_back() {
         let mut known = Report::initial(Seq(7));
-        assert!(known.advance(Report { have: Seq(9), credit: Seq(7) }));
+        assert!(known.advance(Report { have: Seq(9), credit: Seq(7), lost: 2 }));
         assert!(!known.advance(Report::initial(Seq(4))));
-        assert_eq!(known, Report { have: Seq(9), credit: Seq(7) });
+        assert_eq!(known, Report { have: Seq(9), credit: Seq(7), lost: 2 });
     }
 
     #[test]

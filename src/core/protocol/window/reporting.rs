@@ -105,7 +105,7 @@ impl Window {
                 credit = credit.earlier(self.ring.known(leaf).credit);
             }
         }
-        Report { have: self.have, credit }
+        Report { have: self.have, credit, lost: self.lost }
     }
 
     /// A report that lags too far is due at once, or soon where a datagram may have brought it.

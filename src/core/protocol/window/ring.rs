@@ -72,6 +72,8 @@ pub(super) struct Ring {
     wanted_not_before: (u32, Instant),
     /// When the acknowledgement was asked for by which the patience was measured last.
     measured: Option<Instant>,
+    /// Slots that are not free.
+    used: u32,
     /// Slots with what this rank has multicast whose acknowledgement is not asked for, and the first of these fragments.
     unasked: u32,
     first_unasked: Seq,
@@ -99,6 +101,7 @@ impl Ring {
             not_before: Instant::ZERO,
             wanted_not_before: (0, Instant::ZERO),
             measured: None,
+            used: 0,
             unasked: 0,
             first_unasked: first,
             unasked_of_others: 0,
@@ -123,6 +126,11 @@ impl Ring {
 
     pub fn slot(&self, seq: Seq) -> u32 {
         seq.slot(self.len())
+    }
+
+    /// Slots that are not free.
+    pub fn used(&self) -> u32 {
+        self.used
     }
 
     pub fn is_free(&self, seq: Seq) -> bool {
@@ -185,6 +193,7 @@ impl Ring {
             (false, false) => self.unasked_of_others += 1,
         }
         self.kept_at = now;
+        self.used += 1;
         self.slots[slot as usize] = Some(retained);
         self.release(slot);
     }
@@ -325,6 +334,7 @@ impl Ring {
     fn release(&mut self, slot: u32) {
         let entry = &mut self.slots[slot as usize];
         let Some(kept) = entry.take_if(|kept| kept.is_free()) else { return };
+        self.used -= 1;
         match (kept.asked, kept.root == self.me) {
             (Some(_), _) => {}
             (None, true) => self.unasked -= 1,

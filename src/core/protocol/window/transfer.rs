@@ -23,7 +23,8 @@ impl Window {
             if is_root {
                 let credit =
                     first.is_some_and(|seq| self.credits.has_one_for(seq, groups, &self.ring));
-                if !credit || room.multicast_room() == 0 {
+                let is_held = self.config.paces() && self.ring.used() >= self.pace.limit();
+                if !credit || is_held || room.multicast_room() == 0 {
                     return None;
                 }
             }
@@ -68,6 +69,10 @@ impl Window {
         self.ring.keep(self.now, seq, token, context, is_asked);
         if context.0 == self.me {
             self.is_asking = false;
+            if self.config.paces() && self.pace.sends() {
+                let (root, groups) = context;
+                self.pace.look(&self.ring, groups.under(root, &self.order).leaves(root));
+            }
             if asks {
                 self.ring.ask(self.now, |root| root == context.0);
             }
@@ -117,6 +122,9 @@ impl Window {
         }
         if packet.asks {
             self.note_question(packet);
+        }
+        if is_new && packet.via != Via::Multicast && self.config.paces() {
+            self.lost = self.lost.wrapping_add(1);
         }
         if is_new {
             self.pull.came((packet.op, packet.fragment));
