@@ -183,9 +183,8 @@ const MAX_SERVICE_LEVEL: u8 = 15;
 pub(super) const CELL_LEN: usize = 16;
 /// Reports to a rank under way at once: a second one need not wait for the first to be answered.
 pub(super) const REPORTS_AT_ONCE: usize = 2;
-/// Reads at most of a fetch, each of a packet's length. SoftRoCE fails where a longer one loses a packet: it asks for the
-/// rest, and does not know the answer (`rxe_comp.c`, `check_ack`; seen on Linux 6.12).
-pub(super) const PARTS_OF_FETCH: u32 = 2;
+/// Requests of a fetch under way at once: a payload, and its header again.
+const PARTS_OF_FETCH: u32 = 2;
 /// Bytes that the device puts in front of every received datagram (the GRH).
 pub(super) const GRH_LEN: usize = 40;
 /// Bytes in front of that in a slot.
@@ -241,6 +240,11 @@ impl Settings {
         packet_len + if self.fills_datagrams() { HEADER_LEN } else { 0 }
     }
 
+    /// Bytes of a buffer for a fetch: of a packet, and its header again.
+    pub(super) fn fetch_len(&self, packet_len: usize) -> usize {
+        self.longest_packet(packet_len) + HEADER_LEN
+    }
+
     /// What is checked of packets that an adapter received.
     pub(super) fn checks(&self) -> Checks {
         if self.payload_crc { Checks::Whole } else { Checks::Header }
@@ -291,7 +295,7 @@ impl Settings {
             + slots(self.depths.send, packet_len)
             + slots(self.depths.reliable_receive, self.longest_packet(packet_len))
             + slots(self.depths.reliable_send, packet_len)
-            + slots(self.depths.fetch, self.longest_packet(packet_len))
+            + slots(self.depths.fetch, self.fetch_len(packet_len))
     }
 
     /// Bytes of registered memory of a communicator of `size` ranks, besides its endpoint's, with so many bytes in a slot of

@@ -71,8 +71,7 @@ pub struct Plan {
     pub depths: Depths,
     /// What goes wrong.
     pub faults: Faults,
-    /// Whether payloads have CRCs, and receivers check those of datagrams and messages. What was read of another
-    /// rank's ring is checked whole in any case.
+    /// Whether payloads have CRCs, and receivers check them.
     pub payload_crc: bool,
     /// Bytes of a packet, header included.
     pub packet_len: usize,

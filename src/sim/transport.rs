@@ -362,7 +362,6 @@ impl Transport for SimTransport {
     fn packet(&self, buffer: &Buffer, key: Key) -> Result<Packet<'_>, Malformed> {
         let received = self.out[buffer.index as usize].as_ref().expect("the driver has it");
         let header = received.header.filter(|header| header.unchecked().key == key);
-        // A read may find a packet half replaced by the next, which only the payload's CRC tells.
         let checks = match received.via {
             Via::Fetched => Checks::Whole,
             Via::Multicast | Via::Reliable => self.checks,

@@ -158,27 +158,24 @@ impl QueuePair {
         self.queue(request, &[part], None)
     }
 
-    /// Queues RDMA reads of at most `most` bytes each into the first `len` bytes of a slot. `id` is told whether it is asked
-    /// for the last one's; the slot is in use until that has completed.
+    /// Queues RDMA reads into parts of a slot, each of which begins when those before it have ended. `id` is told whether it is
+    /// asked for the last one's; the slot is in use until that has completed.
     ///
     /// # Errors
     /// As [`submit`](Self::submit), or if the QP is not a connection.
-    ///
-    /// # Panics
-    /// If `most` is zero.
     pub fn read(
         &mut self,
-        (slot, len): (Slot, usize),
-        from: Remote,
-        most: usize,
+        slot: Slot,
+        parts: &[(Range<usize>, Remote)],
         mut id: impl FnMut(bool) -> u64,
     ) -> Result<()> {
         let Some(reads) = self.inner.reads.clone() else { return Err(self.refused()) };
-        for at in (0..len).step_by(most) {
-            let part = reads.sge_at(&slot, at, most.min(len - at));
-            let mut request = request(id(at + most >= len), sys::IBV_WR_RDMA_READ);
-            request.wr.rdma.remote_addr = from.address + at as u64;
-            request.wr.rdma.rkey = from.key;
+        for (number, (into, from)) in (1..).zip(parts) {
+            let part = reads.sge_at(&slot, into.start, into.len());
+            let mut request = read(id(number == parts.len()), *from);
+            if number > 1 {
+                request.send_flags |= sys::IBV_SEND_FENCE;
+            }
             self.queue(request, &[part], None)?;
         }
         Ok(())
@@ -191,9 +188,17 @@ impl QueuePair {
     /// As [`submit`](Self::submit), or if the memory belongs to another domain.
     pub fn read_into(&mut self, span: &Span, from: Remote, id: u64) -> Result<()> {
         let part = self.shared(span)?;
-        let mut request = request(id, sys::IBV_WR_RDMA_READ);
-        request.wr.rdma.remote_addr = from.address;
-        request.wr.rdma.rkey = from.key;
+        self.queue(read(id, from), &[part], None)
+    }
+
+    /// As [`read_into`](Self::read_into), once all RDMA reads queued before have ended.
+    ///
+    /// # Errors
+    /// As [`read_into`](Self::read_into).
+    pub fn read_into_fenced(&mut self, span: &Span, from: Remote, id: u64) -> Result<()> {
+        let part = self.shared(span)?;
+        let mut request = read(id, from);
+        request.send_flags |= sys::IBV_SEND_FENCE;
         self.queue(request, &[part], None)
     }
 
@@ -365,6 +370,13 @@ fn request(id: u64, opcode: u32) -> sys::ibv_send_wr {
 fn message(id: u64) -> sys::ibv_send_wr {
     let mut request = request(id, sys::IBV_WR_SEND);
     request.send_flags |= sys::IBV_SEND_SOLICITED;
+    request
+}
+
+fn read(id: u64, from: Remote) -> sys::ibv_send_wr {
+    let mut request = request(id, sys::IBV_WR_RDMA_READ);
+    request.wr.rdma.remote_addr = from.address;
+    request.wr.rdma.rkey = from.key;
     request
 }
 

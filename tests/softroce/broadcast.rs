@@ -24,18 +24,20 @@ fn exchange(size: u32, config: &Config, lens: &[usize]) -> Vec<Statistics> {
     ranks::exchange(size, |_| config.clone(), lens)
 }
 
-fn lens(config_fragment: usize) -> Vec<usize> {
-    let fragment = config_fragment;
-    vec![0, 1, fragment - 1, fragment, fragment + 1, 3 * fragment, 300_000, 8, 8, 8, 1, 0]
+/// Nothing, a byte, as much as a fragment has behind a header and without one, and a byte either side of that, and more.
+fn lens() -> Vec<usize> {
+    let around = [FRAGMENT - 48, FRAGMENT].into_iter().flat_map(|len| [len - 1, len, len + 1]);
+    [0, 1].into_iter().chain(around).chain([3 * FRAGMENT, 300_000, 8, 8, 8, 1, 0]).collect()
 }
 
-const FRAGMENT: usize = 4096 - 48;
+/// Bytes of a fragment that fills its datagram.
+const FRAGMENT: usize = 4096;
 
 #[test]
 fn every_rank_gets_every_message_whatever_the_root() {
     let Some(devices) = needs::devices() else { return };
     for size in [1, 2, 3, 8] {
-        let lens = lens(FRAGMENT);
+        let lens = lens();
         let all = exchange(size, &config(&devices), &lens);
         let fragments: usize = lens.iter().map(|len| len.div_ceil(FRAGMENT).max(1)).sum();
         let sent: u64 = all.iter().map(|statistics| statistics.multicast_sent).sum();
@@ -50,7 +52,7 @@ fn losses_are_repaired() {
     let Some(devices) = needs::devices() else { return };
     let mut config = config(&devices);
     config.faults = Some("loss=0.1,dup=0.05,reorder=0.05,seed=7".parse().unwrap());
-    let all = exchange(8, &config, &lens(FRAGMENT));
+    let all = exchange(8, &config, &lens());
     assert!(all.iter().map(|statistics| statistics.repaired).sum::<u64>() > 0);
     assert!(all.iter().map(|statistics| statistics.lost).sum::<u64>() > 0);
     assert!(all.iter().map(|statistics| statistics.duplicates).sum::<u64>() > 0);
@@ -64,7 +66,7 @@ fn damaged_datagrams_are_noticed_and_repaired() {
         let mut config = config(&devices);
         config.device.payload_crc = payload_crc;
         config.faults = Some("corrupt=0.2,dup=0.05,seed=7".parse().unwrap());
-        let all = exchange(4, &config, &lens(FRAGMENT));
+        let all = exchange(4, &config, &lens());
         assert!(all.iter().map(|statistics| statistics.damaged).sum::<u64>() > 0);
         assert!(all.iter().map(|statistics| statistics.repaired).sum::<u64>() > 0);
     }
@@ -83,7 +85,7 @@ fn messages_with_codes_arrive_and_damaged_ones_are_repaired() {
         config.protocol.set("algorithm", algorithm).unwrap();
         config.protocol.set("repair", repair).unwrap();
         config.faults = Some("loss=0.02,corrupt=0.1,dup=0.05,seed=7".parse().unwrap());
-        let all = exchange(4, &config, &lens(FRAGMENT));
+        let all = exchange(4, &config, &lens());
         let sum = |counter: fn(&Statistics) -> u64| all.iter().map(counter).sum::<u64>();
         assert_eq!((sum(|one| one.damaged), sum(|one| one.foreign)), (0, 0), "{algorithm}");
         if algorithm != "chain" {
@@ -105,7 +107,7 @@ fn every_root_synchronisation_and_waiting_policy_works() {
         let mut config = config(&devices);
         config.protocol.synchronisation = synchronisation;
         config.device.waiting = waiting;
-        exchange(4, &config, &lens(FRAGMENT));
+        exchange(4, &config, &lens());
     }
 }
 
@@ -114,7 +116,7 @@ fn without_multicast_the_chain_carries_everything() {
     let Some(devices) = needs::devices() else { return };
     let mut config = config(&devices);
     config.device.multicast = Multicast::Off;
-    let all = exchange(4, &config, &lens(FRAGMENT));
+    let all = exchange(4, &config, &lens());
     assert!(all.iter().all(|statistics| statistics.multicast_sent == 0));
     assert!(all.iter().any(|statistics| statistics.repaired > 0));
 }

@@ -13,7 +13,7 @@ pub struct Parameters {
     pub suite: SuiteParameters,
     /// The communicator's key.
     pub key: Key,
-    /// Whether payloads have CRCs. Packets that others may read while they are replaced have them in any case.
+    /// Whether payloads have CRCs.
     pub payload_crc: bool,
     /// The key of its packets' authentication codes, if they have any: then in place of all CRCs.
     pub mac: Option<MacKey>,

@@ -45,7 +45,7 @@ pub struct Identity {
     pub size: u32,
     /// The communicator's key.
     pub key: Key,
-    /// Whether payloads have CRCs. Packets that others may read while they are replaced have them in any case.
+    /// Whether payloads have CRCs.
     pub payload_crc: bool,
     /// The key of the packets' authentication codes, if they have any: then in place of all CRCs.
     pub mac: Option<MacKey>,

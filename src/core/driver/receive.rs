@@ -169,8 +169,7 @@ impl<C: Core, T: Transport> Driver<C, T> {
         self.give_back(stored)
     }
 
-    /// A fetch has read a slot, which may hold anything: what is hoped for, what was there before or
-    /// comes after it, or a mixture, which its CRC gives away.
+    /// A fetch has read a slot, which may have held anything: what is hoped for, or what was there before or comes after it.
     fn receive_fetched(
         &mut self,
         now: Instant,

@@ -69,8 +69,8 @@ impl<C: Core, T: Transport> Driver<C, T> {
             }
             Transmit::Retain { slot, piece, range } => {
                 let payload = messages.payload(lent, piece.op, range);
-                // A read may find it half replaced by the next, which only the payload's CRC tells.
-                let header = header(identity, &piece, bytes(&payload, transport)?, true);
+                let bytes = bytes(&payload, transport)?;
+                let header = header(identity, &piece, bytes, identity.payload_crc);
                 transport.retain(slot, &header, payload)
             }
             Transmit::Resend { target: Target::Group, slot, .. } => {

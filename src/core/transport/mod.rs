@@ -126,7 +126,8 @@ pub trait Transport: Room + Liveness {
     /// May panic without [`Room`] for it.
     fn report(&mut self, to: Rank, counter: Counter, value: u64) -> Result<(), TransportError>;
 
-    /// Reads a slot of the ring of `from`, connecting first where there is no connection.
+    /// Reads a slot of the ring of `from`, connecting first where there is no connection. What it tells of is a packet that was
+    /// there as a whole, or nothing.
     ///
     /// # Errors
     /// As [`report`](Transport::report).

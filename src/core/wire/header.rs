@@ -126,7 +126,7 @@ pub enum Checks {
     /// The header. What an adapter received, its link has checked already: InfiniBand and RoCE by the invariant CRC of
     /// each packet (InfiniBand Architecture, volume 1, section 7.8.1), Omni-Path on each link.
     Header,
-    /// The payload too, where it has a CRC. What was read in another rank's memory may have been half replaced then.
+    /// The payload too, where it has a CRC.
     Whole,
 }
 

@@ -133,7 +133,7 @@ impl Endpoint {
             Request::Fetch(buffer) => {
                 // SAFETY: promised by the caller.
                 let (slot, fetcher) = unsafe { self.connections.fetched(buffer) };
-                self.fetched(by, slot, fetcher.filter(|_| is_done))?;
+                self.fetched(by, process, slot, fetcher.filter(|_| is_done))?;
             }
         }
         Ok(())

@@ -16,6 +16,7 @@ mod demultiplexer;
 mod device;
 mod event;
 mod failure;
+mod fetch;
 mod handshakes;
 mod inbox;
 mod inquiry;

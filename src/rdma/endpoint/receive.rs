@@ -26,7 +26,6 @@
 use super::event::{Body, Event};
 use super::{Endpoint, failed};
 use crate::rdma::ids::{ChannelId, ProcessId};
-use crate::rdma::rc::Fetcher;
 use crate::rdma::ud::{Extent, Place, Stream, UdPort};
 use verbcast_core::protocol::Via;
 use verbcast_core::rank::{Fragment, OpId, Rank};
@@ -333,28 +332,6 @@ impl Endpoint {
     pub fn farewell(&mut self, id: ChannelId, from: Rank) {
         if let Some(process) = self.process(id, from) {
             self.channels.set_done(id, process);
-        }
-    }
-
-    /// A read has ended, well where there is a fetcher.
-    pub(super) fn fetched(
-        &mut self,
-        by: ChannelId,
-        slot: Slot,
-        fetcher: Option<Fetcher>,
-    ) -> Result<(), TransportError> {
-        let is_there =
-            |one: &Fetcher| self.channels.get(one.channel).is_some_and(|one| one.is_open());
-        match fetcher.filter(is_there) {
-            Some(Fetcher { channel, from, token, len, span }) => {
-                tracing::trace!(parent: &span, len, "has been read");
-                let body = Body::Read(slot, len);
-                self.deliver(by, channel, Event::Fetched { from, token, body })
-            }
-            None => {
-                self.connections.recycle_fetched(slot);
-                Ok(())
-            }
         }
     }
 }

@@ -1,9 +1,10 @@
 //! The ring of retained packets, from which this rank sends without a copy and others read.
 //!
 //! A slot may be in any number of sends at once, which are counted: the CPU replaces its packet only
-//! when there are none. Another rank may read a slot just when it is replaced, and then finds a
-//! mixture that the payload's CRC gives away.
+//! when there are none. Another rank may read a slot just when it is replaced, so the former header is taken away
+//! before, and the new one is put there last: a payload is that of a header which is there before and after it is read.
 
+use std::sync::atomic::{Ordering, fence};
 use verbcast_core::wire::{Compact, HEADER_LEN};
 use verbcast_verbs::{Access, MAX_INLINE, ProtectionDomain, Remote, Result, Shared, Span};
 
@@ -71,8 +72,12 @@ impl Ring {
         assert!(self.is_idle(slot), "slot {slot} is being sent");
         assert!(len <= self.stride, "a packet of {len} bytes is longer than {}", self.stride);
         let start = slot as usize * self.stride;
-        self.memory.write(start, header);
+        self.memory.write(start, &[0; size_of::<u64>()]);
+        // The adapter sees what is written in this order.
+        fence(Ordering::Release);
         self.memory.write(start + HEADER_LEN, payload);
+        fence(Ordering::Release);
+        self.memory.write(start, header);
         let retained = &mut self.slots[slot as usize];
         (retained.len, retained.compact) = (len, compact);
     }

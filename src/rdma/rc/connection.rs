@@ -9,12 +9,12 @@ use super::handshake::Handshake;
 use crate::rdma::ids::{ChannelId, ProcessId};
 use crate::rdma::memory::Tail;
 use crate::rdma::outstanding::Outstanding;
-use crate::rdma::settings::PARTS_OF_FETCH;
 use crate::rdma::work::Work;
 use smallvec::SmallVec;
 use std::collections::VecDeque;
 use verbcast_core::protocol::{Counter, Token};
 use verbcast_core::rank::Rank;
+use verbcast_core::wire::HEADER_LEN;
 use verbcast_core::wire::handshake::Ends;
 use verbcast_verbs::{QueuePair, Remote, Result, Slot, Span};
 
@@ -34,8 +34,8 @@ pub enum Pending {
     Ring(ChannelId, u32, Span),
     /// Write a channel's number.
     Report(ChannelId, Counter, Span, Remote),
-    /// Read so many bytes.
-    Fetch(Slot, usize, Remote),
+    /// Read a packet's header, and behind it a payload of so many bytes if that is known, and the header again.
+    Fetch(Slot, Remote, Option<usize>),
 }
 
 /// A request on its way.
@@ -74,8 +74,6 @@ pub struct Connection {
     pub messages: QueuePair,
     pub probes: QueuePair,
     pub own: Ends,
-    /// Most bytes of a packet, once the handshake is done.
-    pub mtu: usize,
     pub handshake: Handshake,
     /// What waits for the handshake, or behind what has no room.
     pub queue: VecDeque<Pending>,
@@ -108,7 +106,6 @@ impl Connection {
             messages,
             probes,
             own,
-            mtu: own.mtu,
             handshake,
             queue: VecDeque::new(),
             outstanding: Outstanding::new(most),
@@ -195,12 +192,17 @@ impl Connection {
                 Pending::Report(channel, counter, span, to) => {
                     messages.write_from(&span, to, begin(Request::Report(channel, counter)))?;
                 }
-                Pending::Fetch(slot, len, from) => {
+                Pending::Fetch(slot, from, payload_len) => {
                     let whole = Request::Fetch(slot.index());
-                    let most = len.div_ceil(PARTS_OF_FETCH as usize).max(self.mtu);
-                    messages.read((slot, len), from, most, |is_last| {
-                        begin(if is_last { whole } else { Request::Part })
-                    })?;
+                    let id = |is_last| begin(if is_last { whole } else { Request::Part });
+                    match payload_len {
+                        None => messages.read(slot, &[(0..HEADER_LEN, from)], id)?,
+                        Some(len) => {
+                            let end = HEADER_LEN + len;
+                            let payload = (HEADER_LEN..end, from.at(HEADER_LEN));
+                            messages.read(slot, &[payload, (end..end + HEADER_LEN, from)], id)?;
+                        }
+                    }
                 }
             }
         }

@@ -1,10 +1,15 @@
-//! Buffers for reads of other processes' rings.
+//! Reads of other processes' rings, and the buffers for them.
+//!
+//! The owner of a slot may replace its packet meanwhile. It takes the former header away before, and puts the new one there last.
+//! So who reads looks at the header, reads the payload, and looks at the header again, each when what is before it has ended:
+//! the payload is that of the header if nothing has become of that.
 
 use crate::rdma::ids::ChannelId;
 use tracing::Span;
 use verbcast_core::protocol::Token;
 use verbcast_core::rank::Rank;
-use verbcast_verbs::{Pool, ProtectionDomain, Result, Slot};
+use verbcast_core::wire::{HEADER_LEN, Header, RawHeader};
+use verbcast_verbs::{Pool, ProtectionDomain, Remote, Result, Slot};
 
 /// The buffers, and what each is for.
 #[derive(Debug)]
@@ -21,10 +26,46 @@ pub struct Fetcher {
     pub channel: ChannelId,
     pub from: Rank,
     pub token: Token,
-    /// Bytes to read.
-    pub len: usize,
-    /// Open for as long as the read takes.
+    /// Where the packet is kept.
+    pub place: Remote,
+    /// Its header, once that was read.
+    pub header: Option<[u8; HEADER_LEN]>,
+    /// Open for as long as it takes.
     pub span: Span,
+}
+
+/// What is to become of a fetch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// The slot does not hold what is wanted, or not all the time.
+    Nothing,
+    /// A payload of so many bytes is to be read.
+    Payload(usize),
+    /// The packet is there, of so many bytes.
+    Packet(usize),
+}
+
+impl Fetcher {
+    /// Takes note of what was read, in a buffer.
+    pub fn take(&mut self, bytes: &[u8]) -> Next {
+        let Some(header) = bytes.first_chunk::<HEADER_LEN>() else { return Next::Nothing };
+        let Some(raw) = RawHeader::parse(header) else { return Next::Nothing };
+        let end = HEADER_LEN + raw.payload_len();
+        if let Some(known) = self.header {
+            let again = bytes.get(end..end + HEADER_LEN);
+            return if again == Some(&known[..]) { Next::Packet(end) } else { Next::Nothing };
+        }
+        let Header { kind, op, fragment, source, .. } = *raw.unchecked();
+        let is_wanted = Token { kind, op, fragment } == self.token && source == self.from;
+        if !is_wanted || end + HEADER_LEN > bytes.len() {
+            return Next::Nothing;
+        }
+        self.header = Some(*header);
+        match raw.payload_len() {
+            0 => Next::Packet(end),
+            len => Next::Payload(len),
+        }
+    }
 }
 
 impl Fetches {
@@ -49,6 +90,11 @@ impl Fetches {
         Some(slot)
     }
 
+    /// More is to be read into a buffer.
+    pub fn go_on(&mut self, slot: &Slot, fetcher: Fetcher) {
+        self.fetchers[slot.index() as usize] = Some(fetcher);
+    }
+
     /// A buffer is not read into after all.
     pub fn withdraw(&mut self, slot: Slot) {
         self.fetchers[slot.index() as usize] = None;
@@ -68,5 +114,58 @@ impl Fetches {
     /// Takes a buffer back.
     pub fn recycle(&mut self, slot: Slot) {
         self.free.push(slot);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use verbcast_core::rank::{Fragment, OpId};
+    use verbcast_core::wire::{Key, Kind};
+
+    fn header(op: u32, payload: &[u8]) -> [u8; HEADER_LEN] {
+        let (kind, source, key, fragment) = (Kind::Fragment, Rank(2), Key(9), Fragment(1));
+        let (op, message_len) = (OpId(op), 100);
+        let header =
+            Header { kind, source, key, op, fragment, message_len, report: 0, asks: false };
+        header.emit(payload, false)
+    }
+
+    fn fetcher(from: Rank) -> Fetcher {
+        let token = Token { kind: Kind::Fragment, op: OpId(7), fragment: Fragment(1) };
+        let place = Remote { address: 0, key: 0 };
+        let (channel, span) = (ChannelId(0), Span::none());
+        Fetcher { channel, from, token, place, header: None, span }
+    }
+
+    /// What becomes of a fetch that finds a header, and then what is behind it.
+    fn finds(first: &[u8], rest: &[u8]) -> (Next, Next) {
+        let mut fetcher = fetcher(Rank(2));
+        let mut buffer = [0; 3 * HEADER_LEN];
+        buffer[..first.len()].copy_from_slice(first);
+        let next = fetcher.take(&buffer);
+        buffer[HEADER_LEN..][..rest.len()].copy_from_slice(rest);
+        (next, fetcher.take(&buffer))
+    }
+
+    #[test]
+    fn a_packet_is_there_if_its_header_is_still_there_behind_the_payload() {
+        let (payload, wanted) = (b"five!", header(7, b"five!"));
+        let rest = |last: [u8; HEADER_LEN]| [payload, &last[..]].concat();
+        let whole = (Next::Payload(5), Next::Packet(HEADER_LEN + 5));
+        assert_eq!(finds(&wanted, &rest(wanted)), whole);
+        let torn = (Next::Payload(5), Next::Nothing);
+        assert_eq!(finds(&wanted, &rest(header(8, payload))), torn);
+        assert_eq!(finds(&wanted, &rest([0; HEADER_LEN])), torn);
+    }
+
+    #[test]
+    fn what_is_not_wanted_is_not_read() {
+        assert_eq!(finds(&header(8, b"five!"), &[]).0, Next::Nothing);
+        assert_eq!(finds(&[0; HEADER_LEN], &[]).0, Next::Nothing);
+        assert_eq!(finds(&header(7, &[1; HEADER_LEN + 1]), &[]).0, Next::Nothing, "no room for it");
+        assert_eq!(finds(&header(7, b""), &[]).0, Next::Packet(HEADER_LEN));
+        let mut other = fetcher(Rank(3));
+        assert_eq!(other.take(&[&header(7, b"")[..], &[0; HEADER_LEN]].concat()), Next::Nothing);
     }
 }

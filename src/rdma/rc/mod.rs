@@ -8,7 +8,7 @@ mod pool;
 mod send_slots;
 
 pub(super) use connection::{Pending, Request};
-pub(super) use fetches::Fetcher;
+pub(super) use fetches::{Fetcher, Next};
 pub(super) use handshake::MAX_PAUSE;
 pub(super) use pool::{ConnectionPool, Local, Room};
 pub(super) use send_slots::Sender;

@@ -56,7 +56,7 @@ impl RdmaTransport {
             }
             Event::Fetched { from, token, body } => {
                 let header = RawHeader::parse(body.bytes(&self.pools));
-                // It may be half replaced by the next, which only the payload's CRC or the code tells.
+                // The header may be damaged, and so may be a payload that has a CRC or a code.
                 let checks = Some(Checks::Whole);
                 let packet = RxPacket { header, checks, body, in_place: None };
                 let buffer = self.rx_table.put(packet);

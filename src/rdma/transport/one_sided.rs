@@ -7,7 +7,6 @@ use crate::rdma::rc::{Fetcher, Pending, Sender};
 use verbcast_core::protocol::{Counter, Token};
 use verbcast_core::rank::Rank;
 use verbcast_core::transport::TransportError;
-use verbcast_core::wire::HEADER_LEN;
 use verbcast_verbs::MAX_INLINE;
 
 impl RdmaTransport {
@@ -90,16 +89,12 @@ impl RdmaTransport {
         if !self.is_usable(from)? {
             return Ok(());
         }
-        let len = match self.tag {
-            Some(_) => HEADER_LEN + self.seat.packet_len,
-            None => self.seat.packet_len,
-        };
         let peer = self.peers.get(from);
-        let remote = peer.exposed.slot(slot, peer.slot_len);
+        let place = peer.exposed.slot(slot, peer.slot_len);
         let mut endpoint = self.endpoint.hold();
         let span = tracing::debug_span!("repair", %from, slot);
-        let fetcher = Fetcher { channel: self.channel, from, token, len, span };
-        if endpoint.connections.fetch(peer.process, fetcher, remote).map_err(failed)? {
+        let fetcher = Fetcher { channel: self.channel, from, token, place, header: None, span };
+        if endpoint.connections.fetch(peer.process, fetcher).map_err(failed)? {
             return Ok(());
         }
         if !endpoint.is_shared {

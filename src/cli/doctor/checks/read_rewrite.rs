@@ -12,7 +12,7 @@ use std::time::Duration;
 
 pub const CHECK: Check = Check {
     number: 20,
-    expected: "what is read during a rewrite is whole, or found to be damaged",
+    expected: "what is read during a rewrite is whole, or found to be replaced",
     bound: Duration::from_secs(25),
     attempt,
 };
@@ -24,25 +24,19 @@ fn attempt(site: &Site) -> Result<Tried, String> {
     let (mut reader, mut owner) = (Line::new(&lab)?, Line::new(&lab)?);
     reader.connect(&owner.end(), 1)?;
     owner.connect(&reader.end(), 1)?;
-    owner.readable.write(0, &packets::packet(0, site.mtu));
+    owner.keep(&packets::packet(0, site.mtu));
     let (from, ended) = (owner.end(), AtomicBool::new(false));
     let counts = thread::scope(|scope| {
         scope.spawn(|| {
             let mut number = 0;
             while !ended.load(Ordering::Acquire) {
                 number += 1;
-                owner.readable.write(0, &packets::packet(number, site.mtu));
+                owner.keep(&packets::packet(number, site.mtu));
             }
         });
         let mut counts = packets::Counts::default();
         let read = (0..READS).try_for_each(|_| {
-            let (span, id) = (reader.own.span(0, site.mtu), reader.number());
-            let queued = reader.qp.read_into(&span, from.read(), id);
-            queued.map_err(|error| error.to_string())?;
-            reader.settle(ARRIVAL)?;
-            let mut bytes = vec![0; site.mtu];
-            reader.own.copy(0, &mut bytes);
-            counts.add(&bytes);
+            counts.add(&reader.read_kept(&from, site.mtu, ARRIVAL)?);
             Ok::<(), String>(())
         });
         ended.store(true, Ordering::Release);

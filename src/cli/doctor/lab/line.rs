@@ -2,8 +2,10 @@
 
 use super::{Lab, Site};
 use serde::{Deserialize, Serialize};
+use std::sync::atomic::{Ordering, fence};
 use std::thread;
 use std::time::{Duration, Instant};
+use verbcast_core::wire::HEADER_LEN;
 use verbcast_verbs::{
     Access, CompletionQueue, End, Error, Outcome, PathTo, Patience, Pool, QueuePair, Remote,
     Service, Shared, SharedReceiveQueue,
@@ -109,6 +111,37 @@ impl Line {
     pub fn number(&mut self) -> u64 {
         self.next += 1;
         self.next
+    }
+
+    /// Replaces the packet that the other end may read, as ranks do in their rings.
+    pub fn keep(&mut self, packet: &[u8]) {
+        self.readable.write(0, &[0; 8]);
+        fence(Ordering::Release);
+        self.readable.write(HEADER_LEN, &packet[HEADER_LEN..]);
+        fence(Ordering::Release);
+        self.readable.write(0, &packet[..HEADER_LEN]);
+    }
+
+    /// Reads a packet of `len` bytes that the other end keeps, and its header again, as ranks do.
+    pub fn read_kept(
+        &mut self,
+        from: &LineEnd,
+        len: usize,
+        within: Duration,
+    ) -> Result<Vec<u8>, String> {
+        let refused = |error: Error| error.to_string();
+        let (from, id) = (from.read(), self.number());
+        self.qp.read_into(&self.own.span(0, HEADER_LEN), from, id).map_err(refused)?;
+        self.settle(within)?;
+        let id = self.number();
+        let payload = self.own.span(HEADER_LEN, len - HEADER_LEN);
+        self.qp.read_into(&payload, from.at(HEADER_LEN), id).map_err(refused)?;
+        let id = self.number();
+        self.qp.read_into_fenced(&self.own.span(len, HEADER_LEN), from, id).map_err(refused)?;
+        self.settle(within)?;
+        let mut bytes = vec![0; len + HEADER_LEN];
+        self.own.copy(0, &mut bytes);
+        Ok(bytes)
     }
 
     /// Hands over what was queued and waits until all of it has completed; how long that took.

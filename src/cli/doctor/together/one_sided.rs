@@ -38,7 +38,7 @@ impl Verdict {
 pub const PART: Part = Part {
     tries: [
         (19, "what is accepted by its check word was written, and the last write is seen"),
-        (20, "what is read during a rewrite is whole, or found to be damaged"),
+        (20, "what is read during a rewrite is whole, or found to be replaced"),
     ],
     attempt,
 };
@@ -70,8 +70,7 @@ fn connected(circle: &mut Circle<'_>) -> Result<Option<(Line, LineEnd)>, String>
     let ends = circle.gather::<Option<LineEnd>>(own)?;
     let connection = line.zip(ends[1 - me.min(1)]);
     let connection = connection.map(|(mut line, other)| {
-        let first = packets::packet(0, circle.mtu);
-        line.readable.write(0, &first);
+        line.keep(&packets::packet(0, circle.mtu));
         line.connect(&other, 1).map(|()| (line, other))
     });
     let (outcome, connection) = match connection.transpose() {
@@ -147,7 +146,7 @@ fn read(
         let mut number = 0;
         while begun.elapsed() < REWRITING {
             number += 1;
-            line.readable.write(0, &packets::packet(number, circle.mtu));
+            line.keep(&packets::packet(number, circle.mtu));
         }
         return Ok(None);
     }
@@ -156,13 +155,7 @@ fn read(
         if begun.elapsed() >= REWRITING {
             break;
         }
-        let (span, id) = (line.own.span(0, circle.mtu), line.number());
-        let queued = line.qp.read_into(&span, other.read(), id);
-        queued.map_err(|error| error.to_string())?;
-        line.settle(PATIENCE)?;
-        let mut bytes = vec![0; circle.mtu];
-        line.own.copy(0, &mut bytes);
-        counts.add(&bytes);
+        counts.add(&line.read_kept(other, circle.mtu, PATIENCE)?);
     }
     Ok(Some(counts.judge()))
 }

@@ -80,7 +80,7 @@ impl ConnectionPool {
         let longest = settings.longest_packet(packet_len);
         let (receives, to_post) = Pool::new(domain, settings.depths.reliable_receive, longest)?;
         let sends = SendSlots::new(domain, settings.depths.reliable_send, packet_len)?;
-        let fetches = Fetches::new(domain, settings.depths.fetch, longest)?;
+        let fetches = Fetches::new(domain, settings.depths.fetch, settings.fetch_len(packet_len))?;
         let mut srq = SharedReceiveQueue::new(domain, &receives, settings.depths.reliable_receive)?;
         for slot in to_post {
             let id = Work::Receive(slot.index()).id();
@@ -268,13 +268,30 @@ impl ConnectionPool {
         self.start(process)
     }
 
-    /// Reads a rank's memory over the connection with its process, as [`add`](Self::add); false where no buffer
-    /// is free.
-    pub fn fetch(&mut self, process: ProcessId, fetcher: Fetcher, from: Remote) -> Result<bool> {
-        let len = fetcher.len;
+    /// Begins to read a packet that a rank keeps, over the connection with its process, as [`add`](Self::add); false where no
+    /// buffer is free.
+    pub fn fetch(&mut self, process: ProcessId, fetcher: Fetcher) -> Result<bool> {
+        let from = fetcher.place;
         let Some(buffer) = self.fetches.begin(fetcher) else { return Ok(false) };
-        self.add(process, Pending::Fetch(buffer, len, from))?;
+        self.add(process, Pending::Fetch(buffer, from, None))?;
         Ok(true)
+    }
+
+    /// Goes on with a fetch, of a payload of so many bytes; its buffer is free again where the connection is broken.
+    pub fn fetch_payload(
+        &mut self,
+        process: ProcessId,
+        buffer: Slot,
+        fetcher: Fetcher,
+        payload_len: usize,
+    ) -> Result<()> {
+        if self.is_broken(process) {
+            self.fetches.recycle(buffer);
+            return Ok(());
+        }
+        let from = fetcher.place;
+        self.fetches.go_on(&buffer, fetcher);
+        self.add(process, Pending::Fetch(buffer, from, Some(payload_len)))
     }
 
     /// Fetches that can be begun now.

@@ -98,7 +98,6 @@ impl ConnectionPool {
             let Ends { messages, probes, mtu } = connection.own;
             let most = patience.with_most_retries();
             let mtu = mtu.min(other.mtu);
-            connection.mtu = mtu;
             let reads = own.reads.min(address.reads);
             let (to, prober) = (qp_end(other.messages), qp_end(other.probes));
             connection.messages.connect(&path, mtu, messages.psn, to, most, reads)?;

@@ -1,0 +1,44 @@
+//! What becomes of reads of other processes' rings.
+
+use super::event::{Body, Event};
+use super::{Endpoint, failed};
+use crate::rdma::ids::{ChannelId, ProcessId};
+use crate::rdma::rc::{Fetcher, Next};
+use verbcast_core::transport::TransportError;
+use verbcast_verbs::Slot;
+
+impl Endpoint {
+    /// A read of a process's ring has ended, well where there is a fetcher.
+    pub(super) fn fetched(
+        &mut self,
+        by: ChannelId,
+        process: ProcessId,
+        slot: Slot,
+        fetcher: Option<Fetcher>,
+    ) -> Result<(), TransportError> {
+        let is_there =
+            |one: &Fetcher| self.channels.get(one.channel).is_some_and(|one| one.is_open());
+        let Some(mut fetcher) = fetcher.filter(is_there) else {
+            self.connections.recycle_fetched(slot);
+            return Ok(());
+        };
+        let next = fetcher.take(self.connections.read_pool().bytes(&slot));
+        let Fetcher { channel, from, token, .. } = fetcher;
+        let body = match next {
+            Next::Payload(len) => {
+                let read = self.connections.fetch_payload(process, slot, fetcher, len);
+                return read.map_err(failed);
+            }
+            Next::Packet(len) => {
+                tracing::trace!(parent: &fetcher.span, len, "has been read");
+                Body::Read(slot, len)
+            }
+            Next::Nothing => {
+                tracing::trace!(parent: &fetcher.span, "something else is there");
+                self.connections.recycle_fetched(slot);
+                Body::Copy(Box::default())
+            }
+        };
+        self.deliver(by, channel, Event::Fetched { from, token, body })
+    }
+}
