@@ -183,8 +183,6 @@ const MAX_SERVICE_LEVEL: u8 = 15;
 pub(super) const CELL_LEN: usize = 16;
 /// Reports to a rank under way at once: a second one need not wait for the first to be answered.
 pub(super) const REPORTS_AT_ONCE: usize = 2;
-/// Requests of a fetch under way at once: a payload, and its header again.
-const PARTS_OF_FETCH: u32 = 2;
 /// Bytes that the device puts in front of every received datagram (the GRH).
 pub(super) const GRH_LEN: usize = 40;
 /// Bytes in front of that in a slot.
@@ -269,14 +267,14 @@ impl Settings {
         2 * self.depths.reliable_send
             + self.ring_sends(size)
             + REPORTS_AT_ONCE as u32
-            + PARTS_OF_FETCH * self.depths.fetch
+            + self.depths.fetch
     }
 
     /// Completions outstanding at most with so many connections, each with so many sends from rings.
     pub(super) fn completions_of(&self, connections: u32, ring_sends: u32) -> u32 {
         let (probes, reports) = (connections, REPORTS_AT_ONCE as u32 * connections);
         let reliable = self.depths.reliable_receive + 2 * self.depths.reliable_send;
-        let one_sided = probes + reports + PARTS_OF_FETCH * self.depths.fetch;
+        let one_sided = probes + reports + self.depths.fetch;
         let ring_sends = connections * ring_sends;
         self.depths.receive + self.datagram_requests() + reliable + ring_sends + one_sided
     }

@@ -158,27 +158,14 @@ impl QueuePair {
         self.queue(request, &[part], None)
     }
 
-    /// Queues RDMA reads into parts of a slot, each of which begins when those before it have ended. `id` is told whether it is
-    /// asked for the last one's; the slot is in use until that has completed.
+    /// Queues an RDMA read into a part of a slot.
     ///
     /// # Errors
     /// As [`submit`](Self::submit), or if the QP is not a connection.
-    pub fn read(
-        &mut self,
-        slot: Slot,
-        parts: &[(Range<usize>, Remote)],
-        mut id: impl FnMut(bool) -> u64,
-    ) -> Result<()> {
-        let Some(reads) = self.inner.reads.clone() else { return Err(self.refused()) };
-        for (number, (into, from)) in (1..).zip(parts) {
-            let part = reads.sge_at(&slot, into.start, into.len());
-            let mut request = read(id(number == parts.len()), *from);
-            if number > 1 {
-                request.send_flags |= sys::IBV_SEND_FENCE;
-            }
-            self.queue(request, &[part], None)?;
-        }
-        Ok(())
+    pub fn read(&mut self, slot: Slot, into: Range<usize>, from: Remote, id: u64) -> Result<()> {
+        let Some(reads) = &self.inner.reads else { return Err(self.refused()) };
+        let part = reads.sge_at(&slot, into.start, into.len());
+        self.queue(read(id, from), &[part], None)
     }
 
     /// Queues an RDMA read into a part of shared memory. Until it has completed, somebody keeps the memory, or the QP
@@ -189,17 +176,6 @@ impl QueuePair {
     pub fn read_into(&mut self, span: &Span, from: Remote, id: u64) -> Result<()> {
         let part = self.shared(span)?;
         self.queue(read(id, from), &[part], None)
-    }
-
-    /// As [`read_into`](Self::read_into), once all RDMA reads queued before have ended.
-    ///
-    /// # Errors
-    /// As [`read_into`](Self::read_into).
-    pub fn read_into_fenced(&mut self, span: &Span, from: Remote, id: u64) -> Result<()> {
-        let part = self.shared(span)?;
-        let mut request = read(id, from);
-        request.send_flags |= sys::IBV_SEND_FENCE;
-        self.queue(request, &[part], None)
     }
 
     /// Queues an RDMA write of nothing, which the other adapter acknowledges by itself.

@@ -128,8 +128,8 @@ impl Endpoint {
             Request::Report(channel, counter) => {
                 self.tell_reported(channel, process, counter, is_done);
             }
-            // The request behind it tells.
-            Request::Part => {}
+            // The message behind it tells.
+            Request::Write => {}
             Request::Fetch(buffer) => {
                 // SAFETY: promised by the caller.
                 let (slot, fetcher) = unsafe { self.connections.fetched(buffer) };

@@ -25,8 +25,8 @@ impl Endpoint {
         let next = fetcher.take(self.connections.read_pool().bytes(&slot));
         let Fetcher { channel, from, token, .. } = fetcher;
         let body = match next {
-            Next::Payload(len) => {
-                let read = self.connections.fetch_payload(process, slot, fetcher, len);
+            Next::Read(into, at) => {
+                let read = self.connections.fetch_more(process, slot, fetcher, (into, at));
                 return read.map_err(failed);
             }
             Next::Packet(len) => {

@@ -12,9 +12,9 @@ use crate::rdma::outstanding::Outstanding;
 use crate::rdma::work::Work;
 use smallvec::SmallVec;
 use std::collections::VecDeque;
+use std::ops::Range;
 use verbcast_core::protocol::{Counter, Token};
 use verbcast_core::rank::Rank;
-use verbcast_core::wire::HEADER_LEN;
 use verbcast_core::wire::handshake::Ends;
 use verbcast_verbs::{QueuePair, Remote, Result, Slot, Span};
 
@@ -34,8 +34,8 @@ pub enum Pending {
     Ring(ChannelId, u32, Span),
     /// Write a channel's number.
     Report(ChannelId, Counter, Span, Remote),
-    /// Read a packet's header, and behind it a payload of so many bytes if that is known, and the header again.
-    Fetch(Slot, Remote, Option<usize>),
+    /// Read into a part of a buffer.
+    Fetch(Slot, Range<usize>, Remote),
 }
 
 /// A request on its way.
@@ -43,8 +43,8 @@ pub enum Pending {
 pub enum Request {
     /// A send of a message from a slot.
     Message(u32),
-    /// A write of a part of a message, or a read of a part of a packet, which ends with the request behind it.
-    Part,
+    /// A write of a part of a message, which ends with the message behind it.
+    Write,
     /// A send of the packet in a slot of a channel's ring.
     Ring(ChannelId, u32),
     /// A write of a channel's number.
@@ -142,7 +142,7 @@ impl Connection {
         match ended.0 {
             Request::Ring(..) => self.ring_sends.under_way -= 1,
             Request::Report(..) => self.reports.under_way -= 1,
-            Request::Message(_) | Request::Part | Request::Fetch(_) => {}
+            Request::Message(_) | Request::Write | Request::Fetch(_) => {}
         }
         Some(ended)
     }
@@ -184,7 +184,7 @@ impl Connection {
                     }
                 }
                 Pending::Write(tail, to) => {
-                    messages.write_part((&tail.lease, tail.range), to, begin(Request::Part))?;
+                    messages.write_part((&tail.lease, tail.range), to, begin(Request::Write))?;
                 }
                 Pending::Ring(channel, slot, span) => {
                     messages.send_from(&span, begin(Request::Ring(channel, slot)))?;
@@ -192,17 +192,9 @@ impl Connection {
                 Pending::Report(channel, counter, span, to) => {
                     messages.write_from(&span, to, begin(Request::Report(channel, counter)))?;
                 }
-                Pending::Fetch(slot, from, payload_len) => {
-                    let whole = Request::Fetch(slot.index());
-                    let id = |is_last| begin(if is_last { whole } else { Request::Part });
-                    match payload_len {
-                        None => messages.read(slot, &[(0..HEADER_LEN, from)], id)?,
-                        Some(len) => {
-                            let end = HEADER_LEN + len;
-                            let payload = (HEADER_LEN..end, from.at(HEADER_LEN));
-                            messages.read(slot, &[payload, (end..end + HEADER_LEN, from)], id)?;
-                        }
-                    }
+                Pending::Fetch(slot, into, from) => {
+                    let id = begin(Request::Fetch(slot.index()));
+                    messages.read(slot, into, from, id)?;
                 }
             }
         }

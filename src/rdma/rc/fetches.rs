@@ -5,6 +5,7 @@
 //! the payload is that of the header if nothing has become of that.
 
 use crate::rdma::ids::ChannelId;
+use std::ops::Range;
 use tracing::Span;
 use verbcast_core::protocol::Token;
 use verbcast_core::rank::Rank;
@@ -28,19 +29,20 @@ pub struct Fetcher {
     pub token: Token,
     /// Where the packet is kept.
     pub place: Remote,
-    /// Its header, once that was read.
+    /// Its header, once that was read, and whether the payload was.
     pub header: Option<[u8; HEADER_LEN]>,
+    pub has_payload: bool,
     /// Open for as long as it takes.
     pub span: Span,
 }
 
 /// What is to become of a fetch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Next {
     /// The slot does not hold what is wanted, or not all the time.
     Nothing,
-    /// A payload of so many bytes is to be read.
-    Payload(usize),
+    /// More is to be read into a part of the buffer, from so many bytes behind the beginning of the slot.
+    Read(Range<usize>, usize),
     /// The packet is there, of so many bytes.
     Packet(usize),
 }
@@ -52,8 +54,12 @@ impl Fetcher {
         let Some(raw) = RawHeader::parse(header) else { return Next::Nothing };
         let end = HEADER_LEN + raw.payload_len();
         if let Some(known) = self.header {
-            let again = bytes.get(end..end + HEADER_LEN);
-            return if again == Some(&known[..]) { Next::Packet(end) } else { Next::Nothing };
+            let again = end..end + HEADER_LEN;
+            if !std::mem::replace(&mut self.has_payload, true) {
+                return Next::Read(again, 0);
+            }
+            let is_there = bytes.get(again) == Some(&known[..]);
+            return if is_there { Next::Packet(end) } else { Next::Nothing };
         }
         let Header { kind, op, fragment, source, .. } = *raw.unchecked();
         let is_wanted = Token { kind, op, fragment } == self.token && source == self.from;
@@ -63,7 +69,7 @@ impl Fetcher {
         self.header = Some(*header);
         match raw.payload_len() {
             0 => Next::Packet(end),
-            len => Next::Payload(len),
+            _ => Next::Read(HEADER_LEN..end, HEADER_LEN),
         }
     }
 }
@@ -135,36 +141,43 @@ mod tests {
         let token = Token { kind: Kind::Fragment, op: OpId(7), fragment: Fragment(1) };
         let place = Remote { address: 0, key: 0 };
         let (channel, span) = (ChannelId(0), Span::none());
-        Fetcher { channel, from, token, place, header: None, span }
+        Fetcher { channel, from, token, place, header: None, has_payload: false, span }
     }
 
-    /// What becomes of a fetch that finds a header, and then what is behind it.
-    fn finds(first: &[u8], rest: &[u8]) -> (Next, Next) {
+    /// What becomes of a fetch that finds a header, then a payload, and then another header.
+    fn finds(first: &[u8], payload: &[u8], last: &[u8]) -> Vec<Next> {
         let mut fetcher = fetcher(Rank(2));
         let mut buffer = [0; 3 * HEADER_LEN];
-        buffer[..first.len()].copy_from_slice(first);
-        let next = fetcher.take(&buffer);
-        buffer[HEADER_LEN..][..rest.len()].copy_from_slice(rest);
-        (next, fetcher.take(&buffer))
+        let mut found = [first, payload, last].into_iter();
+        let (mut all, mut into) = (Vec::new(), 0..HEADER_LEN);
+        loop {
+            let bytes = found.next().expect("no more is read");
+            buffer[into.start..][..bytes.len()].copy_from_slice(bytes);
+            all.push(fetcher.take(&buffer));
+            let Some(Next::Read(next, _)) = all.last() else { return all };
+            into = next.clone();
+        }
     }
 
     #[test]
     fn a_packet_is_there_if_its_header_is_still_there_behind_the_payload() {
         let (payload, wanted) = (b"five!", header(7, b"five!"));
-        let rest = |last: [u8; HEADER_LEN]| [payload, &last[..]].concat();
-        let whole = (Next::Payload(5), Next::Packet(HEADER_LEN + 5));
-        assert_eq!(finds(&wanted, &rest(wanted)), whole);
-        let torn = (Next::Payload(5), Next::Nothing);
-        assert_eq!(finds(&wanted, &rest(header(8, payload))), torn);
-        assert_eq!(finds(&wanted, &rest([0; HEADER_LEN])), torn);
+        let end = HEADER_LEN + 5;
+        let reads = [Next::Read(HEADER_LEN..end, HEADER_LEN), Next::Read(end..end + HEADER_LEN, 0)];
+        let whole = [&reads[..], &[Next::Packet(end)]].concat();
+        assert_eq!(finds(&wanted, payload, &wanted), whole);
+        let torn = [&reads[..], &[Next::Nothing]].concat();
+        assert_eq!(finds(&wanted, payload, &header(8, payload)), torn);
+        assert_eq!(finds(&wanted, payload, &[0; HEADER_LEN]), torn);
     }
 
     #[test]
     fn what_is_not_wanted_is_not_read() {
-        assert_eq!(finds(&header(8, b"five!"), &[]).0, Next::Nothing);
-        assert_eq!(finds(&[0; HEADER_LEN], &[]).0, Next::Nothing);
-        assert_eq!(finds(&header(7, &[1; HEADER_LEN + 1]), &[]).0, Next::Nothing, "no room for it");
-        assert_eq!(finds(&header(7, b""), &[]).0, Next::Packet(HEADER_LEN));
+        let first = |header: [u8; HEADER_LEN]| finds(&header, &[], &[])[0].clone();
+        assert_eq!(first(header(8, b"five!")), Next::Nothing);
+        assert_eq!(first([0; HEADER_LEN]), Next::Nothing);
+        assert_eq!(first(header(7, &[1; HEADER_LEN + 1])), Next::Nothing, "no room for it");
+        assert_eq!(first(header(7, b"")), Next::Packet(HEADER_LEN));
         let mut other = fetcher(Rank(3));
         assert_eq!(other.take(&[&header(7, b"")[..], &[0; HEADER_LEN]].concat()), Next::Nothing);
     }

@@ -93,7 +93,8 @@ impl RdmaTransport {
         let place = peer.exposed.slot(slot, peer.slot_len);
         let mut endpoint = self.endpoint.hold();
         let span = tracing::debug_span!("repair", %from, slot);
-        let fetcher = Fetcher { channel: self.channel, from, token, place, header: None, span };
+        let (channel, header, has_payload) = (self.channel, None, false);
+        let fetcher = Fetcher { channel, from, token, place, header, has_payload, span };
         if endpoint.connections.fetch(peer.process, fetcher).map_err(failed)? {
             return Ok(());
         }

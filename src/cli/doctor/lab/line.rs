@@ -129,16 +129,15 @@ impl Line {
         len: usize,
         within: Duration,
     ) -> Result<Vec<u8>, String> {
-        let refused = |error: Error| error.to_string();
-        let (from, id) = (from.read(), self.number());
-        self.qp.read_into(&self.own.span(0, HEADER_LEN), from, id).map_err(refused)?;
-        self.settle(within)?;
-        let id = self.number();
-        let payload = self.own.span(HEADER_LEN, len - HEADER_LEN);
-        self.qp.read_into(&payload, from.at(HEADER_LEN), id).map_err(refused)?;
-        let id = self.number();
-        self.qp.read_into_fenced(&self.own.span(len, HEADER_LEN), from, id).map_err(refused)?;
-        self.settle(within)?;
+        let payload_len = len - HEADER_LEN;
+        let parts =
+            [(0, HEADER_LEN, 0), (HEADER_LEN, payload_len, HEADER_LEN), (len, HEADER_LEN, 0)];
+        for (into, len, at) in parts {
+            let (span, id) = (self.own.span(into, len), self.number());
+            let queued = self.qp.read_into(&span, from.read().at(at), id);
+            queued.map_err(|error| error.to_string())?;
+            self.settle(within)?;
+        }
         let mut bytes = vec![0; len + HEADER_LEN];
         self.own.copy(0, &mut bytes);
         Ok(bytes)

@@ -10,6 +10,7 @@ use crate::rdma::memory::{Source, Tail};
 use crate::rdma::settings::{RESERVED_SLOTS, Settings};
 use crate::rdma::work::{MAX_PROCESSES, Work};
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::Arc;
 use verbcast_core::protocol::Token;
 use verbcast_core::rank::Rank;
@@ -273,25 +274,26 @@ impl ConnectionPool {
     pub fn fetch(&mut self, process: ProcessId, fetcher: Fetcher) -> Result<bool> {
         let from = fetcher.place;
         let Some(buffer) = self.fetches.begin(fetcher) else { return Ok(false) };
-        self.add(process, Pending::Fetch(buffer, from, None))?;
+        self.add(process, Pending::Fetch(buffer, 0..HEADER_LEN, from))?;
         Ok(true)
     }
 
-    /// Goes on with a fetch, of a payload of so many bytes; its buffer is free again where the connection is broken.
-    pub fn fetch_payload(
+    /// Goes on with a fetch, into a part of its buffer from some bytes behind the beginning of the slot; the buffer is free
+    /// again where the connection is broken.
+    pub fn fetch_more(
         &mut self,
         process: ProcessId,
         buffer: Slot,
         fetcher: Fetcher,
-        payload_len: usize,
+        (into, at): (Range<usize>, usize),
     ) -> Result<()> {
         if self.is_broken(process) {
             self.fetches.recycle(buffer);
             return Ok(());
         }
-        let from = fetcher.place;
+        let from = fetcher.place.at(at);
         self.fetches.go_on(&buffer, fetcher);
-        self.add(process, Pending::Fetch(buffer, from, Some(payload_len)))
+        self.add(process, Pending::Fetch(buffer, into, from))
     }
 
     /// Fetches that can be begun now.
