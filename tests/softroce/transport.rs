@@ -340,6 +340,37 @@ fn a_slot_that_is_replaced_while_it_is_read_gives_no_wrong_packet() {
     });
 }
 
+/// Its owner may give the memory back when it has heard the last words.
+#[test]
+fn a_fetch_does_not_go_on_after_the_last_words() {
+    let Some(devices) = needs::devices() else { return };
+    run(&devices, 2, true, |member| {
+        member.retain(3, 3, 500);
+        member.barrier();
+        let (me, other) = (member.me(), member.others()[0]);
+        if me == Rank(0) {
+            member.transport.fetch(other, 3, token(3)).unwrap();
+            let (kind, op, fragment) = (Kind::Bye, OpId(0), Fragment(0));
+            let (key, message_len, report, asks) = (member.agreed.key, 0, 0, false);
+            let bye = Header { kind, source: me, key, op, fragment, message_len, report, asks };
+            let bye = bye.emit(&[], false);
+            let token = Token { kind, op, fragment };
+            member.transport.reliable(other, &bye, Payload::Bytes(&[]), token).unwrap();
+            loop {
+                match member.next("the fetch") {
+                    Arrival::Fetched { buffer, .. } => {
+                        assert_eq!(member.take(buffer), Err(Malformed::Foreign));
+                        break;
+                    }
+                    Arrival::Packet { buffer, .. } => drop(member.take(buffer)),
+                    _ => {}
+                }
+            }
+        }
+        member.barrier();
+    });
+}
+
 /// What a fetch has read.
 fn fetched(transport: &mut RdmaTransport) -> Buffer {
     let clock = Clock::of_process();

@@ -24,6 +24,8 @@ pub struct Channel {
     pub compact: Option<CompactHeaders>,
     pub inbox: Inbox,
     pub lifetime: Lifetime,
+    /// It has said its last words to a rank, and begins no more reads.
+    pub is_leaving: bool,
     /// Where ranks of this host share memory.
     pub node: Option<NodeSeat>,
 }
@@ -43,6 +45,7 @@ impl Channel {
             compact: None,
             inbox: Inbox::default(),
             lifetime: Lifetime::default(),
+            is_leaving: false,
             node: None,
         }
     }
@@ -101,6 +104,11 @@ impl Channel {
     pub fn has(&self, process: ProcessId) -> bool {
         let is_member = self.ranks.contains_key(&process);
         self.is_open() && is_member && !self.lifetime.has_departed(process)
+    }
+
+    /// Whether it may begin to read in the memory of a process.
+    pub fn may_read(&self, process: ProcessId) -> bool {
+        self.has(process) && !self.is_leaving
     }
 
     /// Tells it something, if it is in use here.

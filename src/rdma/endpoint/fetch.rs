@@ -24,8 +24,10 @@ impl Endpoint {
         };
         let next = fetcher.take(self.connections.read_pool().bytes(&slot));
         let Fetcher { channel, from, token, .. } = fetcher;
+        // Its owner may give the memory back once either side has said its last words.
+        let may_read = self.channels.get(channel).is_some_and(|one| one.may_read(process));
         let body = match next {
-            Next::Read(into, at) => {
+            Next::Read(into, at) if may_read => {
                 let read = self.connections.fetch_more(process, slot, fetcher, (into, at));
                 return read.map_err(failed);
             }
@@ -33,8 +35,8 @@ impl Endpoint {
                 tracing::trace!(parent: &fetcher.span, len, "has been read");
                 Body::Read(slot, len)
             }
-            Next::Nothing => {
-                tracing::trace!(parent: &fetcher.span, "something else is there");
+            Next::Read(..) | Next::Nothing => {
+                tracing::trace!(parent: &fetcher.span, "is not there, or not read any more");
                 self.connections.recycle_fetched(slot);
                 Body::Copy(Box::default())
             }

@@ -11,4 +11,4 @@ pub(super) use connection::{Pending, Request};
 pub(super) use fetches::{Fetcher, Next};
 pub(super) use handshake::MAX_PAUSE;
 pub(super) use pool::{ConnectionPool, Local, Room};
-pub(super) use send_slots::Sender;
+pub(super) use send_slots::{Sender, is_last};

@@ -64,8 +64,7 @@ impl SendSlots {
         self.sends_from[index] = tail.as_ref().map(|tail| (to, Arc::clone(&tail.lease)));
         let (slot, len) = fill(&mut self.pool, slot, header, bytes);
         // After its last words, a process must not be found to reach into others' memory.
-        let is_last = [Kind::Bye, Kind::Abort].iter().any(|kind| header[1] == *kind as u8);
-        Some(match is_last {
+        Some(match is_last(header) {
             true => Pending::Last(slot, len),
             false => Pending::Message(slot, len, tail),
         })
@@ -119,4 +118,9 @@ impl SendSlots {
         self.sends_from[index] = None;
         self.free.push(slot);
     }
+}
+
+/// Whether a message is the last that a rank sends another.
+pub fn is_last(header: &[u8; HEADER_LEN]) -> bool {
+    [Kind::Bye, Kind::Abort].iter().any(|kind| header[1] == *kind as u8)
 }

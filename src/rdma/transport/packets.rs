@@ -2,7 +2,7 @@
 
 use super::RdmaTransport;
 use crate::rdma::endpoint::{Body, failed};
-use crate::rdma::rc::Sender;
+use crate::rdma::rc::{Sender, is_last};
 use verbcast_core::protocol::{Counter, Token};
 use verbcast_core::rank::{OpId, Rank};
 use verbcast_core::time::Instant;
@@ -62,6 +62,11 @@ impl Transport for RdmaTransport {
         let transfer = payload.transfer();
         let sender = Some(Sender { channel, to, token });
         let mut endpoint = self.endpoint.hold();
+        if is_last(header)
+            && let Some(own) = endpoint.channels.get_mut(channel)
+        {
+            own.is_leaving = true;
+        }
         match endpoint.connections.send(process, header, payload, sender).map_err(failed)? {
             true => Ok(transfer),
             false => Err(no_slot(&format!("a message to {to}"))),

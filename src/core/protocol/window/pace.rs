@@ -2,8 +2,8 @@
 //!
 //! A root may send its whole ring before it waits for an acknowledgement (Liu 2004, section 4.2). Where the wire buffers less
 //! than that, bursts are dropped, and each datagram lost costs a read at each rank that lost it. So a root that learns of much
-//! loss tries half as many slots, and half of these again, as long as it takes until the share that is lost has halved. If it
-//! never does, what is lost is not lost for want of buffers, and the root goes back to where it began. Where less is used than
+//! loss tries half as many slots, and then half of these, until the share that is lost has halved. If it
+//! never does, the losses are not for want of buffers, and the root goes back to where it began. Where less is used than
 //! there is and little is lost, it tries twice as much now and then.
 //!
 //! Neither paper has this: their switches drop nothing.
@@ -42,7 +42,7 @@ pub(super) struct Pace {
     /// Slots that may be in use.
     limit: u32,
     trial: Trial,
-    /// Samples until the next trial, and before the one after it if that is of no use.
+    /// Samples until the next trial may begin, and how long the rest is after one that fails.
     rest: u32,
     pause: u32,
     /// Fragments that were sent since what was lost was judged last.
@@ -70,7 +70,7 @@ impl Pace {
         self.limit
     }
 
-    /// Slots that may be in use after so many fragments, of which the rank that lost most has lost `lost`.
+    /// Judges the limit by so many fragments, of which the rank that lost most has lost `lost`.
     fn judge(&mut self, sent: u32, lost: u32) {
         let share = lost * 1000 / sent;
         self.rest = self.rest.saturating_sub(1);
@@ -101,7 +101,7 @@ impl Pace {
         }
     }
 
-    /// What was tried is of no use.
+    /// The trial has failed: the limit is what it was.
     fn fail(&mut self, limit: u32) {
         self.limit = limit;
         self.trial = Trial::None;
