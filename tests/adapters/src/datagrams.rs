@@ -14,6 +14,7 @@ use libc::c_int;
 use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
 use std::ptr::null_mut;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use verbcast_sys::*;
 
@@ -45,6 +46,8 @@ struct Inner {
 struct Datagrams {
     qp: *mut ibv_qp,
     inner: Mutex<Inner>,
+    /// It is in the error state. SoftRoCE ends only those receives by itself that were posted before.
+    has_failed: AtomicBool,
 }
 
 // SAFETY: verbs are thread-safe, and the memory is behind a lock.
@@ -76,7 +79,8 @@ pub unsafe fn adopt(pd: *mut ibv_pd, qp: *mut ibv_qp, depth: u32) {
         crate::adapter::die("there is no locked memory for what an imitated adapter receives");
     }
     let inner = Inner { memory, mr, free: (0..depth).collect(), waiting: VecDeque::new() };
-    let made = Arc::new(Datagrams { qp, inner: Mutex::new(inner) });
+    let made =
+        Arc::new(Datagrams { qp, inner: Mutex::new(inner), has_failed: AtomicBool::new(false) });
     lock(&QPS).get_or_insert_default().insert(qp.addr(), made);
 }
 
@@ -89,9 +93,17 @@ pub fn forget(qp: *mut ibv_qp) {
     }
 }
 
+/// The queue pair is in the error state.
+pub fn note_failed(qp: *mut ibv_qp) {
+    if let Some(known) = known(qp) {
+        known.has_failed.store(true, Ordering::Relaxed);
+    }
+}
+
 /// The queue pair was reset: its requests are gone without a completion.
 pub fn reset(qp: *mut ibv_qp) {
     if let Some(known) = known(qp) {
+        known.has_failed.store(false, Ordering::Relaxed);
         let mut inner = lock(&known.inner);
         inner.waiting.clear();
         inner.free = (0..(inner.memory.len() / SLOT_LEN) as u32).collect();
@@ -136,8 +148,7 @@ impl Datagrams {
         if wc.status == IBV_WC_SUCCESS {
             count_datagram(&adapter.profile.happenings);
             if self.loses(adapter, wc, &inner.memory[begin..begin + GRH_LEN]) {
-                self.post(&mut inner);
-                return false;
+                return self.lose(&mut inner, wc);
             }
         }
         let Some(Request { id, parts }) = inner.waiting.pop_front() else { return false };
@@ -151,8 +162,7 @@ impl Datagrams {
             return match adapter.profile.too_long {
                 TooLong::Lost => {
                     inner.waiting.push_front(Request { id, parts });
-                    self.post(&mut inner);
-                    false
+                    self.lose(&mut inner, wc)
                 }
                 TooLong::Error => {
                     wc.status = IBV_WC_LOC_LEN_ERR;
@@ -171,6 +181,18 @@ impl Datagrams {
             }
             bytes = later;
         }
+        true
+    }
+
+    /// A datagram is lost: its receive waits for another one, or is flushed if the QP has failed. Whether the program is to
+    /// hear of it.
+    fn lose(&self, inner: &mut Inner, wc: &mut ibv_wc) -> bool {
+        if !self.has_failed.load(Ordering::Relaxed) {
+            self.post(inner);
+            return false;
+        }
+        let Some(Request { id, .. }) = inner.waiting.pop_front() else { return false };
+        (wc.wr_id, wc.status) = (id, IBV_WC_WR_FLUSH_ERR);
         true
     }
 

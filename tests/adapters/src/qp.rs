@@ -95,9 +95,12 @@ unsafe extern "C" fn ibv_modify_qp(qp: *mut ibv_qp, attr: *mut ibv_qp_attr, mask
             "the adapter does not let a QP that was reset be used again",
         );
     }
-    let is_reset = is_to(IBV_QPS_RESET);
+    let (is_reset, is_failed) = (is_to(IBV_QPS_RESET), is_to(IBV_QPS_ERR));
     // SAFETY: the caller's promise.
     let answer = unsafe { real::ibv_modify_qp(qp, &raw mut real, mask) };
+    if answer == 0 && is_failed {
+        datagrams::note_failed(qp);
+    }
     if answer == 0 && is_reset {
         datagrams::reset(qp);
         if !profile.restarts {
@@ -130,6 +133,7 @@ pub fn fail(qp: *mut ibv_qp) {
         attr.qp_state = IBV_QPS_ERR;
         real::ibv_modify_qp(qp, &raw mut attr, IBV_QP_STATE.cast_signed());
     }
+    datagrams::note_failed(qp);
 }
 
 /// The real way to where these attributes lead.
