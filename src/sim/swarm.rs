@@ -132,6 +132,9 @@ pub fn draw(seed: u64) -> Drawn {
     draw_buffers(&mut plan.faults, &mut Draw::stream(seed, 4));
     plan.whole_datagrams = Draw::stream(seed, 3).one_in(2);
     draw_memory(&mut plan, &mut options, &mut settings, seed);
+    let fan_out = Draw::stream(seed, 5).pick(&["off", "1", "2", "3", "16"]);
+    options.set("repair-tree", fan_out).expect("an option of the swarm can be set");
+    settings.push(("repair-tree", fan_out.to_owned()));
     if size > 2 && draw.one_in(10) {
         plan.crash = Some((Rank(draw.below(size)), u64::from(draw.below(2_000_000))));
     }

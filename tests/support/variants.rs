@@ -45,6 +45,9 @@ pub const WINDOW: &[Variant] = &[
     &[("algorithm", "window"), ("repair", "push"), ("repair-after", "200"), ("window", "4")],
     &[("algorithm", "window"), ("window", "1")],
     &[("algorithm", "window"), ("credits", "off")],
+    &[("algorithm", "window"), ("repair-tree", "1")],
+    &[("algorithm", "window"), ("repair-tree", "2"), ("window", "8")],
+    &[("algorithm", "window"), ("repair-tree", "2"), ("repair", "push")],
 ];
 pub const ACKNOWLEDGEMENTS: &[Variant] = &[
     &[("algorithm", "aggregate")],

@@ -14,6 +14,7 @@ use super::window::{self, Acknowledge, Bounds, By, Repair, Repairers, Window};
 use crate::model;
 use crate::order::RankOrder;
 use crate::rank::{OpId, Rank};
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 /// How the root is kept from multicasting before anybody listens (Hoefler 2007, section 2.1).
@@ -73,6 +74,9 @@ pub struct Options {
     pub blocking: bool,
     /// Window: who keeps a message for whom.
     pub co_roots: CoRoots,
+    /// Window: without co-roots, where acknowledgements are asked for, the fan-out at each level of the
+    /// [tree](window::Repairers::Tree) by which ranks acknowledge and read what they miss; none: to and from the root.
+    pub repair_tree: Option<NonZeroU32>,
     /// Window: when broadcasts are acknowledged.
     pub acknowledge: Acknowledge,
     /// Window: whether acknowledgements wait for something to go along with.
@@ -104,6 +108,7 @@ impl Default for Options {
             window: None,
             blocking: false,
             co_roots: CoRoots::default(),
+            repair_tree: NonZeroU32::new(16),
             acknowledge: Acknowledge::Needed,
             piggyback: window.piggyback,
             by: window.by,
@@ -297,7 +302,7 @@ impl Options {
             in_flight: self.in_flight,
             blocking: self.blocking,
             repairers: match self.co_roots {
-                CoRoots::None => Repairers::Root,
+                CoRoots::None => self.tree(order),
                 CoRoots::Groups(groups) => Repairers::CoRoots(groups),
                 CoRoots::Optimal => {
                     let parameters = model::Parameters::paper();
@@ -313,6 +318,13 @@ impl Options {
             credits: self.credits.then_some(depths.receive.min(pushed)),
             patience: self.patience,
         }
+    }
+
+    /// Who keeps a message for whom without co-roots. The papers' own rules of acknowledgement are of ranks that acknowledge to
+    /// the root.
+    fn tree(&self, order: &RankOrder) -> Repairers {
+        let fan_out = self.repair_tree.filter(|_| self.acknowledge == Acknowledge::Needed);
+        fan_out.map_or(Repairers::Root, |fan_out| Repairers::tree(fan_out.get(), order))
     }
 
     fn unicast(&self, parameters: &SuiteParameters) -> unicast::Config {

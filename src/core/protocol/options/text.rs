@@ -24,7 +24,7 @@ pub struct Parameter {
 
 impl Options {
     /// What [`set`](Self::set) knows.
-    pub const PARAMETERS: [Parameter; 15] = [
+    pub const PARAMETERS: [Parameter; 16] = [
         Parameter {
             name: "algorithm",
             takes: "auto, two-stage, two-stage-on-demand, window, co-root, aggregate, basic, binomial, chain \
@@ -44,6 +44,7 @@ impl Options {
             takes: "none, optimal or a number of groups",
             default: Some("none"),
         },
+        Parameter { name: "repair-tree", takes: "a number of ranks, or off", default: Some("16") },
         Parameter {
             name: "acknowledge",
             takes: "needed, each, every:M or skewed:M",
@@ -104,6 +105,12 @@ impl Options {
                     "none" => CoRoots::None,
                     "optimal" => CoRoots::Optimal,
                     groups => CoRoots::Groups(groups.parse().ok().filter(|groups| *groups > 0)?),
+                }
+            }
+            "repair-tree" => {
+                self.repair_tree = match value {
+                    "off" => None,
+                    fan_out => Some(fan_out.parse().ok()?),
                 }
             }
             "acknowledge" => {
@@ -182,7 +189,7 @@ impl Options {
     pub fn describe(&self, depths: &Depths) -> String {
         let Options { table, places, in_flight, synchronisation, window, blocking, .. } = self;
         let Options { acknowledge, piggyback, by, acknowledge_after, repair, .. } = self;
-        let Options { co_roots, credits, segment, .. } = self;
+        let Options { co_roots, repair_tree, credits, segment, .. } = self;
         let lines = [
             ("choice", table.to_string().trim_end().replace('\n', ", ")),
             ("places", format!("{places:?}")),
@@ -192,6 +199,7 @@ impl Options {
             ("window", window.map_or("all slots".to_owned(), |window| window.to_string())),
             ("basic", blocking.to_string()),
             ("co-roots", format!("{co_roots:?}")),
+            ("repair-tree", repair_tree.map_or("off".to_owned(), |ranks| ranks.to_string())),
             ("acknowledge", format!("{acknowledge:?}")),
             ("piggyback", piggyback.to_string()),
             ("acknowledge-by", format!("{by:?}")),
@@ -228,6 +236,7 @@ mod tests {
             ("algorithm", "aggregate"),
             ("places", "numbers"),
             ("co-roots", "4"),
+            ("repair-tree", "off"),
             ("sync", "delay:50"),
             ("repair", "push"),
             ("credits", "off"),
@@ -237,6 +246,7 @@ mod tests {
         .unwrap();
         assert_eq!(options.acknowledge, Acknowledge::Every(10));
         assert_eq!(options.co_roots, CoRoots::Groups(4));
+        assert_eq!(options.repair_tree, None);
         assert_eq!(options.places, Places::Numbers);
         assert_eq!(options.synchronisation, Synchronisation::Delay(Duration::from_micros(50)));
         assert_eq!((options.repair, options.credits), (Repair::Push, false));

@@ -154,9 +154,10 @@ impl Config {
     }
 
     /// Whether a root takes care how much is on its way, and other ranks tell it what they lose: where that goes by questions
-    /// and it hears of everybody.
+    /// and it hears, of everybody or of one rank for each place.
     pub(super) fn paces(&self) -> bool {
-        self.asks() && self.repairers == Repairers::Root && self.window > LEAST
+        let hears = matches!(self.repairers, Repairers::Root | Repairers::Tree(_));
+        self.asks() && hears && self.window > LEAST
     }
 
     /// After how many fragments a root asks: often enough that the answers to one question come before the ring or the

@@ -10,6 +10,7 @@
 //! almost equally. So co-roots are below different switches and on different hosts as far as there are any, and a leaf's is
 //! below its own switch and on its own host if one is there. Where nothing is known of hosts, units are ranks.
 
+use super::tree::Tree;
 use crate::order::{FromRoot, RankOrder};
 use crate::rank::Rank;
 use std::ops::Range;
@@ -24,6 +25,8 @@ pub enum Repairers {
     /// Each rank for its successor on the virtual ring: the chain of Hoefler 2007, section 2.2, on
     /// demand.
     Predecessor,
+    /// Each rank for its children in a tree by place, at each level of which it has so many at most.
+    Tree(u32),
 }
 
 /// Who repairs whom, among `size` ranks.
@@ -33,12 +36,23 @@ pub struct Groups {
     size: u32,
 }
 
+impl Repairers {
+    /// A tree with so many children of a rank at each level, at most, among the ranks in this order; the root alone where the
+    /// tree would be no other.
+    pub fn tree(fan_out: u32, order: &RankOrder) -> Self {
+        let is_flat =
+            order.from(Rank(0)).rank_level() == 1 && order.size() <= fan_out.saturating_add(1);
+        if is_flat { Repairers::Root } else { Repairers::Tree(fan_out) }
+    }
+}
+
 impl Groups {
     /// The groups of `size` ranks.
     pub fn new(repairers: Repairers, size: u32) -> Self {
         let repairers = match repairers {
             Repairers::CoRoots(0 | 1) => Repairers::Root,
             Repairers::CoRoots(groups) => Repairers::CoRoots(groups.min(size)),
+            Repairers::Tree(0) => Repairers::Root,
             other => other,
         };
         Groups { repairers, size }
@@ -48,7 +62,7 @@ impl Groups {
     fn count(&self) -> u32 {
         match self.repairers {
             Repairers::CoRoots(groups) => groups,
-            Repairers::Root | Repairers::Predecessor => 1,
+            Repairers::Root | Repairers::Predecessor | Repairers::Tree(_) => 1,
         }
     }
 
@@ -118,7 +132,7 @@ impl<'a> GroupsUnder<'a> {
     /// Whether a rank gets what the root sends reliably in any case: the root and the co-roots.
     pub fn is_head(&self, rank: Rank) -> bool {
         match self.groups.repairers {
-            Repairers::Root | Repairers::Predecessor => rank == self.root,
+            Repairers::Root | Repairers::Predecessor | Repairers::Tree(_) => rank == self.root,
             Repairers::CoRoots(_) => self.head(self.group(rank)) == self.from.number(rank),
         }
     }
@@ -132,6 +146,7 @@ impl<'a> GroupsUnder<'a> {
             Repairers::Root => self.root,
             Repairers::CoRoots(_) => self.from.rank(self.head(self.group(rank))),
             Repairers::Predecessor => self.order.predecessor(rank),
+            Repairers::Tree(fan_out) => return self.tree(fan_out).parent(rank),
         })
     }
 
@@ -148,19 +163,26 @@ impl<'a> GroupsUnder<'a> {
 
     /// The ranks that a rank repairs.
     pub fn leaves(&self, rank: Rank) -> impl Iterator<Item = Rank> + use<'a> {
-        let (next, numbers) = match self.groups.repairers {
-            Repairers::Predecessor => (self.successor(rank), 0..0),
-            _ => (None, self.leaf_numbers(rank)),
+        let (next, children, numbers) = match self.groups.repairers {
+            Repairers::Predecessor => (self.successor(rank), None, 0..0),
+            Repairers::Tree(fan_out) => (None, Some(self.tree(fan_out).children(rank)), 0..0),
+            Repairers::Root | Repairers::CoRoots(_) => (None, None, self.leaf_numbers(rank)),
         };
         let from = self.from;
-        next.into_iter().chain(numbers.map(move |number| from.rank(number)))
+        let children = children.into_iter().flatten();
+        next.into_iter().chain(children).chain(numbers.map(move |number| from.rank(number)))
+    }
+
+    fn tree(&self, fan_out: u32) -> Tree<'a> {
+        Tree::new(self.from, fan_out)
     }
 
     /// How many ranks a rank repairs.
     pub fn leaf_count(&self, rank: Rank) -> u32 {
         match self.groups.repairers {
             Repairers::Predecessor => self.successor(rank).iter().count() as u32,
-            _ => self.leaf_numbers(rank).len() as u32,
+            Repairers::Tree(fan_out) => self.tree(fan_out).child_count(rank),
+            Repairers::Root | Repairers::CoRoots(_) => self.leaf_numbers(rank).len() as u32,
         }
     }
 
@@ -220,7 +242,9 @@ mod tests {
     fn every_rank_but_the_root_is_served_exactly_once() {
         for order in (1..=20).map(RankOrder::by_number).chain(placements()) {
             let groups = (0..=order.size()).map(Repairers::CoRoots);
-            for repairers in groups.chain([Repairers::Root, Repairers::Predecessor]) {
+            let trees = [0, 1, 2, 3, u32::MAX].map(Repairers::Tree);
+            let others = [Repairers::Root, Repairers::Predecessor].into_iter().chain(trees);
+            for repairers in groups.chain(others) {
                 for root in (0..order.size()).map(Rank) {
                     check(Groups::new(repairers, order.size()).under(root, &order));
                 }

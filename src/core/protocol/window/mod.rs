@@ -2,7 +2,7 @@
 //!
 //! The root copies each fragment into a slot of a ring and multicasts it from there; it returns at
 //! once, and the slot is free again when everybody has acknowledged (sections 4.2 and 5.1). One core
-//! with parameters: the [basic](Config::blocking) design, co-roots or a chain of
+//! with parameters: the [basic](Config::blocking) design, co-roots, a chain or a tree of
 //! [repairers](Repairers), lazy [acknowledgements](Acknowledge) by RDMA writes or messages, credits,
 //! and repair by the repairer or by the receiver.
 //!
@@ -54,6 +54,7 @@ mod seq;
 #[cfg(test)]
 mod tests;
 mod transfer;
+mod tree;
 
 pub use config::{Acknowledge, By, Config, Repair};
 pub use groups::{Groups, Repairers};
@@ -293,7 +294,7 @@ impl Core for Window {
         let begun = (0..self.operations.len() as u32).map(|index| self.first.plus(index));
         self.events.extend(begun.filter_map(|op| departure.disagreement(op)));
         // It needs nothing more, and its adapter may answer nothing more.
-        self.ring.forget(rank);
+        self.ring.departed(now, rank);
         self.debts.forget(rank);
         self.settle();
     }
@@ -366,7 +367,7 @@ impl Core for Window {
     fn eager(&self) -> u64 {
         match self.config.repairers {
             Repairers::CoRoots(_) => self.config.credits.map_or(u64::MAX, u64::from),
-            Repairers::Root | Repairers::Predecessor => 0,
+            Repairers::Root | Repairers::Predecessor | Repairers::Tree(_) => 0,
         }
     }
 

@@ -12,7 +12,7 @@ use crate::order::RankOrder;
 use crate::protocol::{SmallMap, Target, Token, Transmit};
 use crate::rank::{OpId, Rank};
 use crate::time::Instant;
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
 
 /// A fragment in a slot.
@@ -58,6 +58,8 @@ pub(super) struct Ring {
     first: Seq,
     /// What ranks have reported; those that are missing are where everybody began.
     known: SmallMap<Rank, Known>,
+    /// Ranks that have left.
+    gone: BTreeSet<Rank>,
     pushes: Pushes,
     patience: Patience,
     /// The pauses between the acknowledgements of a leaf that has more to acknowledge.
@@ -93,6 +95,7 @@ impl Ring {
             slots: vec![None; config.window as usize],
             first,
             known: SmallMap::default(),
+            gone: BTreeSet::new(),
             pushes: Pushes::new(config.most_pushes()),
             patience: Patience::new(config.patience),
             pauses: Arrivals::new(config.patience),
@@ -164,7 +167,7 @@ impl Ring {
             true => under.leaf_count(self.me),
             false => {
                 let leaves = under.leaves(self.me);
-                leaves.filter(|leaf| self.known(*leaf).have.after(seq) <= 0).count() as u32
+                leaves.filter(|leaf| self.may_lack(*leaf, seq)).count() as u32
             }
         };
         let mut undelivered = 0;
@@ -262,6 +265,21 @@ impl Ring {
         }
     }
 
+    /// A rank has left with all that it took part in, whether it has been heard to say so or not.
+    pub fn departed(&mut self, now: Instant, rank: Rank) {
+        self.forget(rank);
+        let had = self.known(rank).have;
+        self.gone.insert(rank);
+        let kept = self.slots.iter().flatten().map(|kept| kept.seq);
+        let awaited: Vec<_> = kept.filter(|seq| seq.after(had) >= 0).collect();
+        awaited.into_iter().for_each(|seq| self.acknowledged(now, rank, seq));
+    }
+
+    /// Whether a rank may lack a fragment.
+    fn may_lack(&self, rank: Rank, seq: Seq) -> bool {
+        self.known(rank).have.after(seq) <= 0 && !self.gone.contains(&rank)
+    }
+
     /// Nothing more can be sent to `rank`.
     pub fn forget(&mut self, rank: Rank) {
         self.pushes.forget(rank).into_iter().for_each(|push| self.settle_push(push));
@@ -286,7 +304,8 @@ impl Ring {
     pub fn learn(&mut self, now: Instant, from: Rank, report: Report) -> bool {
         let mut known = self.known(from);
         let had = known.have;
-        if !known.advance(report) {
+        // What it had to say when it left is known, and must not count twice.
+        if self.gone.contains(&from) || !known.advance(report) {
             return false;
         }
         let mut heard = self.heard(from);
@@ -389,7 +408,7 @@ impl Ring {
     pub fn silent(&self, slot: u32) -> impl Iterator<Item = Rank> + '_ {
         self.slots[slot as usize].iter().flat_map(|kept| {
             let leaves = kept.groups.under(kept.root, &self.order).leaves(self.me);
-            leaves.filter(|leaf| self.known(*leaf).have.after(kept.seq) <= 0)
+            leaves.filter(|leaf| self.may_lack(*leaf, kept.seq))
         })
     }
 

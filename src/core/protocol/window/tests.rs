@@ -1,6 +1,7 @@
 //! Ranks that have heard nothing of one another while many fragments went by.
 
 use super::*;
+use crate::protocol::Fragments;
 use crate::rank::Fragment;
 
 /// Fragments that went by: few, and around where an order of 31 or 32 bits would turn.
@@ -200,5 +201,22 @@ fn a_root_with_credits_waits_for_who_never_told_it_anything() {
             root.handle_report(LATER, Rank(leaf), Counter::Acknowledged, report);
         }
         assert_eq!(to_group(sent(&mut root)), 1, "after {passed}");
+    }
+}
+
+#[test]
+fn nobody_waits_for_the_acknowledgement_of_a_rank_that_has_left() {
+    for repairers in [Repairers::Predecessor, Repairers::Tree(1)] {
+        let config = Config { repairers, ..Config::new(10, 8) };
+        // It is late: the rank that it repairs has had everything, and has left.
+        let mut late = core(1, 3, 0, config);
+        late.start(Instant::ZERO, Rank(0), LEN).unwrap();
+        late.handle_departed(Instant::ZERO, Rank(2), FIRST.next());
+        for index in 0..Fragments::new(LEN, 10).unwrap().count() {
+            late.handle_packet(Instant::ZERO, &fragment(index, false));
+        }
+        sent(&mut late);
+        let events: Vec<_> = std::iter::from_fn(|| late.poll_event()).collect();
+        assert!(events.contains(&Event::Quiescent(FIRST)), "{repairers:?}: {events:?}");
     }
 }
