@@ -109,7 +109,8 @@ fn broadcasts_do_not_overlap_unless_asked_to() {
 
 #[test]
 fn at_1024_ranks_latencies_are_the_models() {
-    let window = SIM.json("--ranks 1024 --algorithm window --operations 3");
+    let window =
+        SIM.json("--ranks 1024 --algorithm window --option repair-tree=off --operations 3");
     let binomial = SIM.json("--ranks 1024 --algorithm binomial --operations 3");
     for report in [&window, &binomial] {
         close(&report["latency"]["ratio"], 1.0, 0.05);
@@ -126,7 +127,7 @@ fn at_1024_ranks_latencies_are_the_models() {
 
 #[test]
 fn a_full_packet_has_its_bytes_in_the_model() {
-    let full = SIM.json("--ranks 64 --algorithm window --size 4048");
+    let full = SIM.json("--ranks 64 --algorithm window --option repair-tree=off --size 4048");
     close(&full["latency"]["ratio"], 1.0, 0.05);
     assert!(full["model"]["single_root_ns"].as_u64() > Some(20_000));
     assert!(SIM.json("--ranks 64 --algorithm window --size 4049")["model"].is_null());

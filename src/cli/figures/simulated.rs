@@ -12,8 +12,10 @@ const APART: u64 = 50_000_000;
 /// So many back to back that the second half finds all buffers in use.
 const BACK_TO_BACK: usize = 600;
 
+/// Settings of the papers' designs, in which the root or co-roots repair all others.
 fn options(settings: &[(&str, &str)]) -> Result<Options, Failure> {
     let mut options = Options::default();
+    options.repair_tree = None;
     settings.iter().try_for_each(|(name, value)| options.set(name, value)).map_err(Failure::new)?;
     Ok(options)
 }

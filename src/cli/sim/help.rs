@@ -15,8 +15,8 @@ pub fn text() -> String {
 
 const REST: &str = "
 Examples:
-  How long a broadcast takes among 1024 ranks, beside the paper's model:
-    verbcast sim --ranks 1024 --algorithm window
+  How long a broadcast takes among 1024 ranks, beside the paper's model, in which the root alone repairs:
+    verbcast sim --ranks 1024 --algorithm window --option repair-tree=off
 
   What a hundredth of the datagrams lost costs the two-stage protocol:
     verbcast sim --ranks 1024 --algorithm two-stage --loss 0.01 --operations 100

@@ -6,7 +6,8 @@ use super::memory;
 use crate::failure::Failure;
 use crate::units;
 use verbcast_core::protocol::choice::Algorithm;
-use verbcast_core::protocol::options::{CoRoots, Options, Synchronisation};
+use verbcast_core::protocol::options::{Options, Synchronisation};
+use verbcast_core::protocol::window::Repairers;
 use verbcast_core::protocol::{Core, Fragments};
 use verbcast_core::rank::Rank;
 use verbcast_sim::{Plan, Step};
@@ -17,6 +18,8 @@ pub struct Setup {
     pub options: Options,
     /// What the algorithm's name has chosen.
     pub protocol: Algorithm,
+    /// Who keeps a message for whom, in the window family.
+    pub repairers: Repairers,
     /// Groups with a root or co-root of their own, in the window family.
     pub groups: Option<u32>,
     pub fragments: u32,
@@ -64,16 +67,14 @@ impl Setup {
         let interval = interval.unwrap_or_else(|| apart(&plan, &options, (count, fragment_len)));
         let (time, operations) = (interval.saturating_add(plan.skew), u64::from(args.operations));
         let limit = plan.limit.saturating_add(time.saturating_mul(operations));
-        let groups = (protocol == Algorithm::Window).then(|| match options.co_roots {
-            CoRoots::None => 1,
-            CoRoots::Groups(groups) => groups.min(args.ranks),
-            CoRoots::Optimal => {
-                verbcast_core::model::Parameters::paper().optimal_co_roots(args.ranks)
-            }
+        let repairers = options.repairers(&plan.order);
+        let groups = (protocol == Algorithm::Window).then(|| match repairers {
+            Repairers::CoRoots(groups) => groups.min(args.ranks),
+            Repairers::Root | Repairers::Predecessor | Repairers::Tree(_) => 1,
         });
         let plan = Plan { interval, limit, ..plan };
         let fragments = fragments.count();
-        Ok(Setup { plan, options, protocol, groups, fragments, fragment_len, fabric })
+        Ok(Setup { plan, options, protocol, repairers, groups, fragments, fragment_len, fabric })
     }
 
     pub fn jobs(&self) -> usize {

@@ -124,6 +124,7 @@ fn point(args: &FiguresArgs, algorithm: &str, ranks: u32, spec: &Spec) -> Result
     let on = on.load(ranks, args.seed)?.ok_or_else(|| Failure::new("there is no fabric"))?;
     let mut options = Options::default();
     options.set("algorithm", algorithm).map_err(Failure::new)?;
+    options.set("repair-tree", "off").map_err(Failure::new)?;
     let steps = vec![Step { root: Rank(0), len: BYTES }; OPERATIONS];
     let plan = Plan::new(ranks, steps);
     let plan = Plan { costs: on.costs(Costs::default()), seed: args.seed, ..plan };

@@ -301,14 +301,7 @@ impl Options {
             window: self.window.unwrap_or(depths.ring),
             in_flight: self.in_flight,
             blocking: self.blocking,
-            repairers: match self.co_roots {
-                CoRoots::None => self.tree(order),
-                CoRoots::Groups(groups) => Repairers::CoRoots(groups),
-                CoRoots::Optimal => {
-                    let parameters = model::Parameters::paper();
-                    Repairers::CoRoots(parameters.optimal_co_roots(size))
-                }
-            },
+            repairers: self.repairers(order),
             acknowledge: self.acknowledge,
             piggyback: self.piggyback,
             by: self.by,
@@ -320,8 +313,18 @@ impl Options {
         }
     }
 
-    /// Who keeps a message for whom without co-roots. The papers' own rules of acknowledgement are of ranks that acknowledge to
-    /// the root.
+    /// Window: who keeps a message for whom, among the ranks in this order.
+    pub fn repairers(&self, order: &RankOrder) -> Repairers {
+        match self.co_roots {
+            CoRoots::None => self.tree(order),
+            CoRoots::Groups(groups) => Repairers::CoRoots(groups),
+            CoRoots::Optimal => {
+                Repairers::CoRoots(model::Parameters::paper().optimal_co_roots(order.size()))
+            }
+        }
+    }
+
+    /// Who does without co-roots. The papers' own rules of acknowledgement are of ranks that acknowledge to the root.
     fn tree(&self, order: &RankOrder) -> Repairers {
         let fan_out = self.repair_tree.filter(|_| self.acknowledge == Acknowledge::Needed);
         fan_out.map_or(Repairers::Root, |fan_out| Repairers::tree(fan_out.get(), order))
