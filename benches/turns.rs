@@ -43,8 +43,9 @@ fn counted_long_message(broadcaster: &mut Broadcaster, message: &mut [u8]) -> Ou
     Ok(broadcaster.broadcast_into(ROOT, message)?)
 }
 
-/// Has the root do something, and then the leaf.
+/// Has the root do something, and then the leaf, which takes nothing of it before: both have ended what they did.
 fn in_turn(star: &mut Star, is_root: bool, mut what: impl FnMut() -> Outcome) -> Outcome {
+    star.all_gather(&[])?;
     for turn in [true, false] {
         if is_root == turn {
             what()?;
