@@ -220,3 +220,17 @@ fn nobody_waits_for_the_acknowledgement_of_a_rank_that_has_left() {
         assert!(events.contains(&Event::Quiescent(FIRST)), "{repairers:?}: {events:?}");
     }
 }
+
+#[test]
+fn the_last_report_of_a_rank_that_has_left_counts_for_nobody_else() {
+    let mut root = core(0, 3, 0, Config::new(10, 8));
+    root.start(Instant::ZERO, Rank(0), LEN).unwrap();
+    sent(&mut root);
+    root.handle_departed(Instant::ZERO, Rank(1), FIRST.next());
+    let everything = Report::initial(end(0)).emit();
+    for (rank, is_over) in [(1, false), (2, true)] {
+        root.handle_report(LATER, Rank(rank), Counter::Acknowledged, everything);
+        let events: Vec<_> = std::iter::from_fn(|| root.poll_event()).collect();
+        assert_eq!(events.contains(&Event::Quiescent(FIRST)), is_over, "rank {rank}: {events:?}");
+    }
+}
