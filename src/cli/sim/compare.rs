@@ -95,10 +95,10 @@ pub fn latency(setup: &Setup, simulated: &Latency) -> Expected {
         };
     };
     let ranks = setup.plan.size;
-    let groups = setup.groups;
+    let groups = setup.groups.unwrap_or(1);
     let model_ns = match setup.protocol {
         Algorithm::Binomial => parameters.binomial(ranks),
-        Algorithm::Window => parameters.co_roots(ranks, groups.unwrap_or(1)),
+        Algorithm::Window => parameters.co_roots(ranks, groups),
         Algorithm::TwoStage => return none("the paper models penalty rounds, not latencies"),
         Algorithm::TwoStageOnDemand | Algorithm::Chain | Algorithm::ScatterAllgather => {
             return none("neither paper models this protocol");
@@ -113,9 +113,9 @@ pub fn latency(setup: &Setup, simulated: &Latency) -> Expected {
         "nothing is in the way on the links, and the path is the longest",
     );
     assume(!simulated.overlapping, "one broadcast at a time");
-    let has_tree = groups.is_some() && matches!(setup.repairers, Repairers::Tree(_));
+    let is_window = setup.protocol == Algorithm::Window;
+    let has_tree = is_window && matches!(setup.repairers, Repairers::Tree(_));
     assume(!has_tree, "only the root keeps a message for others (--option repair-tree=off)");
-    let groups = groups.unwrap_or(1);
     assume(groups == 1, "co-roots spend no time on their own sends");
     let ratio = Some(simulated.mean_ns / model_ns as f64);
     Expected { model_ns: Some(model_ns), ratio, no_model: None, model_assumes }

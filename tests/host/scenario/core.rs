@@ -61,7 +61,6 @@ fn window(words: &Words<'_>) -> window::Config {
     config.repairers = match words.optional_text("repairers") {
         None => Repairers::Root,
         Some("predecessor") => Repairers::Predecessor,
-        Some("tree") => Repairers::Tree(1),
         Some(groups) => Repairers::CoRoots(groups.parse().expect("a number of groups")),
     };
     config.acknowledge = match (words.optional("every"), words.optional("skewed")) {

@@ -154,7 +154,7 @@ impl Config {
     }
 
     /// Whether a root takes care how much is on its way, and other ranks tell it what they lose: where that goes by questions
-    /// and it hears, of everybody or of one rank for each place.
+    /// and it hears of everybody, or of one rank in each place.
     pub(super) fn paces(&self) -> bool {
         let hears = matches!(self.repairers, Repairers::Root | Repairers::Tree(_));
         self.asks() && hears && self.window > LEAST

@@ -1,9 +1,9 @@
 //! The tree by which ranks acknowledge to one another and read what they miss.
 //!
 //! A root that hears each rank itself hears more of them than it can. In the tree the first rank of each host, counted from the
-//! root, hears the others of its host, the first one below each switch those of the other hosts there, and the root these. Each
-//! level has as many further ones as keep any rank from having more than so many children there. So what leaves a host is an
-//! acknowledgement for all of it, and what was lost on the way to a host is read once from afar.
+//! root, hears the others of its host, the first one below each switch those of the other hosts there, and the root these. Where a
+//! rank would have more children at a level than the fan-out, its first children there have some of them, and so on. So one
+//! rank of each host acknowledges to another host, and what was lost on the way to a host is read from afar once.
 //!
 //! It is the tree of designated receivers of reliable multicast (RMTP: Paul, Sabnani, Lin, Bhattacharyya 1997), laid by place.
 //! Neither paper has it: the co-roots of Liu 2004, section 4.3, are sent everything reliably besides.
