@@ -1,6 +1,7 @@
 //! How far a root may multicast by the credits known (Liu 2004, section 5.4).
 
 use super::groups::Groups;
+use super::neighbours::Neighbours;
 use super::ring::Ring;
 use super::seq::Seq;
 use crate::rank::Rank;
@@ -8,7 +9,6 @@ use crate::rank::Rank;
 /// The credits of a rank as root. What each rank reports of its own is known to the ring.
 #[derive(Clone, Debug)]
 pub(super) struct Credits {
-    me: Rank,
     /// Receives that every rank has posted, if that counts.
     depth: Option<u32>,
     /// Every fragment before this one may be multicast, if these are the groups.
@@ -19,16 +19,16 @@ pub(super) struct Credits {
 }
 
 impl Credits {
-    /// The credits of `me` where every rank begins at `first`.
-    pub fn new(me: Rank, depth: Option<u32>, first: Seq, among: Groups) -> Self {
-        Credits { me, depth, limit: first.plus(depth.unwrap_or(0)), among, laggard: None }
+    /// The credits of a root where every rank begins at `first`.
+    pub fn new(depth: Option<u32>, first: Seq, among: Groups) -> Self {
+        Credits { depth, limit: first.plus(depth.unwrap_or(0)), among, laggard: None }
     }
 
-    /// Whether this rank may multicast a fragment, as root of these groups.
-    pub fn has_one_for(&mut self, seq: Seq, groups: Groups, ring: &Ring) -> bool {
+    /// Whether this rank may multicast a fragment, as root with these neighbours.
+    pub fn has_one_for(&mut self, seq: Seq, neighbours: &Neighbours, ring: &Ring) -> bool {
         let Some(depth) = self.depth else { return true };
-        if self.among != groups {
-            self.among = groups;
+        if self.among != neighbours.groups {
+            self.among = neighbours.groups;
             self.limit = seq;
             self.laggard = None;
         }
@@ -40,9 +40,8 @@ impl Credits {
         if is_waiting {
             return false;
         }
-        let groups = groups.under(self.me, ring.order());
-        let reporters = groups.leaves(self.me).chain(groups.co_roots());
-        let credits = reporters.map(|rank| (rank, ring.known(rank).credit));
+        let reporters = neighbours.leaves.iter().chain(&neighbours.co_roots);
+        let credits = reporters.map(|rank| (*rank, ring.known(*rank).credit));
         self.laggard = credits.reduce(|a, b| if b.1.after(a.1) < 0 { b } else { a });
         if let Some((_, credit)) = self.laggard {
             self.limit = credit.plus(depth);

@@ -1,46 +1,44 @@
 //! What a rank owes of reports, to whom and by when (Liu 2004, section 4.4).
 
-use super::groups::Groups;
+use super::neighbours::Neighbours;
 use super::report::Report;
 use super::seq::Seq;
-use crate::order::RankOrder;
 use crate::protocol::SmallMap;
 use crate::rank::Rank;
 use crate::time::Instant;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 /// Reports under way to a rank at once: to one that does not listen more would only pile up. A second one
 /// lets a rank say that it has all of a message, and leave, while what it said within it still goes.
 const MAX_UNDER_WAY: usize = 2;
 
 /// A report that is owed.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Debt {
     /// When the timer sends it.
     by: Instant,
     /// It is to be sent now.
     is_due: bool,
-    /// The root of the broadcast for which it is owed, and who repairs whom in it.
-    context: (Rank, Groups),
+    /// This rank's part in the broadcast for which it is owed.
+    context: Arc<Neighbours>,
     /// It acknowledges what its receiver keeps until then. Otherwise it is about credits, which who has
     /// all of its broadcasts may take along.
     is_awaited: bool,
 }
 
 /// A report that was asked for, before it can be given.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Question {
     /// It is to say that everything before this fragment is here.
     until: Seq,
-    /// The root of the broadcast that asks, and who repairs whom in it.
-    context: (Rank, Groups),
+    /// This rank's part in the broadcast that asks.
+    context: Arc<Neighbours>,
 }
 
 /// A rank's debts.
 #[derive(Clone, Debug)]
 pub(super) struct Debts {
-    me: Rank,
-    order: RankOrder,
     first: Seq,
     owed: SmallMap<Rank, Debt>,
     /// The last question of each rank that is not answered.
@@ -60,10 +58,8 @@ pub(super) struct Debts {
 }
 
 impl Debts {
-    pub fn new(me: Rank, order: RankOrder, first: Seq) -> Self {
+    pub fn new(first: Seq) -> Self {
         Debts {
-            me,
-            order,
             first,
             owed: SmallMap::default(),
             asked: SmallMap::default(),
@@ -87,15 +83,17 @@ impl Debts {
     }
 
     /// A report is owed to a rank for a broadcast, by a point in time or at once.
-    pub fn owe(&mut self, to: Rank, context: (Rank, Groups), now: Instant, by: Instant) {
+    pub fn owe(&mut self, to: Rank, context: &Arc<Neighbours>, now: Instant, by: Instant) {
         if self.gone.contains(&to) {
             return;
         }
-        let new = Debt { by, is_due: false, context, is_awaited: false };
-        let debt = self.owed.get_or_insert(to, new);
-        let (root, groups) = context;
-        debt.context = context;
-        debt.is_awaited |= groups.under(root, &self.order).repairer(self.me) == Some(to);
+        let (is_awaited, new) = (context.repairer == Some(to), Arc::clone(context));
+        let debt =
+            self.owed.get_or_insert(to, Debt { by, is_due: false, context: new, is_awaited });
+        if !Arc::ptr_eq(&debt.context, context) {
+            debt.context = Arc::clone(context);
+        }
+        debt.is_awaited |= is_awaited;
         debt.by = debt.by.min(by);
         debt.is_due |= debt.by <= now;
     }
@@ -108,11 +106,10 @@ impl Debts {
     }
 
     /// A rank asks to be told when everything before a fragment is here.
-    pub fn ask(&mut self, to: Rank, until: Seq, context: (Rank, Groups)) {
-        let question = Question { until, context };
-        let last = self.asked.get_or_insert(to, question);
-        if until.after(last.until) > 0 {
-            *last = question;
+    pub fn ask(&mut self, to: Rank, until: Seq, context: &Arc<Neighbours>) {
+        let is_known = self.asked.get(to).is_some_and(|last| until.after(last.until) <= 0);
+        if !is_known {
+            self.asked.insert(to, Question { until, context: Arc::clone(context) });
         }
     }
 
@@ -124,13 +121,13 @@ impl Debts {
         while let Some((to, Question { until, context })) = self.next_answer(have) {
             self.asked.remove(to);
             if self.told(to).have.after(until) < 0 {
-                self.owe(to, context, now, now);
+                self.owe(to, &context, now, now);
             }
         }
     }
 
     fn next_answer(&self, have: Seq) -> Option<(Rank, Question)> {
-        let mut asked = self.asked.iter().map(|(to, question)| (to, *question));
+        let mut asked = self.asked.iter().map(|(to, question)| (to, question.clone()));
         asked.find(|(_, question)| have.after(question.until) >= 0)
     }
 
@@ -168,10 +165,10 @@ impl Debts {
     }
 
     /// A rank that is to be told now, for whom there is room, and of which broadcast.
-    pub fn next_due(&self, room: impl Fn(Rank) -> usize) -> Option<(Rank, (Rank, Groups))> {
+    pub fn next_due(&self, room: impl Fn(Rank) -> usize) -> Option<(Rank, Arc<Neighbours>)> {
         let mut due = self.owed.iter().filter(|(_, debt)| debt.is_due);
         due.find(|(to, _)| self.under_way_to(*to) < MAX_UNDER_WAY && room(*to) > 0)
-            .map(|(to, debt)| (to, debt.context))
+            .map(|(to, debt)| (to, Arc::clone(&debt.context)))
     }
 
     /// Whether a rank that keeps something until it is told is to be told now.

@@ -177,15 +177,6 @@ impl<'a> GroupsUnder<'a> {
         Tree::new(self.from, fan_out)
     }
 
-    /// How many ranks a rank repairs.
-    pub fn leaf_count(&self, rank: Rank) -> u32 {
-        match self.groups.repairers {
-            Repairers::Predecessor => self.successor(rank).iter().count() as u32,
-            Repairers::Tree(fan_out) => self.tree(fan_out).child_count(rank),
-            Repairers::Root | Repairers::CoRoots(_) => self.leaf_numbers(rank).len() as u32,
-        }
-    }
-
     /// The next rank on the ring, which is cut before the root.
     fn successor(&self, rank: Rank) -> Option<Rank> {
         Some(self.order.successor(rank)).filter(|next| *next != self.root)
@@ -256,7 +247,6 @@ mod tests {
         let ranks = (0..groups.groups.size).map(Rank);
         let mut served = BTreeSet::new();
         for rank in ranks.clone() {
-            assert_eq!(groups.leaf_count(rank), groups.leaves(rank).count() as u32);
             for leaf in groups.leaves(rank) {
                 assert!(served.insert(leaf), "{groups:?}");
                 assert_eq!(groups.repairer(leaf), Some(rank), "{groups:?}");

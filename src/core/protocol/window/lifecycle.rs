@@ -1,5 +1,6 @@
 //! How a broadcast begins, when it is complete here, and when nothing more is owed for it.
 
+use super::neighbours::Neighbours;
 use super::operation::Operation;
 use super::{By, Config, Groups, MAX_FRAGMENTS, Repair, Repairers, Window};
 use crate::protocol::{Core, Event, Limits, StartError};
@@ -21,18 +22,19 @@ impl Window {
         self.now = now;
         let Config { in_flight, .. } = self.config;
         let fragment_len = self.fragment_len(len);
-        let limits =
-            Limits { size: self.order.size(), in_flight, fragment_len, fragments: MAX_FRAGMENTS };
+        let limits = Limits { size: self.size, in_flight, fragment_len, fragments: MAX_FRAGMENTS };
         let cut = limits.admit(root, len, self.operations.len())?;
         let op = self.next_op();
-        let groups = Groups::new(repairers, self.order.size());
-        let operation = Operation::new(self.me, (root, groups), &self.order, cut, self.next_seq);
-        let is_repaired = operation.repairer.is_some();
-        let source = groups.under(root, &self.order).source(self.me);
-        if let (false, Some(source)) = (is_repaired, source) {
+        let groups = Groups::new(repairers, self.size);
+        let (neighbours, are_new) = self.parts.under(root, groups);
+        if are_new {
+            self.introduce(&neighbours);
+        }
+        let is_repaired = neighbours.repairer.is_some();
+        if let (false, Some(source)) = (is_repaired, neighbours.source) {
             self.to_come.begin(op, source, cut.count());
         }
-        self.introduce(&operation);
+        let operation = Operation::new(self.me, neighbours, cut, self.next_seq);
         self.next_seq = operation.end();
         if let Some(to) = self.reports_to(&operation)
             && self.last_reported_to.replace(to) != Some(to)
@@ -52,15 +54,11 @@ impl Window {
 
     /// The first time with a root and groups, each rank needs a connection with its repairer: to report
     /// to it, to read from it, and to hear of its farewell.
-    fn introduce(&mut self, operation: &Operation) {
-        let (root, groups) = operation.context();
-        if self.introduced.insert((root, groups)) {
-            let groups = groups.under(root, &self.order);
-            let is_between = root != self.me && groups.leaves(self.me).next().is_some();
-            self.gathers |= is_between && self.config.credits.is_some();
-            self.partners.extend(groups.repairer(self.me));
-            self.partners.extend(groups.leaves(self.me));
-        }
+    fn introduce(&mut self, neighbours: &Neighbours) {
+        let is_between = neighbours.root != self.me && !neighbours.leaves.is_empty();
+        self.gathers |= is_between && self.config.credits.is_some();
+        self.partners.extend(neighbours.repairer);
+        self.partners.extend(&neighbours.leaves);
     }
 
     /// Emits the events that the operations' states call for, and lets complete ones go.

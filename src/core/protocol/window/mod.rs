@@ -41,6 +41,7 @@ mod credits;
 mod debts;
 mod groups;
 mod lifecycle;
+mod neighbours;
 mod operation;
 mod pace;
 mod patience;
@@ -72,11 +73,12 @@ use crate::time::Instant;
 use crate::wire::Kind;
 use credits::Credits;
 use debts::Debts;
+use neighbours::Parts;
 use operation::Operation;
 use pace::Pace;
 use pull::Pull;
 use ring::Ring;
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 
 /// Fragments of a message at most, so that 32 bits tell the positions in flight apart.
 pub(super) const MAX_FRAGMENTS: u32 = 1 << 30;
@@ -87,7 +89,7 @@ const MAX_ASKED: usize = 16;
 #[derive(Clone, Debug)]
 pub struct Window {
     me: Rank,
-    order: RankOrder,
+    size: u32,
     config: Config,
     peers: Vec<Rank>,
     /// Operations from `first` on, without gaps; complete ones leave from the front.
@@ -111,8 +113,8 @@ pub struct Window {
     ring: Ring,
     /// Slots that an operation holds, by its number.
     holding: SmallMap<u32, u32>,
-    /// Roots and groups whose broadcasts this rank took part in.
-    introduced: BTreeSet<(Rank, Groups)>,
+    /// Its part under each root and groups so far.
+    parts: Parts,
     /// Ranks to be connected with: repairers and those whom this rank repairs.
     partners: Vec<Rank>,
     /// Reliable copies that this rank will get as a co-root.
@@ -152,6 +154,7 @@ impl Window {
         let begin = Seq(first.0.into());
         Ok(Window {
             me,
+            size: order.size(),
             config,
             peers: order.ring_peers(me),
             operations: VecDeque::new(),
@@ -163,23 +166,22 @@ impl Window {
             last_reported_to: None,
             gathers: false,
             seen: begin,
-            ring: Ring::new(me, order.clone(), begin, &config),
+            ring: Ring::new(me, begin, &config),
             holding: SmallMap::default(),
-            introduced: BTreeSet::new(),
+            parts: Parts::new(me, order),
             partners: Vec::new(),
             to_come: ToCome::default(),
             wanted: None,
             to_multicast: None,
             is_asking: false,
-            credits: Credits::new(me, config.credits, begin, groups),
+            credits: Credits::new(config.credits, begin, groups),
             pace: Pace::new(config.window),
             lost: 0,
-            debts: Debts::new(me, order.clone(), begin),
+            debts: Debts::new(begin),
             pull: Pull::new(config.patience),
             departed: Vec::new(),
             events: VecDeque::new(),
             now: Instant::ZERO,
-            order,
         })
     }
 
@@ -215,7 +217,7 @@ impl Core for Window {
 
     fn handle_packet(&mut self, now: Instant, packet: &Incoming) -> Disposition {
         self.now = now;
-        if packet.source.0 >= self.order.size() || packet.source == self.me {
+        if packet.source.0 >= self.size || packet.source == self.me {
             return Disposition::Reject;
         }
         self.learn(packet.source, packet.report);
@@ -247,7 +249,7 @@ impl Core for Window {
 
     fn handle_report(&mut self, now: Instant, from: Rank, counter: Counter, value: u64) {
         self.now = now;
-        if counter == Counter::Acknowledged && from.0 < self.order.size() {
+        if counter == Counter::Acknowledged && from.0 < self.size {
             self.learn(from, value);
         }
     }
@@ -340,9 +342,7 @@ impl Core for Window {
 
     fn add_awaited(&self, ranks: &mut Vec<Rank>) {
         if let Some(operation) = self.operations.get(self.whole) {
-            let (root, groups) = operation.context();
-            let source = groups.under(root, &self.order).source(self.me);
-            ranks.extend(source.into_iter().chain([root]));
+            ranks.extend(operation.neighbours.source.into_iter().chain([operation.root]));
         }
         ranks.extend(self.to_come.senders());
         let blocked = self.wanted.into_iter().flat_map(|slot| self.ring.silent(slot));

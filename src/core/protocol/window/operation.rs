@@ -1,21 +1,19 @@
 //! One broadcast in flight at one rank.
 
-use super::groups::Groups;
+use super::neighbours::Neighbours;
 use super::seq::Seq;
-use crate::order::RankOrder;
 use crate::protocol::{Bitmap, Fragments};
 use crate::rank::{Fragment, Rank};
+use std::sync::Arc;
 
 /// A broadcast in flight.
 #[derive(Clone, Debug)]
 pub(super) struct Operation {
     pub root: Rank,
-    /// Who repairs whom in it.
-    pub groups: Groups,
+    /// This rank's part in it.
+    pub neighbours: Arc<Neighbours>,
     /// The rank that repairs this one, if one does: every fragment asks for it.
     pub repairer: Option<Rank>,
-    /// Whether this rank gets it reliably in any case.
-    pub is_head: bool,
     pub cut: Fragments,
     /// Where its first fragment is among all.
     pub first: Seq,
@@ -34,24 +32,15 @@ pub(super) struct Operation {
 }
 
 impl Operation {
-    /// The broadcast of `root` at rank `me`.
-    pub fn new(
-        me: Rank,
-        (root, groups): (Rank, Groups),
-        order: &RankOrder,
-        cut: Fragments,
-        first: Seq,
-    ) -> Self {
-        let owns = root == me;
-        let under = groups.under(root, order);
-        let mut below = under.leaves(me).chain(under.heads_below(me));
-        let keeps = below.next().is_some();
+    /// A broadcast at rank `me`.
+    pub fn new(me: Rank, neighbours: Arc<Neighbours>, cut: Fragments, first: Seq) -> Self {
+        let owns = neighbours.root == me;
+        let keeps = neighbours.has_any_below();
         let count = cut.count();
         Operation {
-            root,
-            groups,
-            repairer: under.repairer(me),
-            is_head: under.is_head(me),
+            root: neighbours.root,
+            repairer: neighbours.repairer,
+            neighbours,
             cut,
             first,
             keeps,
@@ -63,11 +52,6 @@ impl Operation {
             kept_prefix: 0,
             is_complete: false,
         }
-    }
-
-    /// Its root, and who repairs whom.
-    pub fn context(&self) -> (Rank, Groups) {
-        (self.root, self.groups)
     }
 
     /// Where the fragment after its last is.

@@ -116,9 +116,9 @@ impl Pace {
     }
 
     /// Judges by what these ranks have lost, as the ring knows.
-    pub fn look(&mut self, ring: &Ring, ranks: impl Iterator<Item = Rank>) {
+    pub fn look(&mut self, ring: &Ring, ranks: &[Rank]) {
         let mut most = 0;
-        for rank in ranks {
+        for rank in ranks.iter().copied() {
             let now = ring.known(rank).lost;
             let before = std::mem::replace(self.lost.get_or_insert(rank, 0), now);
             most = most.max(now.wrapping_sub(before).into());

@@ -10,6 +10,7 @@ use super::{Seq, Window};
 use crate::protocol::{Disposition, Incoming, Piece, Room, Target, Timer, Transmit};
 use crate::time::Instant;
 use crate::wire::Kind;
+use std::sync::Arc;
 
 /// After how many times a root's delay the others take it that its question was lost.
 const UNHEARD: u32 = 4;
@@ -93,13 +94,13 @@ impl Window {
         let me = self.me;
         let Some(operation) = self.operation(packet.op) else { return };
         operation.ask(packet.fragment);
-        let (until, context) = (operation.seq(packet.fragment).plus(1), operation.context());
-        let repairer = operation.repairer;
-        if let Some(to) = repairer {
-            self.debts.ask(to, until, context);
+        let until = operation.seq(packet.fragment).plus(1);
+        let context = Arc::clone(&operation.neighbours);
+        if let Some(to) = context.repairer {
+            self.debts.ask(to, until, &context);
         }
-        if context.0 != me {
-            self.ring.ask(self.now, |root| root == context.0);
+        if context.root != me {
+            self.ring.ask(self.now, |root| root == context.root);
         }
     }
 

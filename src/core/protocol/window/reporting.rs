@@ -11,12 +11,14 @@
 //! 3. When: [`Debts`](super::debts) keeps what is owed until it is due, at once or by a timer.
 //! 4. It goes in [`Window::tell`], or along with a multicast of this rank: [`Window::report`].
 
+use super::neighbours::Neighbours;
 use super::operation::Operation;
-use super::{By, Groups, Report, Window};
+use super::{By, Report, Window};
 use crate::protocol::{Core, Counter, Piece, Room, Target, Transmit};
 use crate::rank::{Fragment, Rank};
 use crate::time::Instant;
 use crate::wire::Kind;
+use std::sync::Arc;
 
 /// By how many times its usual delay an acknowledgement is put off that went along with a multicast.
 const PUT_OFF: u32 = 4;
@@ -31,7 +33,7 @@ impl Window {
             }
             let op = self.first.plus(self.whole as u32);
             let now = self.now;
-            let context = operation.context();
+            let context = &operation.neighbours;
             if let Some(repairer) = operation.repairer {
                 let is_due = self.config.acknowledges(op, self.me)
                     || self.debts.leave_unsaid(repairer, self.unsaid(operation, repairer))
@@ -72,7 +74,7 @@ impl Window {
             By::Counter => room.report_room(to),
             By::Message => room.reliable_room(to),
         })?;
-        let report = self.report(context);
+        let report = self.report(&context);
         self.debts.pay(to, report);
         self.settle();
         if self.config.asks() && report.credit.after(report.have) < 0 {
@@ -98,11 +100,11 @@ impl Window {
     }
 
     /// What this rank reports in a broadcast of `root`.
-    pub(super) fn report(&self, (root, groups): (Rank, Groups)) -> Report {
+    pub(super) fn report(&self, context: &Neighbours) -> Report {
         let mut credit = self.have;
         if self.config.credits.is_some() {
-            for leaf in groups.under(root, &self.order).leaves(self.me) {
-                credit = credit.earlier(self.ring.known(leaf).credit);
+            for leaf in &context.leaves {
+                credit = credit.earlier(self.ring.known(*leaf).credit);
             }
         }
         Report { have: self.have, credit, lost: self.lost }
@@ -120,17 +122,17 @@ impl Window {
         for index in 0..self.operations.len() {
             let operation = &self.operations[index];
             let Some(to) = self.reports_to(operation) else { continue };
-            let context = operation.context();
-            let report = self.report(context);
+            let context = Arc::clone(&operation.neighbours);
+            let report = self.report(&context);
             let told = self.debts.told(to);
             lags_from = lags_from.earlier(told.have.plus(chunk));
             if report.lead(told) < chunk.into() {
-                self.owe_credit(to, context, report.credit.after(told.credit));
+                self.owe_credit(to, &context, report.credit.after(told.credit));
                 continue;
             }
             let was_said = report.lead(self.debts.said()) < chunk.into();
             let by = if was_said { self.put_off() } else { self.now };
-            self.debts.owe(to, context, self.now, by);
+            self.debts.owe(to, &context, self.now, by);
         }
         self.lags_from = lags_from;
     }
@@ -138,13 +140,12 @@ impl Window {
     /// Credits that were gathered pass through any number of ranks. So that what each holds back never adds up to all that
     /// there are, they go on as soon as a question is answered with them, and others after a while. A rank that gathers
     /// in one broadcast may owe its own credit in another, where both go to the same rank and nobody asks for the second.
-    fn owe_credit(&mut self, to: Rank, context: (Rank, Groups), lag: i64) {
+    fn owe_credit(&mut self, to: Rank, context: &Arc<Neighbours>, lag: i64) {
         if self.config.credits.is_none() || lag <= 0 {
             return;
         }
-        let (root, groups) = context;
         let told = self.debts.told(to);
-        let gathers = groups.under(root, &self.order).leaves(self.me).next().is_some();
+        let gathers = !context.leaves.is_empty();
         let held_back = self.config.asks() && told.credit.after(told.have) < 0;
         if !(gathers || held_back) {
             return;

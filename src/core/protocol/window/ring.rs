@@ -3,16 +3,16 @@
 
 use super::arrivals::Arrivals;
 use super::config::Config;
-use super::groups::Groups;
+use super::neighbours::Neighbours;
 use super::patience::Patience;
 use super::pushes::{Push, Pushes};
 use super::report::Report;
 use super::seq::Seq;
-use crate::order::RankOrder;
 use crate::protocol::{SmallMap, Target, Token, Transmit};
 use crate::rank::{OpId, Rank};
 use crate::time::Instant;
 use std::collections::{BTreeSet, VecDeque};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// A fragment in a slot.
@@ -20,8 +20,8 @@ use std::time::Duration;
 struct Retained {
     seq: Seq,
     token: Token,
-    root: Rank,
-    groups: Groups,
+    /// This rank's part in its broadcast.
+    neighbours: Arc<Neighbours>,
     /// Since when its acknowledgement is asked for, if it is.
     asked: Option<Instant>,
     /// Leaves whose acknowledgement is awaited.
@@ -53,7 +53,6 @@ struct Known {
 #[derive(Clone, Debug)]
 pub(super) struct Ring {
     me: Rank,
-    order: RankOrder,
     slots: Vec<Option<Retained>>,
     first: Seq,
     /// What ranks have reported; those that are missing are where everybody began.
@@ -88,10 +87,9 @@ pub(super) struct Ring {
 }
 
 impl Ring {
-    pub fn new(me: Rank, order: RankOrder, first: Seq, config: &Config) -> Self {
+    pub fn new(me: Rank, first: Seq, config: &Config) -> Self {
         Ring {
             me,
-            order,
             slots: vec![None; config.window as usize],
             first,
             known: SmallMap::default(),
@@ -115,11 +113,6 @@ impl Ring {
 
     fn len(&self) -> u32 {
         self.slots.len() as u32
-    }
-
-    /// In which order the ranks are counted.
-    pub fn order(&self) -> &RankOrder {
-        &self.order
     }
 
     /// Where everybody began.
@@ -157,35 +150,29 @@ impl Ring {
         now: Instant,
         seq: Seq,
         token: Token,
-        (root, groups): (Rank, Groups),
+        neighbours: &Arc<Neighbours>,
         is_asked: bool,
     ) {
         let slot = self.slot(seq);
-        let under = groups.under(root, &self.order);
-        let unacknowledged = match root == self.me {
+        let (is_own, leaves) = (neighbours.root == self.me, &neighbours.leaves);
+        let unacknowledged = match is_own {
             // Nobody has what was not sent.
-            true => under.leaf_count(self.me),
-            false => {
-                let leaves = under.leaves(self.me);
-                leaves.filter(|leaf| self.may_lack(*leaf, seq)).count() as u32
-            }
+            true => leaves.len(),
+            false => leaves.iter().filter(|leaf| self.may_lack(**leaf, seq)).count(),
         };
-        let mut undelivered = 0;
-        for to in under.heads_below(self.me) {
+        for to in neighbours.heads_below.iter().copied() {
             self.pushes.add(Push { to, slot, token, repairs: false });
-            undelivered += 1;
         }
         let retained = Retained {
             seq,
             token,
-            root,
-            groups,
+            neighbours: Arc::clone(neighbours),
             asked: is_asked.then_some(now),
-            unacknowledged,
-            undelivered,
+            unacknowledged: unacknowledged as u32,
+            undelivered: neighbours.heads_below.len() as u32,
             is_pushed: false,
         };
-        match (is_asked, root == self.me) {
+        match (is_asked, is_own) {
             (true, _) => self.awaited.push_back((now, seq)),
             (false, true) => {
                 if self.unasked == 0 {
@@ -214,7 +201,7 @@ impl Ring {
     /// The last fragment that this rank has multicast and whose acknowledgement is not asked for.
     pub fn last_unasked(&self) -> Option<Token> {
         let unasked = self.slots.iter().flatten().filter(|kept| kept.asked.is_none());
-        let own = unasked.filter(|kept| kept.root == self.me);
+        let own = unasked.filter(|kept| kept.neighbours.root == self.me);
         own.max_by_key(|kept| kept.seq.after(self.first_unasked)).map(|kept| kept.token)
     }
 
@@ -234,12 +221,13 @@ impl Ring {
             return;
         }
         for kept in self.slots.iter_mut().flatten() {
-            if kept.asked.is_some() || !is_asking(kept.root) {
+            let root = kept.neighbours.root;
+            if kept.asked.is_some() || !is_asking(root) {
                 continue;
             }
             kept.asked = Some(now);
             self.awaited.push_back((now, kept.seq));
-            match kept.root == self.me {
+            match root == self.me {
                 true => self.unasked -= 1,
                 false => self.unasked_of_others -= 1,
             }
@@ -330,11 +318,10 @@ impl Ring {
     }
 
     fn acknowledged(&mut self, now: Instant, from: Rank, seq: Seq) {
-        let (me, slot) = (self.me, self.slot(seq));
+        let slot = self.slot(seq);
         let Some(retained) = &mut self.slots[slot as usize] else { return };
-        let groups = retained.groups.under(retained.root, &self.order);
-        let is_own = groups.repairer(from) == Some(me);
-        if retained.seq != seq || !is_own || retained.unacknowledged == 0 {
+        let is_awaited = retained.seq == seq && retained.unacknowledged > 0;
+        if !is_awaited || !retained.neighbours.repairs(from) {
             return;
         }
         retained.unacknowledged -= 1;
@@ -354,7 +341,7 @@ impl Ring {
         let entry = &mut self.slots[slot as usize];
         let Some(kept) = entry.take_if(|kept| kept.is_free()) else { return };
         self.used -= 1;
-        match (kept.asked, kept.root == self.me) {
+        match (kept.asked, kept.neighbours.root == self.me) {
             (Some(_), _) => {}
             (None, true) => self.unasked -= 1,
             (None, false) => self.unasked_of_others -= 1,
@@ -407,7 +394,7 @@ impl Ring {
     /// The leaves whose acknowledgement of the fragment in a slot is awaited.
     pub fn silent(&self, slot: u32) -> impl Iterator<Item = Rank> + '_ {
         self.slots[slot as usize].iter().flat_map(|kept| {
-            let leaves = kept.groups.under(kept.root, &self.order).leaves(self.me);
+            let leaves = kept.neighbours.leaves.iter().copied();
             leaves.filter(|leaf| self.may_lack(*leaf, kept.seq))
         })
     }

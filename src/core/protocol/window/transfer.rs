@@ -8,6 +8,7 @@ use crate::protocol::{
 use crate::rank::{Fragment, OpId, Rank};
 use crate::time::Instant;
 use crate::wire::Kind;
+use std::sync::Arc;
 
 impl Window {
     /// Keeps the next fragment; at the root it is to be multicast then.
@@ -18,11 +19,11 @@ impl Window {
             if operation.keeps_all() {
                 continue;
             }
-            let (is_root, groups) = (operation.root == self.me, operation.groups);
+            let (is_root, neighbours) = (operation.root == self.me, &operation.neighbours);
             let first = operation.first_unkept().map(|fragment| operation.seq(fragment));
             if is_root {
                 let credit =
-                    first.is_some_and(|seq| self.credits.has_one_for(seq, groups, &self.ring));
+                    first.is_some_and(|seq| self.credits.has_one_for(seq, neighbours, &self.ring));
                 let is_held = self.config.paces() && self.ring.used() >= self.pace.limit();
                 if !credit || is_held || room.multicast_room() == 0 {
                     return None;
@@ -48,16 +49,17 @@ impl Window {
         let op = self.first.plus(index as u32);
         let operation = &mut self.operations[index];
         operation.keep(fragment);
-        let (context, seq) = (operation.context(), operation.seq(fragment));
+        let (context, seq) = (Arc::clone(&operation.neighbours), operation.seq(fragment));
         let range = operation.cut.range(fragment).unwrap_or_default();
         let message_len = operation.cut.message_len() as u64;
         let asked = operation.asked();
         let is_last = seq.plus(1) == operation.end();
         // Where reports go by themselves, one here would only cost each receiver a look.
-        let report = self.config.piggyback.then(|| self.report(context));
+        let report = self.config.piggyback.then(|| self.report(&context));
         *self.holding.get_or_insert(op.0, 0) += 1;
         let slot = self.ring.slot(seq);
-        let asks = match context.0 == self.me {
+        let is_own = context.root == self.me;
+        let asks = match is_own {
             true => self.asks_with(seq, is_last),
             false => fragment.0 + 1 == asked,
         };
@@ -66,15 +68,14 @@ impl Window {
         let piece = Piece { kind, op, fragment, message_len, report: said, asks };
         let token = piece.token();
         let is_asked = asks || fragment.0 < asked || !self.config.asks();
-        self.ring.keep(self.now, seq, token, context, is_asked);
-        if context.0 == self.me {
+        self.ring.keep(self.now, seq, token, &context, is_asked);
+        if is_own {
             self.is_asking = false;
             if self.config.paces() && self.pace.sends() {
-                let (root, groups) = context;
-                self.pace.look(&self.ring, groups.under(root, &self.order).leaves(root));
+                self.pace.look(&self.ring, &context.leaves);
             }
             if asks {
-                self.ring.ask(self.now, |root| root == context.0);
+                self.ring.ask(self.now, |root| root == context.root);
             }
             self.to_multicast = Some(Transmit::Resend { target: Target::Group, slot, token });
             if let Some(report) = report {
@@ -114,7 +115,7 @@ impl Window {
         if range.len() != packet.payload_len {
             return Disposition::Reject;
         }
-        let is_head = operation.is_head;
+        let is_head = operation.neighbours.is_head;
         let is_new = operation.own(packet.fragment, packet.via == Via::Multicast);
         let next = operation.seq(packet.fragment).plus(1);
         if next.after(self.seen) > 0 {

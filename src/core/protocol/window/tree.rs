@@ -71,11 +71,6 @@ impl<'a> Tree<'a> {
         };
         self.runs(rank).flat_map(heads)
     }
-
-    /// How many they are.
-    pub fn child_count(self, rank: Rank) -> u32 {
-        self.runs(rank).map(|(_, groups)| groups.len() as u32).sum()
-    }
 }
 
 #[cfg(test)]
@@ -107,8 +102,8 @@ mod tests {
         for order in placements() {
             for root in (0..order.size()).map(Rank) {
                 let tree = Tree::new(order.from(root), 2);
-                let most = 2 * order.from(root).rank_level() as u32;
-                assert!((0..order.size()).all(|rank| tree.child_count(Rank(rank)) <= most));
+                let most = 2 * order.from(root).rank_level();
+                assert!((0..order.size()).all(|rank| tree.children(Rank(rank)).count() <= most));
             }
         }
     }

@@ -1,0 +1,118 @@
+//! Who a rank has to do with under a root, worked out once.
+
+use super::groups::Groups;
+use crate::order::RankOrder;
+use crate::rank::Rank;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// A rank's part in the broadcasts of a root.
+#[derive(Debug)]
+pub(super) struct Neighbours {
+    pub root: Rank,
+    /// Who repairs whom in them.
+    pub groups: Groups,
+    /// The rank that repairs this one, if one does.
+    pub repairer: Option<Rank>,
+    /// The rank that this one gets a message from for certain; none at the root.
+    pub source: Option<Rank>,
+    /// Whether this rank gets a message reliably in any case.
+    pub is_head: bool,
+    /// The co-roots that this rank sends to, in order.
+    pub heads_below: Vec<Rank>,
+    /// Who reports to this rank without being repaired by it: at the root, all co-roots.
+    pub co_roots: Vec<Rank>,
+    /// The ranks that this one repairs, in the order in which it does.
+    pub leaves: Vec<Rank>,
+    /// The same by their numbers.
+    sorted: Vec<Rank>,
+}
+
+impl Neighbours {
+    fn new(me: Rank, root: Rank, groups: Groups, order: &RankOrder) -> Self {
+        let under = groups.under(root, order);
+        let leaves: Vec<_> = under.leaves(me).collect();
+        let mut sorted = leaves.clone();
+        sorted.sort_unstable();
+        Neighbours {
+            root,
+            groups,
+            repairer: under.repairer(me),
+            source: under.source(me),
+            is_head: under.is_head(me),
+            heads_below: under.heads_below(me).collect(),
+            co_roots: if root == me { under.co_roots().collect() } else { Vec::new() },
+            leaves,
+            sorted,
+        }
+    }
+
+    /// Whether this rank repairs another one.
+    pub fn repairs(&self, rank: Rank) -> bool {
+        self.sorted.binary_search(&rank).is_ok()
+    }
+
+    /// Whether others need what this rank keeps.
+    pub fn has_any_below(&self) -> bool {
+        !(self.leaves.is_empty() && self.heads_below.is_empty())
+    }
+}
+
+/// A rank's parts under the roots that there were so far.
+#[derive(Clone, Debug)]
+pub(super) struct Parts {
+    me: Rank,
+    order: RankOrder,
+    known: BTreeMap<(Rank, Groups), Arc<Neighbours>>,
+}
+
+impl Parts {
+    pub fn new(me: Rank, order: RankOrder) -> Self {
+        Parts { me, order, known: BTreeMap::new() }
+    }
+
+    /// The part under a root, and whether it is the first time that it is asked for.
+    pub fn under(&mut self, root: Rank, groups: Groups) -> (Arc<Neighbours>, bool) {
+        if let Some(known) = self.known.get(&(root, groups)) {
+            return (Arc::clone(known), false);
+        }
+        let new = Arc::new(Neighbours::new(self.me, root, groups, &self.order));
+        self.known.insert((root, groups), Arc::clone(&new));
+        (new, true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::order::tests::placements;
+    use crate::protocol::window::Repairers;
+
+    #[test]
+    fn a_rank_repairs_those_whose_repairer_it_is() {
+        let kinds =
+            [Repairers::Root, Repairers::CoRoots(3), Repairers::Predecessor, Repairers::Tree(2)];
+        for order in placements() {
+            for groups in kinds.map(|kind| Groups::new(kind, order.size())) {
+                let ranks = || (0..order.size()).map(Rank);
+                for (root, me) in ranks().flat_map(|root| ranks().map(move |me| (root, me))) {
+                    let (part, is_new) = Parts::new(me, order.clone()).under(root, groups);
+                    let under = groups.under(root, &order);
+                    let is_mine = |rank: Rank| under.repairer(rank) == Some(me);
+                    assert!(is_new);
+                    assert!(ranks().all(|rank| part.repairs(rank) == is_mine(rank)), "{part:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_known_is_not_worked_out_again() {
+        let mut parts = Parts::new(Rank(1), RankOrder::by_number(4));
+        let groups = Groups::new(Repairers::Root, 4);
+        let (first, _) = parts.under(Rank(0), groups);
+        let (again, is_new) = parts.under(Rank(0), groups);
+        assert!(Arc::ptr_eq(&first, &again) && !is_new);
+        assert!(parts.under(Rank(2), groups).1);
+    }
+}
