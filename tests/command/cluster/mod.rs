@@ -5,6 +5,7 @@ mod benchmarks;
 mod failures;
 mod launchers;
 mod places;
+mod repairs;
 mod slurm;
 
 use crate::needs;

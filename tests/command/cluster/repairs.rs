@@ -1,0 +1,54 @@
+//! From whom what was lost is read: the repair tree follows the hosts.
+
+use super::{Folder, lines};
+use crate::support::verbcast;
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::fs;
+
+/// Copies the file to four ranks that Slurm deals out to two hosts in turn; each loses every fifth datagram.
+const SCRIPT: &str = r#"
+export VERBCAST_TRACE=traces VERBCAST_FAULT=loss=0.2,seed=1
+srun -N 2 --ntasks-per-node=2 -m cyclic --kill-on-bad-exit verbcast copy data.bin '/tmp/reads.{rank}' 2>&1 || exit
+srun -N 2 bash -c 'for copy in /tmp/reads.*; do echo "$copy $(sha256sum <$copy)"; rm $copy; done'
+"#;
+
+/// The ranks that each rank has read from, in words.
+fn read_from(name: &str, environment: &str) -> Option<[BTreeSet<String>; 4]> {
+    let folder = Folder::with_file(name, 2_000_000)?;
+    let output = folder.run(&format!("{environment}\n{SCRIPT}"), &[]);
+    let (said, sum) = (lines(&output), folder.sum());
+    assert!(output.status.success(), "{said}");
+    for rank in 1..4 {
+        assert!(said.contains(&format!("/tmp/reads.{rank} {sum}")), "rank {rank}, {sum}:\n{said}");
+    }
+    let mut trace = verbcast();
+    let merged = trace.current_dir(&folder.path).args(["trace", "traces", "-o", "page"]);
+    assert!(merged.output().unwrap().status.success());
+    let merged = fs::read_to_string(folder.path.join("page/trace.json")).unwrap();
+    let merged: Value = serde_json::from_str(&merged).unwrap();
+    let mut found: [BTreeSet<String>; 4] = Default::default();
+    for event in merged["traceEvents"].as_array().unwrap() {
+        if event["name"] == "repair"
+            && let Some(from) = event["args"]["from"].as_str()
+        {
+            found[event["pid"].as_u64().unwrap() as usize].insert(from.to_owned());
+        }
+    }
+    Some(found)
+}
+
+/// Rank 2 is on the root's host; of the other one, rank 1 comes first.
+#[test]
+fn what_a_host_lost_is_read_from_afar_by_one_rank_of_it() {
+    let only = |from: &str| BTreeSet::from([from.to_owned()]);
+    let Some(found) = read_from("tree", "") else { return };
+    assert_eq!(found, [BTreeSet::new(), only("rank 0"), only("rank 0"), only("rank 1")]);
+}
+
+#[test]
+fn without_the_tree_all_ranks_read_from_the_root() {
+    let only = |from: &str| BTreeSet::from([from.to_owned()]);
+    let Some(found) = read_from("no-tree", "export VERBCAST_REPAIR_TREE=off") else { return };
+    assert_eq!(found, [BTreeSet::new(), only("rank 0"), only("rank 0"), only("rank 0")]);
+}
