@@ -4,10 +4,13 @@
 #
 # COMPARE/NICS-MPI-NAME.json   what verbcast bench has measured on so many NICs beside an MPI library
 #                      .txt    its tables
+# COMPARE/NICS-MPI-ratios.txt  how the times for broadcasts back to back compare
 # COMPARE/NICS-copy.txt        how fast verbcast copy is beside the bare multicast
 # COMPARE/index.html           all of it on one page
 
 ALGORITHMS=raw,two-stage,two-stage-on-demand,window,co-root,aggregate,basic,binomial,chain,scatter-allgather,mpi
+# Besides them the floor, and what is taken by default, where broadcasts go back to back.
+BACK_TO_BACK=bare,auto,$ALGORITHMS
 
 # Each measurement's name and what verbcast bench is told; the algorithms are all if none are named, but 64 MiB for
 # each of them at every rank are more than the machine has. In an emulated machine a broadcast among more ranks than
@@ -15,19 +18,19 @@ ALGORITHMS=raw,two-stage,two-stage-on-demand,window,co-root,aggregate,basic,bino
 # as much longer than the paper's.
 measurements() {
     if [[ -n $QUICK ]]; then
-        cat <<'END'
+        cat <<END
 latency     latency --sizes 8:8 --iterations 60 --warmup 10
-throughput  throughput --sizes 8:8 --iterations 300 --warmup 20
-stream      throughput --sizes 64K:64K --iterations 30 --warmup 3
+throughput  throughput --sizes 8:4K:512 --iterations 300 --warmup 20 --algorithms $BACK_TO_BACK
+stream      throughput --sizes 64K:1M:16 --iterations 30 --warmup 3 --algorithms $BACK_TO_BACK
 large       latency --sizes 1M:1M --methods osu --iterations 5 --warmup 1
 skew        skew --sizes 8:8 --skews 0,20000 --iterations 20 --warmup 5
 END
     else
-        cat <<'END'
+        cat <<END
 latency     latency --sizes 1:4K:8 --iterations 100 --warmup 10
 large       latency --sizes 16K:1M:4 --methods osu --iterations 20 --warmup 2
-throughput  throughput --sizes 1:4K:8 --iterations 1000 --warmup 100
-stream      throughput --sizes 16K:1M:4 --iterations 50 --warmup 5
+throughput  throughput --sizes 1:4K:8 --iterations 1000 --warmup 100 --algorithms $BACK_TO_BACK
+stream      throughput --sizes 16K:1M:4 --iterations 50 --warmup 5 --algorithms $BACK_TO_BACK
 huge        throughput --sizes 64M:64M --iterations 2 --warmup 1 --algorithms raw,window,chain,mpi
 skew        skew --sizes 8:8 --skews 0,10000,20000,30000,40000 --iterations 50 --warmup 5
 scale       scale --counts 2,3,4,6,8 --sizes 8:8 --iterations 60 --warmup 10
@@ -86,6 +89,14 @@ compare_one() {
     env "${COMPARE_SETTINGS[@]}" ci/softroce exec --nics "$nics" --timeout "$(compare_limit)" -- "${launcher[@]}" \
         "$REPO/target/$mpi/release/verbcast" bench "$@" --device "$devices" \
         --json "$to.json" >"$to.txt" </dev/null
+}
+
+# Usage: compare_ratios NICS MPI. Prints what can be said of what was measured there.
+compare_ratios() {
+    local to=$COMPARE/$1-$2-ratios.txt results=()
+    mapfile -t results < <(compgen -G "$COMPARE/$1-$2-*.json")
+    ((${#results[@]})) || return 0
+    jq -rs -f "$REPO/ci/lib/compare.jq" "${results[@]}" | column -t -s $'\t' | tee "$to"
 }
 
 # Usage: compare_copy NICS NAME. With the command that was built with this MPI library, without any in use. Leaves a file

@@ -1,0 +1,26 @@
+# Ratios of times for a broadcast back to back, one row for each size. Input: the results of verbcast bench throughput in one place.
+
+def multicasts: ["two-stage", "two-stage-on-demand", "window", "co-root", "aggregate", "basic"];
+def connected: ["binomial", "chain", "scatter-allgather"];
+
+# Microseconds for a broadcast, by algorithm.
+def times: map({key: .algorithm, value: (.seconds / .iterations * 1e6)}) | from_entries;
+
+def best($names): [.[$names[]] | values] | min;
+
+def over($a; $b): if $a == null or $b == null then "-" else ($a / $b * 100 | round / 100 | tostring) end;
+
+def row($size):
+    times
+    | best(multicasts) as $multicast
+    | best(connected) as $connected
+    | best(multicasts + connected) as $any
+    | [
+        ($size | tostring),
+        (to_entries | map(select(.value == $multicast))[0].key // "-"),
+        over(.mpi; $multicast), over($multicast; .bare), over(.mpi; $connected), over(.auto; $any)
+    ];
+
+["bytes", "best multicast", "MPI/multicast", "multicast/bare", "MPI/connected", "auto/best"],
+(map(.points[] | select(.test == "throughput" and .seconds > 0)) | group_by(.size)[] | row(.[0].size))
+| @tsv
