@@ -91,12 +91,16 @@ compare_one() {
         --json "$to.json" >"$to.txt" </dev/null
 }
 
-# Usage: compare_ratios NICS MPI. Prints what can be said of what was measured there.
+# Usage: compare_ratios NICS MPI. Prints how what was measured there compares. Leaves a file only if it can be read.
 compare_ratios() {
     local to=$COMPARE/$1-$2-ratios.txt results=()
     mapfile -t results < <(compgen -G "$COMPARE/$1-$2-*.json")
     ((${#results[@]})) || return 0
-    jq -rs -f "$REPO/ci/lib/compare.jq" "${results[@]}" | column -t -s $'\t' | tee "$to"
+    if ! jq -rs -f "$REPO/ci/lib/compare.jq" "${results[@]}" | column -t -s $'\t' >"$to"; then
+        rm "$to"
+        return 1
+    fi
+    cat "$to"
 }
 
 # Usage: compare_copy NICS NAME. With the command that was built with this MPI library, without any in use. Leaves a file

@@ -1,7 +1,7 @@
 //! From whom what was lost is read: the repair tree follows the hosts.
 
 use super::{Folder, lines};
-use crate::support::verbcast;
+use crate::support::{run, text, verbcast};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;
@@ -23,8 +23,8 @@ fn read_from(name: &str, environment: &str) -> Option<[BTreeSet<String>; 4]> {
         assert!(said.contains(&format!("/tmp/reads.{rank} {sum}")), "rank {rank}, {sum}:\n{said}");
     }
     let mut trace = verbcast();
-    let merged = trace.current_dir(&folder.path).args(["trace", "traces", "-o", "page"]);
-    assert!(merged.output().unwrap().status.success());
+    let output = run(trace.current_dir(&folder.path).args(["trace", "traces", "-o", "page"]));
+    assert!(output.status.success(), "{}", text(&output.stderr));
     let merged = fs::read_to_string(folder.path.join("page/trace.json")).unwrap();
     let merged: Value = serde_json::from_str(&merged).unwrap();
     let mut found: [BTreeSet<String>; 4] = Default::default();

@@ -20,8 +20,8 @@ struct Debt {
     by: Instant,
     /// It is to be sent now.
     is_due: bool,
-    /// This rank's part in the broadcast for which it is owed.
-    context: Arc<Neighbours>,
+    /// Who this rank has to do with in the broadcast for which it is owed.
+    neighbours: Arc<Neighbours>,
     /// It acknowledges what its receiver keeps until then. Otherwise it is about credits, which who has
     /// all of its broadcasts may take along.
     is_awaited: bool,
@@ -32,8 +32,8 @@ struct Debt {
 struct Question {
     /// It is to say that everything before this fragment is here.
     until: Seq,
-    /// This rank's part in the broadcast that asks.
-    context: Arc<Neighbours>,
+    /// Who this rank has to do with in the broadcast that asks.
+    neighbours: Arc<Neighbours>,
 }
 
 /// A rank's debts.
@@ -83,15 +83,15 @@ impl Debts {
     }
 
     /// A report is owed to a rank for a broadcast, by a point in time or at once.
-    pub fn owe(&mut self, to: Rank, context: &Arc<Neighbours>, now: Instant, by: Instant) {
+    pub fn owe(&mut self, to: Rank, neighbours: &Arc<Neighbours>, now: Instant, by: Instant) {
         if self.gone.contains(&to) {
             return;
         }
-        let (is_awaited, new) = (context.repairer == Some(to), Arc::clone(context));
+        let (is_awaited, new) = (neighbours.repairer == Some(to), Arc::clone(neighbours));
         let debt =
-            self.owed.get_or_insert(to, Debt { by, is_due: false, context: new, is_awaited });
-        if !Arc::ptr_eq(&debt.context, context) {
-            debt.context = Arc::clone(context);
+            self.owed.get_or_insert(to, Debt { by, is_due: false, neighbours: new, is_awaited });
+        if !Arc::ptr_eq(&debt.neighbours, neighbours) {
+            debt.neighbours = Arc::clone(neighbours);
         }
         debt.is_awaited |= is_awaited;
         debt.by = debt.by.min(by);
@@ -106,10 +106,10 @@ impl Debts {
     }
 
     /// A rank asks to be told when everything before a fragment is here.
-    pub fn ask(&mut self, to: Rank, until: Seq, context: &Arc<Neighbours>) {
+    pub fn ask(&mut self, to: Rank, until: Seq, neighbours: &Arc<Neighbours>) {
         let is_known = self.asked.get(to).is_some_and(|last| until.after(last.until) <= 0);
         if !is_known {
-            self.asked.insert(to, Question { until, context: Arc::clone(context) });
+            self.asked.insert(to, Question { until, neighbours: Arc::clone(neighbours) });
         }
     }
 
@@ -118,10 +118,10 @@ impl Debts {
         if self.asked.is_empty() {
             return;
         }
-        while let Some((to, Question { until, context })) = self.next_answer(have) {
+        while let Some((to, Question { until, neighbours })) = self.next_answer(have) {
             self.asked.remove(to);
             if self.told(to).have.after(until) < 0 {
-                self.owe(to, &context, now, now);
+                self.owe(to, &neighbours, now, now);
             }
         }
     }
@@ -168,7 +168,7 @@ impl Debts {
     pub fn next_due(&self, room: impl Fn(Rank) -> usize) -> Option<(Rank, Arc<Neighbours>)> {
         let mut due = self.owed.iter().filter(|(_, debt)| debt.is_due);
         due.find(|(to, _)| self.under_way_to(*to) < MAX_UNDER_WAY && room(*to) > 0)
-            .map(|(to, debt)| (to, Arc::clone(&debt.context)))
+            .map(|(to, debt)| (to, Arc::clone(&debt.neighbours)))
     }
 
     /// Whether a rank that keeps something until it is told is to be told now.

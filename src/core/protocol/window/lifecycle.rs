@@ -26,7 +26,7 @@ impl Window {
         let cut = limits.admit(root, len, self.operations.len())?;
         let op = self.next_op();
         let groups = Groups::new(repairers, self.size);
-        let (neighbours, are_new) = self.parts.under(root, groups);
+        let (neighbours, are_new) = self.neighbourhoods.under(root, groups);
         if are_new {
             self.introduce(&neighbours);
         }

@@ -32,7 +32,7 @@
 //! # Where to find it
 //! This file holds the state and the contract; `lifecycle` how a broadcast begins and ends, `transfer` how its
 //! fragments are kept, multicast, received, pushed and read, `reporting` what is acknowledged, `questions` when that is asked for.
-//! The parts of the state: an `operation` and who repairs whom in it (`groups`); the `ring`, which knows who has what by its
+//! The neighbourhoods of the state: an `operation` and who repairs whom in it (`groups`); the `ring`, which knows who has what by its
 //! `report`, and the `patience` of its timers; `debts` of reports; `credits` of the root; `pull`, when to read.
 
 mod arrivals;
@@ -73,7 +73,7 @@ use crate::time::Instant;
 use crate::wire::Kind;
 use credits::Credits;
 use debts::Debts;
-use neighbours::Parts;
+use neighbours::Neighbourhoods;
 use operation::Operation;
 use pace::Pace;
 use pull::Pull;
@@ -113,8 +113,8 @@ pub struct Window {
     ring: Ring,
     /// Slots that an operation holds, by its number.
     holding: SmallMap<u32, u32>,
-    /// Its part under each root and groups so far.
-    parts: Parts,
+    /// Who it has to do with under each root and groups so far.
+    neighbourhoods: Neighbourhoods,
     /// Ranks to be connected with: repairers and those whom this rank repairs.
     partners: Vec<Rank>,
     /// Reliable copies that this rank will get as a co-root.
@@ -168,7 +168,7 @@ impl Window {
             seen: begin,
             ring: Ring::new(me, begin, &config),
             holding: SmallMap::default(),
-            parts: Parts::new(me, order),
+            neighbourhoods: Neighbourhoods::new(me, order),
             partners: Vec::new(),
             to_come: ToCome::default(),
             wanted: None,

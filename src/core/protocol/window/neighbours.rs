@@ -6,7 +6,7 @@ use crate::rank::Rank;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// A rank's part in the broadcasts of a root.
+/// Who a rank has to do with in the broadcasts of a root.
 #[derive(Debug)]
 pub(super) struct Neighbours {
     pub root: Rank,
@@ -58,20 +58,20 @@ impl Neighbours {
     }
 }
 
-/// A rank's parts under the roots that there were so far.
+/// A rank's neighbourhoods under the roots that there were so far.
 #[derive(Clone, Debug)]
-pub(super) struct Parts {
+pub(super) struct Neighbourhoods {
     me: Rank,
     order: RankOrder,
     known: BTreeMap<(Rank, Groups), Arc<Neighbours>>,
 }
 
-impl Parts {
+impl Neighbourhoods {
     pub fn new(me: Rank, order: RankOrder) -> Self {
-        Parts { me, order, known: BTreeMap::new() }
+        Neighbourhoods { me, order, known: BTreeMap::new() }
     }
 
-    /// The part under a root, and whether it is the first time that it is asked for.
+    /// Those under a root, and whether it is the first time that they are asked for.
     pub fn under(&mut self, root: Rank, groups: Groups) -> (Arc<Neighbours>, bool) {
         if let Some(known) = self.known.get(&(root, groups)) {
             return (Arc::clone(known), false);
@@ -96,11 +96,15 @@ mod tests {
             for groups in kinds.map(|kind| Groups::new(kind, order.size())) {
                 let ranks = || (0..order.size()).map(Rank);
                 for (root, me) in ranks().flat_map(|root| ranks().map(move |me| (root, me))) {
-                    let (part, is_new) = Parts::new(me, order.clone()).under(root, groups);
+                    let (neighbours, is_new) =
+                        Neighbourhoods::new(me, order.clone()).under(root, groups);
                     let under = groups.under(root, &order);
                     let is_mine = |rank: Rank| under.repairer(rank) == Some(me);
                     assert!(is_new);
-                    assert!(ranks().all(|rank| part.repairs(rank) == is_mine(rank)), "{part:?}");
+                    assert!(
+                        ranks().all(|rank| neighbours.repairs(rank) == is_mine(rank)),
+                        "{neighbours:?}"
+                    );
                 }
             }
         }
@@ -108,11 +112,11 @@ mod tests {
 
     #[test]
     fn what_is_known_is_not_worked_out_again() {
-        let mut parts = Parts::new(Rank(1), RankOrder::by_number(4));
+        let mut neighbourhoods = Neighbourhoods::new(Rank(1), RankOrder::by_number(4));
         let groups = Groups::new(Repairers::Root, 4);
-        let (first, _) = parts.under(Rank(0), groups);
-        let (again, is_new) = parts.under(Rank(0), groups);
+        let (first, _) = neighbourhoods.under(Rank(0), groups);
+        let (again, is_new) = neighbourhoods.under(Rank(0), groups);
         assert!(Arc::ptr_eq(&first, &again) && !is_new);
-        assert!(parts.under(Rank(2), groups).1);
+        assert!(neighbourhoods.under(Rank(2), groups).1);
     }
 }

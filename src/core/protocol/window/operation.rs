@@ -10,7 +10,7 @@ use std::sync::Arc;
 #[derive(Clone, Debug)]
 pub(super) struct Operation {
     pub root: Rank,
-    /// This rank's part in it.
+    /// Who this rank has to do with in it.
     pub neighbours: Arc<Neighbours>,
     /// The rank that repairs this one, if one does: every fragment asks for it.
     pub repairer: Option<Rank>,

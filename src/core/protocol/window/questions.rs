@@ -95,12 +95,12 @@ impl Window {
         let Some(operation) = self.operation(packet.op) else { return };
         operation.ask(packet.fragment);
         let until = operation.seq(packet.fragment).plus(1);
-        let context = Arc::clone(&operation.neighbours);
-        if let Some(to) = context.repairer {
-            self.debts.ask(to, until, &context);
+        let neighbours = Arc::clone(&operation.neighbours);
+        if let Some(to) = neighbours.repairer {
+            self.debts.ask(to, until, &neighbours);
         }
-        if context.root != me {
-            self.ring.ask(self.now, |root| root == context.root);
+        if neighbours.root != me {
+            self.ring.ask(self.now, |root| root == neighbours.root);
         }
     }
 

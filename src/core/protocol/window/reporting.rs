@@ -33,13 +33,13 @@ impl Window {
             }
             let op = self.first.plus(self.whole as u32);
             let now = self.now;
-            let context = &operation.neighbours;
+            let neighbours = &operation.neighbours;
             if let Some(repairer) = operation.repairer {
                 let is_due = self.config.acknowledges(op, self.me)
                     || self.debts.leave_unsaid(repairer, self.unsaid(operation, repairer))
                         > self.config.most_unsaid();
                 let by = if is_due { now } else { now + self.config.acknowledge_after };
-                self.debts.owe(repairer, context, now, by);
+                self.debts.owe(repairer, neighbours, now, by);
             }
             self.whole += 1;
         }
@@ -70,11 +70,11 @@ impl Window {
     /// Sends a report that is due.
     pub(super) fn tell(&mut self, room: &dyn Room) -> Option<Transmit> {
         let by = self.config.by;
-        let (to, context) = self.debts.next_due(|to| match by {
+        let (to, neighbours) = self.debts.next_due(|to| match by {
             By::Counter => room.report_room(to),
             By::Message => room.reliable_room(to),
         })?;
-        let report = self.report(&context);
+        let report = self.report(&neighbours);
         self.debts.pay(to, report);
         self.settle();
         if self.config.asks() && report.credit.after(report.have) < 0 {
@@ -100,10 +100,10 @@ impl Window {
     }
 
     /// What this rank reports in a broadcast of `root`.
-    pub(super) fn report(&self, context: &Neighbours) -> Report {
+    pub(super) fn report(&self, neighbours: &Neighbours) -> Report {
         let mut credit = self.have;
         if self.config.credits.is_some() {
-            for leaf in &context.leaves {
+            for leaf in &neighbours.leaves {
                 credit = credit.earlier(self.ring.known(*leaf).credit);
             }
         }
@@ -122,17 +122,17 @@ impl Window {
         for index in 0..self.operations.len() {
             let operation = &self.operations[index];
             let Some(to) = self.reports_to(operation) else { continue };
-            let context = Arc::clone(&operation.neighbours);
-            let report = self.report(&context);
+            let neighbours = Arc::clone(&operation.neighbours);
+            let report = self.report(&neighbours);
             let told = self.debts.told(to);
             lags_from = lags_from.earlier(told.have.plus(chunk));
             if report.lead(told) < chunk.into() {
-                self.owe_credit(to, &context, report.credit.after(told.credit));
+                self.owe_credit(to, &neighbours, report.credit.after(told.credit));
                 continue;
             }
             let was_said = report.lead(self.debts.said()) < chunk.into();
             let by = if was_said { self.put_off() } else { self.now };
-            self.debts.owe(to, &context, self.now, by);
+            self.debts.owe(to, &neighbours, self.now, by);
         }
         self.lags_from = lags_from;
     }
@@ -140,19 +140,19 @@ impl Window {
     /// Credits that were gathered pass through any number of ranks. So that what each holds back never adds up to all that
     /// there are, they go on as soon as a question is answered with them, and others after a while. A rank that gathers
     /// in one broadcast may owe its own credit in another, where both go to the same rank and nobody asks for the second.
-    fn owe_credit(&mut self, to: Rank, context: &Arc<Neighbours>, lag: i64) {
+    fn owe_credit(&mut self, to: Rank, neighbours: &Arc<Neighbours>, lag: i64) {
         if self.config.credits.is_none() || lag <= 0 {
             return;
         }
         let told = self.debts.told(to);
-        let gathers = !context.leaves.is_empty();
+        let gathers = !neighbours.leaves.is_empty();
         let held_back = self.config.asks() && told.credit.after(told.have) < 0;
         if !(gathers || held_back) {
             return;
         }
         let is_answer = self.config.asks() && lag >= i64::from(self.config.share());
         let by = if is_answer { self.now } else { self.now + self.config.acknowledge_after };
-        self.debts.owe(to, context, self.now, by);
+        self.debts.owe(to, neighbours, self.now, by);
     }
 
     /// Until when a report is put off that went along with a multicast.

@@ -20,7 +20,7 @@ use std::time::Duration;
 struct Retained {
     seq: Seq,
     token: Token,
-    /// This rank's part in its broadcast.
+    /// Who this rank has to do with in its broadcast.
     neighbours: Arc<Neighbours>,
     /// Since when its acknowledgement is asked for, if it is.
     asked: Option<Instant>,

@@ -49,16 +49,16 @@ impl Window {
         let op = self.first.plus(index as u32);
         let operation = &mut self.operations[index];
         operation.keep(fragment);
-        let (context, seq) = (Arc::clone(&operation.neighbours), operation.seq(fragment));
+        let (neighbours, seq) = (Arc::clone(&operation.neighbours), operation.seq(fragment));
         let range = operation.cut.range(fragment).unwrap_or_default();
         let message_len = operation.cut.message_len() as u64;
         let asked = operation.asked();
         let is_last = seq.plus(1) == operation.end();
         // Where reports go by themselves, one here would only cost each receiver a look.
-        let report = self.config.piggyback.then(|| self.report(&context));
+        let report = self.config.piggyback.then(|| self.report(&neighbours));
         *self.holding.get_or_insert(op.0, 0) += 1;
         let slot = self.ring.slot(seq);
-        let is_own = context.root == self.me;
+        let is_own = neighbours.root == self.me;
         let asks = match is_own {
             true => self.asks_with(seq, is_last),
             false => fragment.0 + 1 == asked,
@@ -68,14 +68,14 @@ impl Window {
         let piece = Piece { kind, op, fragment, message_len, report: said, asks };
         let token = piece.token();
         let is_asked = asks || fragment.0 < asked || !self.config.asks();
-        self.ring.keep(self.now, seq, token, &context, is_asked);
+        self.ring.keep(self.now, seq, token, &neighbours, is_asked);
         if is_own {
             self.is_asking = false;
             if self.config.paces() && self.pace.sends() {
-                self.pace.look(&self.ring, &context.leaves);
+                self.pace.look(&self.ring, &neighbours.leaves);
             }
             if asks {
-                self.ring.ask(self.now, |root| root == context.root);
+                self.ring.ask(self.now, |root| root == neighbours.root);
             }
             self.to_multicast = Some(Transmit::Resend { target: Target::Group, slot, token });
             if let Some(report) = report {
