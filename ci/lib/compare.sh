@@ -20,7 +20,7 @@ measurements() {
     if [[ -n $QUICK ]]; then
         cat <<END
 latency     latency --sizes 8:8 --iterations 60 --warmup 10
-throughput  throughput --sizes 8:4K:512 --iterations 300 --warmup 20 --algorithms $BACK_TO_BACK
+throughput  throughput --sizes 8:4K:512 --iterations 1500 --warmup 100 --algorithms $BACK_TO_BACK
 stream      throughput --sizes 64K:1M:16 --iterations 30 --warmup 3 --algorithms $BACK_TO_BACK
 large       latency --sizes 1M:1M --methods osu --iterations 5 --warmup 1
 skew        skew --sizes 8:8 --skews 0,20000 --iterations 20 --warmup 5
