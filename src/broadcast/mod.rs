@@ -371,16 +371,18 @@ impl Broadcaster {
     /// Tells whoever traces what came of it all.
     fn tell_leaving(&self) {
         if tracing::enabled!(tracing::Level::DEBUG) {
-            let Statistics { operations, multicast_received, lost, repaired, overflowed, .. } =
-                self.statistics();
+            let sum = self.statistics();
             tracing::debug!(
                 rank = self.place.rank.0,
                 size = self.size(),
-                operations,
-                multicast_received,
-                lost,
-                repaired,
-                overflowed,
+                operations = sum.operations,
+                multicast_received = sum.multicast_received,
+                lost = sum.lost,
+                repaired = sum.repaired,
+                overflowed = sum.overflowed,
+                node_received = sum.node_received,
+                node_lost = sum.node_lost,
+                node_roles = sum.node_roles,
                 "left"
             );
         }

@@ -45,13 +45,14 @@ impl Network {
         if self.endpoint(process).is_shared() {
             self.free_buffers_of_others(process, by);
         }
-        let mut any = false;
+        // First, so that it knows what its mates have when it hands on.
+        let mut any = self.tend_node(process, by);
         for _ in 0..self.batch {
             let Some(completion) = self.port(process).completions.pop_front() else { break };
             any = true;
             self.complete(process, by, completion);
         }
-        any | self.tend_node(process, by)
+        any
     }
 
     /// Whether something has come to a process that has not been taken, of all or of one of these communicators.
@@ -119,7 +120,7 @@ impl Network {
             if self.is_mate(process, channel, source) {
                 return self.free(process, body);
             }
-            if self.hands_on(process, channel) {
+            if self.hands_on(process, channel, &bytes) {
                 self.spend(process, self.costs.copying(bytes.len()));
                 self.publish(process, channel, &bytes);
             }

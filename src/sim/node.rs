@@ -15,7 +15,9 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use verbcast_core::driver::Statistics;
 use verbcast_core::node::cursor::WRITER_PATIENCE;
-use verbcast_core::node::{Cursor, Look, MateIndex, Nodes, Role, SlotState, Watch};
+use verbcast_core::node::{
+    Around, Cursor, Handover, Look, MateIndex, Nodes, Role, SlotState, Watch,
+};
 use verbcast_core::order::RankOrder;
 use verbcast_core::protocol::Via;
 use verbcast_core::rank::Rank;
@@ -79,6 +81,7 @@ impl Memory {
 #[derive(Debug)]
 struct Mate {
     watch: Watch,
+    handover: Handover<Bytes>,
     cursor: Cursor,
     lead: Rank,
     taken: u64,
@@ -117,7 +120,8 @@ impl ChannelNodes {
             for (index, rank) in (0..).map(MateIndex).zip(nodes.members(lead)) {
                 let cursor = Cursor::new(slots as u64);
                 let watch = Watch::new(index);
-                let mate = Mate { watch, cursor, lead, taken: 0, published: 0, roles: 0 };
+                let handover = Handover::default();
+                let mate = Mate { watch, handover, cursor, lead, taken: 0, published: 0, roles: 0 };
                 mates.insert(group.process(*rank), mate);
             }
         }
@@ -176,13 +180,15 @@ impl Network {
     /// Whether a process's adapter hears the group of a communicator.
     pub fn is_attached(&self, process: Rank, channel: Channel) -> bool {
         let mate = self.nodes.get(&channel).and_then(|of| of.mates.get(&process));
-        mate.is_none_or(|mate| mate.watch.is_receiver())
+        mate.is_none_or(|mate| mate.watch.is_listening())
     }
 
-    /// Whether a process publishes what comes for a communicator.
-    pub fn hands_on(&self, process: Rank, channel: Channel) -> bool {
-        let mate = self.nodes.get(&channel).and_then(|of| of.mates.get(&process));
-        mate.is_some_and(|mate| mate.watch.is_receiver())
+    /// Whether a process publishes a datagram that came for a communicator.
+    pub fn hands_on(&mut self, process: Rank, channel: Channel, bytes: &Bytes) -> bool {
+        let mate = self.nodes.get_mut(&channel).and_then(|of| of.mates.get_mut(&process));
+        mate.is_some_and(|Mate { watch, handover, .. }| {
+            watch.is_receiver() || watch.is_former() && handover.hands_on(bytes)
+        })
     }
 
     /// Whether a rank of a communicator shares a node with a process.
@@ -227,35 +233,47 @@ impl Network {
             else {
                 continue;
             };
-            if *channel != by && !mate.watch.is_receiver() {
+            if *channel != by && !mate.watch.is_listening() {
                 continue;
             }
             let polls = |holder: Rank| holder != process && ports[holder.index()].polls();
             if holder.is_some_and(polls) {
                 memory.word = Role::of(memory.word).beaten();
             }
-            if let Some(change) = mate.watch.turn(Instant::from_nanos(now), memory.word) {
+            let is_drained =
+                ports[process.index()].completions.is_empty() || mate.handover.is_done();
+            let around = Around { is_drained, ..Around::default() };
+            if let Some(change) = mate.watch.turn(Instant::from_nanos(now), memory.word, around) {
                 memory.word = change.to;
                 mate.roles += u64::from(!mate.watch.is_receiver());
-                mate.watch.changed(change, true);
+                mate.watch.changed(true);
+                mate.handover.receive();
             }
         }
     }
 
     fn read_node(&mut self, process: Rank, channel: Channel, now: u64) -> Option<(Rank, Bytes)> {
         let of = self.nodes.get_mut(&channel)?;
-        let Mate { cursor, lead, taken, .. } = of.mates.get_mut(&process)?;
+        let Mate { watch, handover, cursor, lead, taken, .. } = of.mates.get_mut(&process)?;
         let memory = of.memories.get_mut(lead)?;
         loop {
             let position = cursor.position();
             let state = memory.state(position, now);
             match cursor.look(Instant::from_nanos(now), state, memory.claimed) {
                 Look::Rest => return None,
-                Look::Again => {}
+                Look::Again => handover.overrun(),
                 Look::Read => {
                     cursor.advance(true);
                     let slot = memory.slot(position);
                     *taken += u64::from(slot.from != process);
+                    let source = RawHeader::parse(&slot.bytes).map(|one| one.unchecked().source);
+                    let is_mates = |source| of.nodes.lead(source) == *lead;
+                    if watch.is_former()
+                        && slot.from != process
+                        && source.is_some_and(|source| !is_mates(source))
+                    {
+                        handover.published(|| Rc::clone(&slot.bytes));
+                    }
                     return Some((slot.from, Rc::clone(&slot.bytes)));
                 }
             }

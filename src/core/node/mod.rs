@@ -13,11 +13,13 @@
 //! Here is what is decided, without the memory that it is decided about: a device maps that, a simulation makes it up.
 
 pub mod cursor;
+mod handover;
 mod nodes;
 mod role;
 #[cfg(test)]
 mod tests;
 
 pub use cursor::{Cursor, Look, SlotState};
+pub use handover::Handover;
 pub use nodes::Nodes;
-pub use role::{Change, MateIndex, PATIENCE, Role, Watch, longest_sleep};
+pub use role::{Around, Change, MateIndex, PATIENCE, Role, SLEEPER_PATIENCE, Watch, longest_sleep};

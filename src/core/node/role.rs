@@ -9,7 +9,10 @@ pub struct MateIndex(pub u16);
 
 /// How long a receiver may leave its word as it is before a mate that polls takes its place: longer than a process waits for
 /// a core that others use too, and short beside what a repair costs.
-pub const PATIENCE: Duration = Duration::from_micros(500);
+pub const PATIENCE: Duration = Duration::from_millis(2);
+/// The same of a receiver that sleeps: it looks by itself after [`MAX_SLEEP`] at the latest, or is woken by its device, so that
+/// only one that was stopped in its sleep takes longer.
+pub const SLEEPER_PATIENCE: Duration = Duration::from_millis(12);
 /// The least turns of the mate in that time. A mate that has had none itself cannot blame the receiver: perhaps no process
 /// has had any.
 const MIN_TURNS: u32 = 8;
@@ -43,6 +46,11 @@ impl Role {
         self.next(self.holder).to
     }
 
+    /// Whether its holder has polled once more with a later one.
+    fn is_followed_by(self, later: Role) -> bool {
+        self.holder.is_some() && self.holder == later.holder && self != later
+    }
+
     fn word(self) -> u64 {
         let holder = self.holder.map_or(0, |MateIndex(index)| u64::from(index) + 1);
         holder << BEAT_BITS | (self.beat & ((1 << BEAT_BITS) - 1))
@@ -72,63 +80,121 @@ pub struct Change {
 #[derive(Clone, Debug)]
 pub struct Watch {
     own: MateIndex,
-    /// The word, since when it has stood so, and turns of this process since.
-    seen: Option<(u64, Instant, u32)>,
-    is_receiver: bool,
+    part: Part,
+    /// Another receiver.
+    standing: Option<Standing>,
     refused_until: Instant,
+}
+
+/// A process's part in receiving.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Part {
+    /// It takes what others publish.
+    Mate,
+    Receiver,
+    /// It was the receiver, until another one took its place, with this word. None once that one has polled since.
+    Former(Option<Role>),
+}
+
+/// What a process that polls sees besides the word.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Around {
+    /// The receiver that the word names sleeps.
+    pub receiver_sleeps: bool,
+    /// Nothing is left of what came off the wire for this process that mates may need.
+    pub is_drained: bool,
+}
+
+/// A receiver that changes nothing.
+#[derive(Clone, Copy, Debug)]
+struct Standing {
+    word: u64,
+    sleeps: bool,
+    since: Instant,
+    /// Turns of this process since.
+    turns: u32,
+}
+
+impl Part {
+    /// What it becomes while another process receives, or none.
+    fn beside(self, role: Role, is_drained: bool) -> Part {
+        match self {
+            Part::Mate => Part::Mate,
+            Part::Former(None) if is_drained => Part::Mate,
+            Part::Former(None) => self,
+            Part::Former(Some(taken)) if taken.is_followed_by(role) => Part::Former(None),
+            Part::Receiver | Part::Former(Some(_)) => Part::Former(Some(role)),
+        }
+    }
 }
 
 impl Watch {
     /// The view of one of the processes that share a node.
     pub fn new(own: MateIndex) -> Self {
-        Watch { own, seen: None, is_receiver: false, refused_until: Instant::ZERO }
+        Watch { own, part: Part::Mate, standing: None, refused_until: Instant::ZERO }
     }
 
     /// Whether this process receives, as far as it knows.
     pub fn is_receiver(&self) -> bool {
-        self.is_receiver
+        self.part == Part::Receiver
+    }
+
+    /// Whether it was the receiver, and is not done with that.
+    pub fn is_former(&self) -> bool {
+        matches!(self.part, Part::Former(_))
+    }
+
+    /// Whether its QP is to be attached: it receives, or did until a mate took its place, and that one has not polled since, or
+    /// something is left to hand on. A mate attaches its own before it polls again, so that one of the node is attached at any
+    /// time.
+    pub fn is_listening(&self) -> bool {
+        self.part != Part::Mate
     }
 
     /// This process polls, and the word is this; the change that is to be tried, if there is one. The caller says with
-    /// [`changed`](Self::changed) whether it was made. Afterwards [`is_receiver`](Self::is_receiver) may answer otherwise.
-    pub fn turn(&mut self, now: Instant, word: u64) -> Option<Change> {
+    /// [`changed`](Self::changed) whether it was made. Afterwards [`is_receiver`](Self::is_receiver)
+    /// and [`is_listening`](Self::is_listening) may answer otherwise.
+    pub fn turn(&mut self, now: Instant, word: u64, around: Around) -> Option<Change> {
         let role = Role::of(word);
         if role.holder == Some(self.own) {
-            self.is_receiver = true;
+            self.part = Part::Receiver;
             return Some(role.next(Some(self.own)));
         }
-        self.is_receiver = false;
+        self.part = self.part.beside(role, around.is_drained);
         if now < self.refused_until {
             return None;
         }
-        let take = role.next(Some(self.own));
-        if role.holder.is_none() {
-            return Some(take);
-        }
-        match &mut self.seen {
-            Some((seen, since, turns)) if *seen == word => {
-                *turns += 1;
-                (*turns >= MIN_TURNS && now - *since >= PATIENCE).then_some(take)
+        let is_free = role.holder.is_none() || self.is_left(now, word, around.receiver_sleeps);
+        is_free.then(|| role.next(Some(self.own)))
+    }
+
+    /// Whether another receiver has changed nothing for so long that this process takes its place.
+    fn is_left(&mut self, now: Instant, word: u64, sleeps: bool) -> bool {
+        let patience = if sleeps { SLEEPER_PATIENCE } else { PATIENCE };
+        match &mut self.standing {
+            Some(standing) if (standing.word, standing.sleeps) == (word, sleeps) => {
+                standing.turns += 1;
+                standing.turns >= MIN_TURNS && now - standing.since >= patience
             }
-            seen => {
-                *seen = Some((word, now, 0));
-                None
+            standing => {
+                *standing = Some(Standing { word, sleeps, since: now, turns: 0 });
+                false
             }
         }
     }
 
-    /// Whether a change was made. If it was not, somebody else has changed the word: the next turn sees to what.
-    pub fn changed(&mut self, change: Change, is_made: bool) {
+    /// Whether the change was made. If it was not, somebody else has changed the word: the next turn sees to what.
+    pub fn changed(&mut self, is_made: bool) {
         if is_made {
-            self.seen = None;
-            self.is_receiver = Role::of(change.to).holder == Some(self.own);
+            self.standing = None;
+            self.part = Part::Receiver;
         }
     }
 
     /// The change by which this process stops to receive, so that a mate need not wait before it does; none if it does not
     /// receive.
     pub fn resign(&mut self, word: u64) -> Option<Change> {
-        self.is_receiver = false;
+        self.part = Part::Mate;
         let role = Role::of(word);
         (role.holder == Some(self.own)).then(|| role.next(None))
     }

@@ -4,6 +4,7 @@ use crate::node::cursor::WRITER_PATIENCE;
 use crate::rank::Rank;
 use crate::time::Instant;
 use crate::wire::NodeOffer;
+use std::time::Duration;
 
 const fn at(micros: u64) -> Instant {
     Instant::from_nanos(micros * 1000)
@@ -49,10 +50,10 @@ fn a_node_that_is_split_leaves_the_others() {
 
 /// Lets a process take a turn on a word; whether the word has changed.
 fn turn(watch: &mut Watch, now: Instant, word: &mut u64) -> bool {
-    let Some(change) = watch.turn(now, *word) else { return false };
+    let Some(change) = watch.turn(now, *word, Around::default()) else { return false };
     assert_eq!(change.from, *word);
     *word = change.to;
-    watch.changed(change, true);
+    watch.changed(true);
     true
 }
 
@@ -90,6 +91,81 @@ fn a_receiver_that_polls_no_more_is_replaced_and_notices() {
 }
 
 #[test]
+fn a_receiver_that_sleeps_has_longer() {
+    let (mut one, mut other, mut word) = (Watch::new(MateIndex(0)), Watch::new(MateIndex(1)), 0);
+    turn(&mut one, at(0), &mut word);
+    let millis = |duration: Duration| duration.as_millis() as u64;
+    let asleep = Around { receiver_sleeps: true, ..Around::default() };
+    for milli in 0..millis(SLEEPER_PATIENCE) {
+        assert_eq!(other.turn(at(1000 * milli), word, asleep), None, "{milli} ms");
+    }
+    // It is woken, and gets a core at last.
+    let woken = millis(SLEEPER_PATIENCE);
+    assert!(!turn(&mut other, at(1000 * woken), &mut word), "its time begins anew");
+    assert!(turn(&mut one, at(1000 * woken + 1), &mut word));
+    // Another time it is not.
+    let mut taken = (0..).map(|milli| other.turn(at(1000 * (woken + 1 + milli)), word, asleep));
+    assert!(taken.by_ref().take(2 * woken as usize).any(|change| change.is_some()));
+}
+
+#[test]
+fn a_former_receiver_listens_until_the_new_one_does_and_nothing_is_left() {
+    let (mut one, mut other, mut word) = (Watch::new(MateIndex(0)), Watch::new(MateIndex(1)), 0);
+    turn(&mut one, at(0), &mut word);
+    let late = (0..).find(|milli| turn(&mut other, at(1000 * milli), &mut word)).unwrap();
+    let drained = Around { is_drained: true, ..Around::default() };
+    let mut look = |now, word, around| {
+        assert_eq!(one.turn(at(now), word, around), None);
+        (one.is_receiver(), one.is_former(), one.is_listening())
+    };
+    let (former, mate) = ((false, true, true), (false, false, false));
+    let now = 1000 * late;
+    assert_eq!(look(now, word, drained), former, "the new one may not be attached yet");
+    assert_eq!(look(now, word, drained), former);
+    turn(&mut other, at(now), &mut word);
+    assert_eq!(look(now, word, drained), former, "what came before it looked is left");
+    assert_eq!(look(now, word, Around::default()), former);
+    assert_eq!(look(now, word, drained), mate);
+}
+
+#[test]
+fn a_former_receiver_waits_for_the_third_when_the_second_is_replaced_too() {
+    let [mut one, mut two, mut three] = [0, 1, 2].map(|index| Watch::new(MateIndex(index)));
+    let mut word = 0;
+    turn(&mut one, at(0), &mut word);
+    let drained = Around { is_drained: true, ..Around::default() };
+    let take = |mate: &mut Watch, word: &mut u64, from: u64| {
+        (from..).find(|milli| turn(mate, at(1000 * milli), word)).unwrap()
+    };
+    let second = take(&mut two, &mut word, 0);
+    assert_eq!(one.turn(at(1000 * second), word, drained), None);
+    let third = take(&mut three, &mut word, second);
+    assert_eq!(one.turn(at(1000 * third), word, drained), None);
+    assert_eq!(one.turn(at(1000 * third), word, drained), None);
+    assert!(one.is_listening() && two.is_listening(), "nobody has polled with the place");
+    // The third gives it back, because its device has refused it: the first takes it again.
+    word = three.resign(word).unwrap().to;
+    assert!(turn(&mut one, at(1000 * third), &mut word) && one.is_receiver());
+}
+
+#[test]
+fn what_came_before_a_mate_listened_is_handed_on_and_no_more() {
+    let mut handover = Handover::default();
+    assert!(handover.hands_on(&1), "the mate has published nothing yet");
+    handover.published(|| 4);
+    handover.published(|| 5);
+    assert_eq!(
+        [2, 3, 4, 5, 6].map(|datagram| handover.hands_on(&datagram)),
+        [true, true, false, false, false]
+    );
+    assert!(handover.is_done());
+    handover.receive();
+    assert!(handover.hands_on(&5) && !handover.is_done());
+    handover.overrun();
+    assert!(!handover.hands_on(&6), "mates may have it");
+}
+
+#[test]
 fn a_mate_without_turns_of_its_own_replaces_nobody() {
     let (mut one, mut other, mut word) = (Watch::new(MateIndex(0)), Watch::new(MateIndex(1)), 0);
     turn(&mut one, at(0), &mut word);
@@ -103,14 +179,22 @@ fn of_two_that_take_the_place_one_gets_it() {
     let mut word = 0;
     turn(&mut Watch::new(MateIndex(0)), at(0), &mut word);
     let mut mates = [Watch::new(MateIndex(1)), Watch::new(MateIndex(2))];
-    for micros in 0..499 {
-        mates.iter_mut().for_each(|mate| assert_eq!(mate.turn(at(micros), word), None));
+    let late = PATIENCE.as_micros() as u64;
+    for micros in 0..late {
+        for mate in &mut mates {
+            assert_eq!(mate.turn(at(micros), word, Around::default()), None);
+        }
     }
-    let changes = mates.each_mut().map(|mate| mate.turn(at(600), word).unwrap());
-    mates[0].changed(changes[0], true);
-    mates[1].changed(changes[1], false);
+    let changes =
+        mates.each_mut().map(|mate| mate.turn(at(late), word, Around::default()).unwrap());
+    mates[0].changed(true);
+    mates[1].changed(false);
     assert_eq!(mates.each_mut().map(|mate| mate.is_receiver()), [true, false]);
-    assert_eq!(mates[1].turn(at(601), changes[0].to), None, "the new one has its own time");
+    assert_eq!(
+        mates[1].turn(at(late + 1), changes[0].to, Around::default()),
+        None,
+        "the new one has its own time"
+    );
 }
 
 #[test]

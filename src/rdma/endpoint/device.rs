@@ -138,6 +138,11 @@ impl Device {
         }
     }
 
+    /// Whether the last look left nothing in the queue.
+    pub fn is_empty(&self) -> bool {
+        self.is_empty
+    }
+
     /// Whether nothing was left in the queue before the latest completions came.
     pub fn was_empty(&self) -> bool {
         self.was_empty

@@ -217,7 +217,8 @@ impl Endpoint {
         }
         self.drive_handshakes(now)?;
         self.announce(now)?;
-        let any = self.pull(by, now) | self.tend_nodes(by, now);
+        // Nodes first, so that it is known what mates have when something is handed on.
+        let any = self.tend_nodes(by, now) | self.pull(by, now);
         self.device.works()?;
         self.quiet_until = if any { Instant::ZERO } else { self.next_due() };
         Ok(any)

@@ -96,11 +96,12 @@ impl Endpoint {
         match channels.get_mut(id).and_then(|channel| channel.node.as_mut()) {
             None => datagrams.unlisten(group),
             Some(seat) => {
-                seat.resign();
                 seat.group = None;
+                // Before a mate attaches its own.
                 if std::mem::take(&mut seat.is_attached) {
                     datagrams.unlisten(group);
                 }
+                seat.resign();
             }
         }
     }
@@ -116,13 +117,14 @@ impl Endpoint {
 
     /// Attaches or detaches the UD QP as the process becomes the receiver, or is it no more.
     fn tend_role(&mut self, id: ChannelId, by: bool, now: Instant) {
-        let Endpoint { channels, datagrams, .. } = self;
+        let Endpoint { channels, datagrams, device, .. } = self;
         let Some(seat) = channels.get_mut(id).and_then(|channel| channel.node.as_mut()) else {
             return;
         };
-        let is_receiver = seat.beat(now, by);
-        let Some(group) = seat.group.filter(|_| is_receiver != seat.is_attached) else { return };
-        if !is_receiver {
+        seat.beat(now, by, device.is_empty());
+        let is_listening = seat.is_listening();
+        let Some(group) = seat.group.filter(|_| is_listening != seat.is_attached) else { return };
+        if !is_listening {
             seat.is_attached = false;
             return datagrams.unlisten(group);
         }
@@ -176,11 +178,11 @@ impl Endpoint {
         })
     }
 
-    /// Publishes a datagram that came for a channel, if this process receives for its node.
+    /// Publishes a datagram that came for a channel, if this process does so for its node.
     pub(super) fn hand_on(&mut self, id: ChannelId, header: &[u8; HEADER_LEN], payload: &[u8]) {
         let seat = self.channels.get_mut(id).and_then(|channel| channel.node.as_mut());
-        if let Some(seat) = seat.filter(|seat| seat.is_attached) {
-            seat.publish(header, payload);
+        if let Some(seat) = seat {
+            seat.hand_on(header, payload);
         }
     }
 
@@ -188,10 +190,10 @@ impl Endpoint {
     pub(super) fn hand_on_from(&mut self, id: ChannelId, slot: &Slot, extent: Extent) {
         let Endpoint { channels, datagrams, .. } = self;
         let seat = channels.get_mut(id).and_then(|channel| channel.node.as_mut());
-        if let Some(seat) = seat.filter(|seat| seat.is_attached)
+        if let Some(seat) = seat
             && let Some((header, payload)) = datagrams.bytes(slot, extent).split_first_chunk()
         {
-            seat.publish(header, payload);
+            seat.hand_on(header, payload);
         }
     }
 

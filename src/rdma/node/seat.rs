@@ -5,10 +5,10 @@ use super::ring::Ring;
 use crate::rdma::group::GroupId;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
-use verbcast_core::node::{Cursor, MateIndex, Nodes, Role, Watch, longest_sleep};
+use verbcast_core::node::{Around, Cursor, Handover, MateIndex, Nodes, Role, Watch, longest_sleep};
 use verbcast_core::rank::Rank;
 use verbcast_core::time::Instant;
-use verbcast_core::wire::HEADER_LEN;
+use verbcast_core::wire::{HEADER_LEN, RawHeader};
 
 /// What went through the memory of a node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -31,6 +31,7 @@ pub struct NodeSeat {
     ring: Ring,
     cursor: Cursor,
     watch: Watch,
+    handover: Handover<[u8; HEADER_LEN]>,
     own: MateIndex,
     /// Those that share it, in order.
     mates: Vec<Rank>,
@@ -55,6 +56,7 @@ impl NodeSeat {
             cursor: ring.cursor(),
             ring,
             watch: Watch::new(own),
+            handover: Handover::default(),
             own,
             mates,
             is_all: nodes.are_one(),
@@ -138,9 +140,25 @@ impl NodeSeat {
 
     /// The next datagram of a mate.
     pub fn take(&mut self, now: Instant) -> Option<Box<[u8]>> {
-        let bytes = self.ring.read(now, self.own, &mut self.cursor)?;
+        let lost = self.cursor.lost();
+        let bytes = self.ring.read(now, self.own, &mut self.cursor);
+        if self.cursor.lost() > lost {
+            self.handover.overrun();
+        }
+        let bytes = bytes?;
         self.counters.taken += 1;
+        self.note_published(&bytes);
         Some(bytes)
+    }
+
+    /// A mate has published a datagram, perhaps the first that it has received in this process's place.
+    fn note_published(&mut self, bytes: &[u8]) {
+        if self.watch.is_former()
+            && let Some((head, _)) = bytes.split_first_chunk::<HEADER_LEN>()
+            && RawHeader::parse(bytes).is_some_and(|header| !self.has(header.unchecked().source))
+        {
+            self.handover.published(|| *head);
+        }
     }
 
     /// Whether a mate has published something that was not taken.
@@ -149,22 +167,41 @@ impl NodeSeat {
     }
 
     /// Tells the mates that this process polls, or watches whether the receiver does: `by` says whether it polls for this
-    /// communicator. Whether it is the receiver.
-    pub fn beat(&mut self, now: Instant, by: bool) -> bool {
+    /// communicator, `is_drained` whether the last look at its completions has left none.
+    pub fn beat(&mut self, now: Instant, by: bool, is_drained: bool) {
         let was = self.watch.is_receiver();
-        if self.is_all || self.group.is_none() || !(by || was) {
-            return was;
+        if self.is_all || self.group.is_none() || !(by || self.watch.is_listening()) {
+            return;
         }
-        let word = self.ring.word().load(Ordering::Relaxed);
-        if let Some(change) = self.watch.turn(now, word) {
+        let word = self.ring.word().load(Ordering::Acquire);
+        let receiver = Role::of(word).holder;
+        let receiver_sleeps = receiver.is_some_and(|receiver| self.ring.sleeps(receiver));
+        let is_drained = is_drained || self.handover.is_done();
+        if let Some(change) = self.watch.turn(now, word, Around { receiver_sleeps, is_drained }) {
             let (from, to) = (change.from, change.to);
+            // Whoever sees that a receiver has polled sees that it was attached before.
             let done =
-                self.ring.word().compare_exchange(from, to, Ordering::Relaxed, Ordering::Relaxed);
-            self.watch.changed(change, done.is_ok());
+                self.ring.word().compare_exchange(from, to, Ordering::AcqRel, Ordering::Relaxed);
+            self.watch.changed(done.is_ok());
         }
-        let is_receiver = self.watch.is_receiver();
-        self.counters.roles += u64::from(is_receiver && !was);
-        is_receiver
+        if self.watch.is_receiver() {
+            self.counters.roles += u64::from(!was);
+            self.handover.receive();
+        }
+    }
+
+    /// Whether the QP of this process is to be attached to the group.
+    pub fn is_listening(&self) -> bool {
+        self.watch.is_listening()
+    }
+
+    /// Publishes a datagram that came off the wire, if this process receives for its mates, or did when it came.
+    pub fn hand_on(&mut self, header: &[u8; HEADER_LEN], payload: &[u8]) {
+        let is_theirs =
+            self.watch.is_receiver() || self.watch.is_former() && self.handover.hands_on(header);
+        if is_theirs {
+            self.publish(header, payload);
+        }
     }
 
     /// Leaves the receiver's place to the mates.
