@@ -1,6 +1,7 @@
 //! Fragments that fill their datagrams, with compact headers, on a device.
 
 use crate::{needs, ranks, stranger};
+use verbcast::rdma::NodeSharing;
 use verbcast::{Algorithm, Broadcaster, Config, Statistics};
 use verbcast_core::rank::{OpId, Rank};
 
@@ -47,6 +48,21 @@ fn a_message_of_the_mtu_is_one_datagram() {
     for size in [3, 8] {
         let all = ranks::exchange(size, |_| config.clone(), &LENS);
         assert_eq!(sent(&all), datagrams(WHOLE), "among {size} ranks");
+    }
+}
+
+/// Who receives for a node publishes what came with a compact header with a whole one.
+#[test]
+fn mates_get_whole_datagrams_from_their_receiver() {
+    let Some(mut config) = config() else { return };
+    for most in [2, u16::MAX] {
+        config.device.nodes = NodeSharing::Shared { most };
+        let all = ranks::exchange(4, |_| config.clone(), &LENS);
+        assert_eq!(sent(&all), datagrams(WHOLE), "nodes of {most} ranks at most");
+        let (taken, fetched) = all.iter().fold((0, 0), |(taken, fetched), one| {
+            (taken + one.node_received, fetched + one.repaired)
+        });
+        assert!(taken > datagrams(WHOLE) && fetched < datagrams(WHOLE) / 2, "{all:?}");
     }
 }
 

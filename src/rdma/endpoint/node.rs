@@ -186,14 +186,22 @@ impl Endpoint {
         }
     }
 
-    /// As [`hand_on`](Self::hand_on), of a datagram in a slot.
-    pub(super) fn hand_on_from(&mut self, id: ChannelId, slot: &Slot, extent: Extent) {
+    /// As [`hand_on`](Self::hand_on), of a datagram in a slot. One that came with a compact header gets a whole one.
+    pub(super) fn hand_on_from(
+        &mut self,
+        id: ChannelId,
+        (slot, extent): (&Slot, Extent),
+        header: &RawHeader,
+    ) {
         let Endpoint { channels, datagrams, .. } = self;
         let seat = channels.get_mut(id).and_then(|channel| channel.node.as_mut());
         if let Some(seat) = seat
-            && let Some((header, payload)) = datagrams.bytes(slot, extent).split_first_chunk()
+            && let Some((head, payload)) = datagrams.bytes(slot, extent).split_first_chunk()
         {
-            seat.hand_on(header, payload);
+            match extent.is_compact() {
+                true => seat.hand_on(&header.unchecked().emit(payload, false), payload),
+                false => seat.hand_on(head, payload),
+            }
         }
     }
 

@@ -124,7 +124,7 @@ impl Endpoint {
                     return self.free(body);
                 }
                 if let (Body::Datagram(slot, extent), None) = (&body, place) {
-                    self.hand_on_from(channel, slot, *extent);
+                    self.hand_on_from(channel, (slot, *extent), &header);
                 }
                 let via = Via::Multicast;
                 self.deliver(by, channel, Event::Packet { via, header, is_intact, body, place })
@@ -203,6 +203,8 @@ impl Endpoint {
                 return None;
             };
             self.hand_on(channel, &head, payload);
+        } else if self.node(channel).is_some() {
+            self.hand_on(channel, &header.unchecked().emit(payload, false), payload);
         }
         // SAFETY: the request's completion is at hand, and is told nowhere else.
         unsafe { tail.lease.completed() };

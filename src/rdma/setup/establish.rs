@@ -167,7 +167,7 @@ pub fn complete(
         Err(what) => return Err(refuse(bootstrap, &what, &way, settings)),
     };
     let connected = if is_connected(&transport, peers) { CONNECTED } else { 0 };
-    let is_tagged = nodes.shared().is_empty() && take_tag(&mut transport, &all);
+    let is_tagged = take_tag(&mut transport, &all);
     let note: &[u8] = &[connected | if is_tagged { TAGGED } else { 0 }];
     let (notes, multicast) = match &way {
         Way::Draws(groups) => {

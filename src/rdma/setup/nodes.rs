@@ -4,7 +4,7 @@ use crate::bootstrap::{Bootstrap, VoteError, vote};
 use crate::rdma::node::{Memory, NodeSeat, Ring};
 use crate::rdma::settings::{Multicast, Settings};
 use verbcast_core::node::Nodes;
-use verbcast_core::wire::{Introduction, NodeMemory, NodeOffer};
+use verbcast_core::wire::{HEADER_LEN, Introduction, NodeMemory, NodeOffer};
 
 /// What this rank says of its host.
 pub fn offer(settings: &Settings, host: [u8; 16]) -> NodeOffer {
@@ -41,7 +41,9 @@ pub fn share(
     let packet_len = all.iter().map(|one| one.address.packet_len).min().unwrap_or_default();
     let nonce = all[0].draw.key;
     let slots = settings.depths.node_slots();
-    let made = (is_lead && is_shared).then(|| Memory::new(slots, packet_len as u32, nonce));
+    // Datagrams that their payload fills are published with whole headers.
+    let slot_len = (packet_len + HEADER_LEN) as u32;
+    let made = (is_lead && is_shared).then(|| Memory::new(slots, slot_len, nonce));
     let told = made.as_ref().map(|made| made.as_ref().map(|(memory, _)| memory.told().emit()));
     let told = match told {
         Some(Ok(told)) => told,

@@ -26,6 +26,11 @@ impl Extent {
         Extent { start: if is_compact { 0 } else { GRH.end }, end: SLOT_PAD + len }
     }
 
+    /// Whether its header came otherwise.
+    pub fn is_compact(self) -> bool {
+        self.start == 0
+    }
+
     /// The packet in the bytes of its slot; empty where it is shorter than a header.
     pub fn of(self, slot: &[u8]) -> &[u8] {
         slot.get(self.start..self.end).unwrap_or_default()
