@@ -60,7 +60,7 @@ pub(super) fn first_peers(me: Rank, order: &RankOrder, config: &Config) -> Vec<R
     let size = order.size();
     let multicasts = config.device.multicast == Multicast::Require;
     if size > ALL_CONNECTED || multicasts && config.protocol.keeps_to_the_ring(size) {
-        order.ring_peers(me)
+        config.protocol.neighbours(me, order)
     } else {
         (0..size).map(Rank).filter(|rank| *rank != me).collect()
     }
@@ -117,6 +117,7 @@ fn differences(own: &str, first: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use verbcast_core::protocol::choice::{Algorithm, Table};
     use verbcast_core::topology::SwitchPath;
 
     /// Ranks on these hosts, below these switches.
@@ -188,7 +189,21 @@ mod tests {
     fn first_peers_are_neighbours_in_the_order() {
         let hosts: Vec<_> = (0..64).map(|rank| Some(rank % 2)).collect();
         let order = RankOrder::by_host(&hosts);
-        let peers = first_peers(Rank(2), &order, &Config::default());
-        assert_eq!(peers, [Rank(0), Rank(4)]);
+        let mut config = Config::default();
+        config.protocol.table = Table::uniform(Algorithm::TwoStage);
+        assert_eq!(first_peers(Rank(2), &order, &config), [Rank(0), Rank(4)]);
+    }
+
+    #[test]
+    fn first_peers_of_many_repair_one_another_and_are_few() {
+        let hosts: Vec<_> = (0..640).map(|rank| Some(rank / 8)).collect();
+        let order = RankOrder::by_host(&hosts);
+        let config = Config::default();
+        let of = |rank| first_peers(Rank(rank), &order, &config);
+        for rank in 0..640 {
+            let peers = of(rank);
+            assert!(!peers.is_empty() && peers.len() <= 24, "rank {rank}: {peers:?}");
+            assert!(peers.iter().all(|peer| of(peer.0).contains(&Rank(rank))), "rank {rank}");
+        }
     }
 }

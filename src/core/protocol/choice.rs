@@ -10,10 +10,6 @@ const VERSION: &str = "1";
 /// Rows of a table at most.
 const MAX_ROWS: usize = 1024;
 
-/// Ranks up to which messages have the window by default: as many as are connected with one another when a
-/// communicator is made.
-const MAX_WINDOW_RANKS: u32 = 32;
-
 /// A protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Algorithm {
@@ -149,18 +145,14 @@ pub struct Table {
 
 impl Default for Table {
     /// Two ranks have no use for a multicast: one send is one send. From three on they have the window, which sends nothing
-    /// besides the multicast unless it is asked or something is lost, and of which only the root keeps a copy. That root
-    /// collects all acknowledgements and is connected with all ranks, so among many, short messages have the two-stage
-    /// protocol, whose time hardly depends on the number of ranks. The chain of that carries every byte a second time, so
-    /// longer messages have a chain that carries what is missing: feedback "can be efficient for large messages" (Hoefler
-    /// 2007, section 2.2).
+    /// besides the multicast unless it is asked or something is lost, and in which no rank hears or repairs more than its
+    /// children in a tree by place. What that costs beside the two-stage protocol, among many ranks, is in the book's page on
+    /// performance.
     /// The bounds are a system's, to be tuned; [`Table`] can be loaded for that.
     fn default() -> Self {
-        let any = Row { ranks: None, bytes: None, algorithm: Algorithm::TwoStageOnDemand };
+        let any = Row { ranks: None, bytes: None, algorithm: Algorithm::Window };
         let two = Row { ranks: Some(2), algorithm: Algorithm::Binomial, ..any };
-        let few = Row { ranks: Some(MAX_WINDOW_RANKS), algorithm: Algorithm::Window, ..any };
-        let short = Row { bytes: Some(8 << 10), algorithm: Algorithm::TwoStage, ..any };
-        Table { rows: vec![two, few, short, any] }
+        Table { rows: vec![two, any] }
     }
 }
 
@@ -313,14 +305,13 @@ mod tests {
                         ranks any bytes any two-stage # the rest\n";
 
     #[test]
-    fn the_default_sends_long_messages_once() {
+    fn the_default_is_the_window_from_three_ranks_on() {
         let table = Table::default();
-        assert_eq!(table.choose(1 << 20, 2), Algorithm::Binomial);
-        assert_eq!(table.choose(8192, 3), Algorithm::Window);
-        assert_eq!(table.choose(1 << 30, 32), Algorithm::Window);
-        assert_eq!(table.choose(8192, 33), Algorithm::TwoStage);
-        assert_eq!(table.choose(8193, 33), Algorithm::TwoStageOnDemand);
-        assert!(table.keeps_to_the_ring(33), "few connections among many");
+        for bytes in [0, 8192, 1 << 30] {
+            assert_eq!(table.choose(bytes, 2), Algorithm::Binomial);
+            let all = [3, 32, 33, 65_536].map(|ranks| table.choose(bytes, ranks));
+            assert_eq!(all, [Algorithm::Window; 4]);
+        }
     }
 
     #[test]

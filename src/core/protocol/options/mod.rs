@@ -5,12 +5,12 @@ mod text;
 pub use text::Parameter;
 
 use super::ConfigError;
-use super::choice::Table;
+use super::choice::{Algorithm, Table};
 use super::depths::{Depths, DepthsError};
 use super::suite::{Parts, Suite};
 use super::two_stage::{self, TwoStage};
 use super::unicast::{self, Unicast};
-use super::window::{self, Acknowledge, Bounds, By, Repair, Repairers, Window};
+use super::window::{self, Acknowledge, Bounds, By, Groups, Repair, Repairers, Window};
 use crate::model;
 use crate::order::RankOrder;
 use crate::rank::{OpId, Rank};
@@ -268,6 +268,18 @@ impl Options {
         !is_waited_for && self.table.keeps_to_the_ring(size)
     }
 
+    /// The ranks that `me` speaks to in broadcasts from rank 0, if there is a group: with the window, those that it repairs and
+    /// the one that repairs it. Otherwise its neighbours on the ring.
+    pub fn neighbours(&self, me: Rank, order: &RankOrder) -> Vec<Rank> {
+        let mut algorithms = self.table.algorithms(order.size());
+        let is_tree = self.co_roots == CoRoots::None;
+        if !is_tree || algorithms.any(|one| one != Algorithm::Window) {
+            return order.ring_peers(me);
+        }
+        let under = Groups::new(self.repairers(order), order.size()).under(Rank(0), order);
+        under.repairer(me).into_iter().chain(under.leaves(me)).collect()
+    }
+
     fn two_stage(&self, parameters: &SuiteParameters) -> two_stage::Config {
         two_stage::Config {
             fragment_len: parameters.fragment_len,
@@ -360,10 +372,16 @@ mod tests {
     #[test]
     fn it_is_known_who_speaks_to_whom() {
         let ring = |pairs: &[(&str, &str)], size| read(pairs).unwrap().keeps_to_the_ring(size);
-        assert!(ring(&[], 33) && ring(&[("sync", "delay:50")], 33));
-        assert!(!ring(&[], 3), "few ranks take the window");
-        assert!(!ring(&[], 2), "two ranks take the tree");
-        assert!(!ring(&[("sync", "random")], 33) && !ring(&[("algorithm", "window")], 3));
+        let two_stage = ("algorithm", "two-stage");
+        assert!(ring(&[two_stage], 33) && ring(&[two_stage, ("sync", "delay:50")], 3));
+        assert!(!ring(&[], 33) && !ring(&[], 2), "they take the window, and a tree");
+        assert!(!ring(&[two_stage, ("sync", "random")], 33));
+        // With the window, two levels: 20 hosts of two ranks, of which each host's first repairs the second.
+        let order = RankOrder::by_host(&Vec::from_iter((0..40).map(|rank| Some(rank / 2))));
+        let of = |pairs: &[_], rank| read(pairs).unwrap().neighbours(Rank(rank), &order);
+        assert_eq!((of(&[], 39), of(&[], 2)[0]), (vec![Rank(38)], Rank(0)));
+        assert_eq!(of(&[two_stage], 39), [Rank(38), Rank(0)]);
+        assert_eq!(of(&[("repair-tree", "off")], 0).len(), 39);
     }
 
     #[test]
