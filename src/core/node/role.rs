@@ -10,7 +10,7 @@ pub struct MateIndex(pub u16);
 /// How long a receiver may leave its word as it is before a mate that polls takes its place: longer than a process waits for
 /// a core that others use too, and short beside what a repair costs.
 pub const PATIENCE: Duration = Duration::from_millis(2);
-/// The same of a receiver that sleeps: it looks by itself after [`MAX_SLEEP`] at the latest, or is woken by its device, so that
+/// The same of a receiver that sleeps: it looks by itself after 4 ms at the latest, or is woken by its device, so that
 /// only one that was stopped in its sleep takes longer.
 pub const SLEEPER_PATIENCE: Duration = Duration::from_millis(12);
 /// The least turns of the mate in that time. A mate that has had none itself cannot blame the receiver: perhaps no process
