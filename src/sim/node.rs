@@ -15,11 +15,9 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use verbcast_core::driver::Statistics;
 use verbcast_core::node::cursor::WRITER_PATIENCE;
-use verbcast_core::node::{
-    Around, Cursor, Handover, Look, MateIndex, Nodes, Role, SlotState, Watch,
-};
+use verbcast_core::node::{Around, Cursor, Look, MateIndex, Nodes, Role, SlotState, Watch};
 use verbcast_core::order::RankOrder;
-use verbcast_core::protocol::Via;
+use verbcast_core::protocol::{Depths, Via};
 use verbcast_core::rank::Rank;
 use verbcast_core::time::Instant;
 use verbcast_core::wire::{NodeOffer, RawHeader};
@@ -80,8 +78,7 @@ impl Memory {
 /// A process's part in its node, for one communicator.
 #[derive(Debug)]
 struct Mate {
-    watch: Watch,
-    handover: Handover<Bytes>,
+    watch: Watch<Bytes>,
     cursor: Cursor,
     lead: Rank,
     taken: u64,
@@ -103,7 +100,8 @@ pub(super) struct ChannelNodes {
 impl ChannelNodes {
     /// Those of a group whose processes are in this order, `each` to a node. Where nothing is known of hosts, it is those in a
     /// row.
-    fn new(group: &Rc<Group>, order: &RankOrder, each: u32, slots: usize) -> Self {
+    fn new(group: &Rc<Group>, order: &RankOrder, each: u32, depths: &Depths) -> Self {
+        let (slots, queue) = (depths.node_slots() as usize, depths.receive);
         let host = |process: &Rank| match order.hosts() {
             1 => process.0 / each,
             _ => order.host(*process),
@@ -119,9 +117,8 @@ impl ChannelNodes {
             memories.insert(lead, Memory { word: 0, claimed: 0, slots: vec![slot; slots] });
             for (index, rank) in (0..).map(MateIndex).zip(nodes.members(lead)) {
                 let cursor = Cursor::new(slots as u64);
-                let watch = Watch::new(index);
-                let handover = Handover::default();
-                let mate = Mate { watch, handover, cursor, lead, taken: 0, published: 0, roles: 0 };
+                let watch = Watch::new(index, queue);
+                let mate = Mate { watch, cursor, lead, taken: 0, published: 0, roles: 0 };
                 mates.insert(group.process(*rank), mate);
             }
         }
@@ -149,10 +146,10 @@ impl Network {
         if each < 2 {
             return;
         }
-        let slots = self.depths.node_slots() as usize;
+        let depths = &self.depths;
         let groups = (0..).map(Channel).zip(&self.groups);
         self.nodes = groups
-            .map(|(channel, group)| (channel, ChannelNodes::new(group, order, each, slots)))
+            .map(|(channel, group)| (channel, ChannelNodes::new(group, order, each, depths)))
             .collect();
     }
 
@@ -186,9 +183,7 @@ impl Network {
     /// Whether a process publishes a datagram that came for a communicator.
     pub fn hands_on(&mut self, process: Rank, channel: Channel, bytes: &Bytes) -> bool {
         let mate = self.nodes.get_mut(&channel).and_then(|of| of.mates.get_mut(&process));
-        mate.is_some_and(|Mate { watch, handover, .. }| {
-            watch.is_receiver() || watch.is_former() && handover.hands_on(bytes)
-        })
+        mate.is_some_and(|mate| mate.watch.hands_on(bytes))
     }
 
     /// Whether a rank of a communicator shares a node with a process.
@@ -240,39 +235,34 @@ impl Network {
             if holder.is_some_and(polls) {
                 memory.word = Role::of(memory.word).beaten();
             }
-            let is_drained =
-                ports[process.index()].completions.is_empty() || mate.handover.is_done();
-            let around = Around { is_drained, ..Around::default() };
+            let queue_is_empty = ports[process.index()].completions.is_empty();
+            let around = Around { queue_is_empty, ..Around::default() };
             if let Some(change) = mate.watch.turn(Instant::from_nanos(now), memory.word, around) {
                 memory.word = change.to;
                 mate.roles += u64::from(!mate.watch.is_receiver());
                 mate.watch.changed(true);
-                mate.handover.receive();
             }
         }
     }
 
     fn read_node(&mut self, process: Rank, channel: Channel, now: u64) -> Option<(Rank, Bytes)> {
         let of = self.nodes.get_mut(&channel)?;
-        let Mate { watch, handover, cursor, lead, taken, .. } = of.mates.get_mut(&process)?;
+        let Mate { watch, cursor, lead, taken, .. } = of.mates.get_mut(&process)?;
         let memory = of.memories.get_mut(lead)?;
         loop {
             let position = cursor.position();
             let state = memory.state(position, now);
             match cursor.look(Instant::from_nanos(now), state, memory.claimed) {
                 Look::Rest => return None,
-                Look::Again => handover.overrun(),
+                Look::Again => watch.overrun(),
                 Look::Read => {
                     cursor.advance(true);
                     let slot = memory.slot(position);
                     *taken += u64::from(slot.from != process);
                     let source = RawHeader::parse(&slot.bytes).map(|one| one.unchecked().source);
                     let is_mates = |source| of.nodes.lead(source) == *lead;
-                    if watch.is_former()
-                        && slot.from != process
-                        && source.is_some_and(|source| !is_mates(source))
-                    {
-                        handover.published(|| Rc::clone(&slot.bytes));
+                    if slot.from != process && source.is_some_and(|source| !is_mates(source)) {
+                        watch.published(|| Rc::clone(&slot.bytes));
                     }
                     return Some((slot.from, Rc::clone(&slot.bytes)));
                 }
@@ -330,7 +320,7 @@ impl Network {
     }
 
     /// Changes the words of the nodes for which a process receives, which its mates see.
-    fn change_role(&mut self, process: Rank, to: impl Fn(&mut Watch, u64) -> Option<u64>) {
+    fn change_role(&mut self, process: Rank, to: impl Fn(&mut Watch<Bytes>, u64) -> Option<u64>) {
         let mut awoken = Vec::new();
         for of in self.nodes.values_mut() {
             let Some(lead) = of.mates.get(&process).map(|mate| mate.lead) else { continue };

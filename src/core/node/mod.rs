@@ -20,6 +20,5 @@ mod role;
 mod tests;
 
 pub use cursor::{Cursor, Look, SlotState};
-pub use handover::Handover;
 pub use nodes::Nodes;
 pub use role::{Around, Change, MateIndex, PATIENCE, Role, SLEEPER_PATIENCE, Watch, longest_sleep};

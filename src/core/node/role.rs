@@ -1,5 +1,6 @@
 //! Who receives for a node.
 
+use super::handover::Handover;
 use crate::time::Instant;
 use std::time::Duration;
 
@@ -76,11 +77,12 @@ pub struct Change {
     pub to: u64,
 }
 
-/// A process's view of who receives.
+/// A process's view of who receives, and its own part in it; `D` tells one datagram from another.
 #[derive(Clone, Debug)]
-pub struct Watch {
+pub struct Watch<D> {
     own: MateIndex,
     part: Part,
+    handover: Handover<D>,
     /// Another receiver.
     standing: Option<Standing>,
     refused_until: Instant,
@@ -101,8 +103,8 @@ enum Part {
 pub struct Around {
     /// The receiver that the word names sleeps.
     pub receiver_sleeps: bool,
-    /// Nothing is left of what came off the wire for this process that mates may need.
-    pub is_drained: bool,
+    /// Its last look at what came off the wire for it has left nothing.
+    pub queue_is_empty: bool,
 }
 
 /// A receiver that changes nothing.
@@ -128,10 +130,11 @@ impl Part {
     }
 }
 
-impl Watch {
-    /// The view of one of the processes that share a node.
-    pub fn new(own: MateIndex) -> Self {
-        Watch { own, part: Part::Mate, standing: None, refused_until: Instant::ZERO }
+impl<D: PartialEq> Watch<D> {
+    /// The view of one of the processes that share a node. Of what comes off the wire its queue holds so many datagrams at most.
+    pub fn new(own: MateIndex, queue: u32) -> Self {
+        let (part, handover) = (Part::Mate, Handover::new(queue));
+        Watch { own, part, handover, standing: None, refused_until: Instant::ZERO }
     }
 
     /// Whether this process receives, as far as it knows.
@@ -139,9 +142,25 @@ impl Watch {
         self.part == Part::Receiver
     }
 
-    /// Whether it was the receiver, and is not done with that.
-    pub fn is_former(&self) -> bool {
-        matches!(self.part, Part::Former(_))
+    /// Whether it publishes a datagram that came for it off the wire: as the receiver, or as one that was when it came.
+    pub fn hands_on(&mut self, datagram: &D) -> bool {
+        match self.part {
+            Part::Mate => false,
+            Part::Receiver => true,
+            Part::Former(_) => self.handover.hands_on(datagram),
+        }
+    }
+
+    /// A mate has published a datagram that came off the wire.
+    pub fn published(&mut self, datagram: impl FnOnce() -> D) {
+        if let Part::Former(_) = self.part {
+            self.handover.published(datagram);
+        }
+    }
+
+    /// This process has missed what mates have published.
+    pub fn overrun(&mut self) {
+        self.handover.overrun();
     }
 
     /// Whether its QP is to be attached: it receives, or did until a mate took its place, and that one has not polled since, or
@@ -160,7 +179,8 @@ impl Watch {
             self.part = Part::Receiver;
             return Some(role.next(Some(self.own)));
         }
-        self.part = self.part.beside(role, around.is_drained);
+        let is_drained = around.queue_is_empty || self.handover.is_done();
+        self.part = self.part.beside(role, is_drained);
         if now < self.refused_until {
             return None;
         }
@@ -188,6 +208,7 @@ impl Watch {
         if is_made {
             self.standing = None;
             self.part = Part::Receiver;
+            self.handover.receive();
         }
     }
 

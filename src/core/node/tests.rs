@@ -48,8 +48,13 @@ fn a_node_that_is_split_leaves_the_others() {
     assert!(Nodes::blocks(3, 4).are_one() && !nodes.are_one());
 }
 
+/// Of a process whose queue holds four datagrams.
+fn watch(index: u16) -> Watch<u32> {
+    Watch::new(MateIndex(index), 4)
+}
+
 /// Lets a process take a turn on a word; whether the word has changed.
-fn turn(watch: &mut Watch, now: Instant, word: &mut u64) -> bool {
+fn turn(watch: &mut Watch<u32>, now: Instant, word: &mut u64) -> bool {
     let Some(change) = watch.turn(now, *word, Around::default()) else { return false };
     assert_eq!(change.from, *word);
     *word = change.to;
@@ -59,7 +64,7 @@ fn turn(watch: &mut Watch, now: Instant, word: &mut u64) -> bool {
 
 #[test]
 fn whoever_comes_first_receives() {
-    let (mut one, mut other, mut word) = (Watch::new(MateIndex(4)), Watch::new(MateIndex(0)), 0);
+    let (mut one, mut other, mut word) = (watch(4), watch(0), 0);
     assert!(turn(&mut one, at(1), &mut word));
     assert!(!turn(&mut other, at(2), &mut word));
     assert!(one.is_receiver() && !other.is_receiver());
@@ -68,7 +73,7 @@ fn whoever_comes_first_receives() {
 
 #[test]
 fn a_receiver_that_polls_stays_one() {
-    let (mut one, mut other, mut word) = (Watch::new(MateIndex(0)), Watch::new(MateIndex(1)), 0);
+    let (mut one, mut other, mut word) = (watch(0), watch(1), 0);
     for micros in 0..5_000 {
         turn(&mut one, at(micros), &mut word);
         assert!(!turn(&mut other, at(micros), &mut word));
@@ -77,7 +82,7 @@ fn a_receiver_that_polls_stays_one() {
 
 #[test]
 fn a_receiver_that_polls_no_more_is_replaced_and_notices() {
-    let (mut one, mut other, mut word) = (Watch::new(MateIndex(0)), Watch::new(MateIndex(1)), 0);
+    let (mut one, mut other, mut word) = (watch(0), watch(1), 0);
     turn(&mut one, at(0), &mut word);
     let mut now = 1;
     while !turn(&mut other, at(now), &mut word) {
@@ -92,7 +97,7 @@ fn a_receiver_that_polls_no_more_is_replaced_and_notices() {
 
 #[test]
 fn a_receiver_that_sleeps_has_longer() {
-    let (mut one, mut other, mut word) = (Watch::new(MateIndex(0)), Watch::new(MateIndex(1)), 0);
+    let (mut one, mut other, mut word) = (watch(0), watch(1), 0);
     turn(&mut one, at(0), &mut word);
     let millis = |duration: Duration| duration.as_millis() as u64;
     let asleep = Around { receiver_sleeps: true, ..Around::default() };
@@ -110,15 +115,15 @@ fn a_receiver_that_sleeps_has_longer() {
 
 #[test]
 fn a_former_receiver_listens_until_the_new_one_does_and_nothing_is_left() {
-    let (mut one, mut other, mut word) = (Watch::new(MateIndex(0)), Watch::new(MateIndex(1)), 0);
+    let (mut one, mut other, mut word) = (watch(0), watch(1), 0);
     turn(&mut one, at(0), &mut word);
     let late = (0..).find(|milli| turn(&mut other, at(1000 * milli), &mut word)).unwrap();
-    let drained = Around { is_drained: true, ..Around::default() };
+    let drained = Around { queue_is_empty: true, ..Around::default() };
     let mut look = |now, word, around| {
         assert_eq!(one.turn(at(now), word, around), None);
-        (one.is_receiver(), one.is_former(), one.is_listening())
+        (one.is_receiver(), one.is_listening())
     };
-    let (former, mate) = ((false, true, true), (false, false, false));
+    let (former, mate) = ((false, true), (false, false));
     let now = 1000 * late;
     assert_eq!(look(now, word, drained), former, "the new one may not be attached yet");
     assert_eq!(look(now, word, drained), former);
@@ -129,12 +134,29 @@ fn a_former_receiver_listens_until_the_new_one_does_and_nothing_is_left() {
 }
 
 #[test]
+fn a_former_receiver_hands_on_what_its_mates_lack() {
+    let (mut one, mut other, mut word) = (watch(0), watch(1), 0);
+    turn(&mut one, at(0), &mut word);
+    assert!(one.hands_on(&1) && !other.hands_on(&1));
+    let late = (0..).find(|milli| turn(&mut other, at(1000 * milli), &mut word)).unwrap();
+    one.published(|| 2);
+    assert!(one.hands_on(&2), "it was the receiver when that was published");
+    assert!(!turn(&mut one, at(1000 * late), &mut word));
+    one.published(|| 4);
+    assert_eq!([3, 4, 5].map(|datagram| one.hands_on(&datagram)), [true, false, false]);
+    // It need not see its queue empty, as nothing of that is for its mates.
+    turn(&mut other, at(1000 * late), &mut word);
+    (0..2).for_each(|_| assert!(!turn(&mut one, at(1000 * late), &mut word)));
+    assert!(!one.is_listening());
+}
+
+#[test]
 fn a_former_receiver_waits_for_the_third_when_the_second_is_replaced_too() {
-    let [mut one, mut two, mut three] = [0, 1, 2].map(|index| Watch::new(MateIndex(index)));
+    let [mut one, mut two, mut three] = [0, 1, 2].map(watch);
     let mut word = 0;
     turn(&mut one, at(0), &mut word);
-    let drained = Around { is_drained: true, ..Around::default() };
-    let take = |mate: &mut Watch, word: &mut u64, from: u64| {
+    let drained = Around { queue_is_empty: true, ..Around::default() };
+    let take = |mate: &mut Watch<u32>, word: &mut u64, from: u64| {
         (from..).find(|milli| turn(mate, at(1000 * milli), word)).unwrap()
     };
     let second = take(&mut two, &mut word, 0);
@@ -149,25 +171,8 @@ fn a_former_receiver_waits_for_the_third_when_the_second_is_replaced_too() {
 }
 
 #[test]
-fn what_came_before_a_mate_listened_is_handed_on_and_no_more() {
-    let mut handover = Handover::default();
-    assert!(handover.hands_on(&1), "the mate has published nothing yet");
-    handover.published(|| 4);
-    handover.published(|| 5);
-    assert_eq!(
-        [2, 3, 4, 5, 6].map(|datagram| handover.hands_on(&datagram)),
-        [true, true, false, false, false]
-    );
-    assert!(handover.is_done());
-    handover.receive();
-    assert!(handover.hands_on(&5) && !handover.is_done());
-    handover.overrun();
-    assert!(!handover.hands_on(&6), "mates may have it");
-}
-
-#[test]
 fn a_mate_without_turns_of_its_own_replaces_nobody() {
-    let (mut one, mut other, mut word) = (Watch::new(MateIndex(0)), Watch::new(MateIndex(1)), 0);
+    let (mut one, mut other, mut word) = (watch(0), watch(1), 0);
     turn(&mut one, at(0), &mut word);
     assert!(!turn(&mut other, at(1), &mut word));
     assert!(!turn(&mut other, at(1_000_000), &mut word), "both were stopped");
@@ -177,8 +182,8 @@ fn a_mate_without_turns_of_its_own_replaces_nobody() {
 #[test]
 fn of_two_that_take_the_place_one_gets_it() {
     let mut word = 0;
-    turn(&mut Watch::new(MateIndex(0)), at(0), &mut word);
-    let mut mates = [Watch::new(MateIndex(1)), Watch::new(MateIndex(2))];
+    turn(&mut watch(0), at(0), &mut word);
+    let mut mates = [watch(1), watch(2)];
     let late = PATIENCE.as_micros() as u64;
     for micros in 0..late {
         for mate in &mut mates {
@@ -199,7 +204,7 @@ fn of_two_that_take_the_place_one_gets_it() {
 
 #[test]
 fn who_resigns_is_followed_at_once_and_who_cannot_leaves_it_to_others() {
-    let (mut one, mut other, mut word) = (Watch::new(MateIndex(0)), Watch::new(MateIndex(1)), 0);
+    let (mut one, mut other, mut word) = (watch(0), watch(1), 0);
     turn(&mut one, at(0), &mut word);
     word = one.resign(word).unwrap().to;
     one.refuse(at(1));

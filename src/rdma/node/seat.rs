@@ -5,7 +5,7 @@ use super::ring::Ring;
 use crate::rdma::group::GroupId;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
-use verbcast_core::node::{Around, Cursor, Handover, MateIndex, Nodes, Role, Watch, longest_sleep};
+use verbcast_core::node::{Around, Cursor, MateIndex, Nodes, Role, Watch, longest_sleep};
 use verbcast_core::rank::Rank;
 use verbcast_core::time::Instant;
 use verbcast_core::wire::{HEADER_LEN, RawHeader};
@@ -30,8 +30,7 @@ pub struct NodeCounters {
 pub struct NodeSeat {
     ring: Ring,
     cursor: Cursor,
-    watch: Watch,
-    handover: Handover<[u8; HEADER_LEN]>,
+    watch: Watch<[u8; HEADER_LEN]>,
     own: MateIndex,
     /// Those that share it, in order.
     mates: Vec<Rank>,
@@ -48,15 +47,15 @@ pub struct NodeSeat {
 }
 
 impl NodeSeat {
-    /// The part of a rank that shares a node with others, in their memory.
-    pub fn new(ring: Ring, nodes: &Nodes, rank: Rank) -> Self {
+    /// The part of a rank that shares a node with others, in their memory. Of what comes off the wire it has so many datagrams
+    /// queued at most.
+    pub fn new(ring: Ring, nodes: &Nodes, rank: Rank, queue: u32) -> Self {
         let mates = nodes.members(nodes.lead(rank)).to_vec();
         let own = MateIndex(mates.partition_point(|mate| *mate < rank) as u16);
         NodeSeat {
             cursor: ring.cursor(),
             ring,
-            watch: Watch::new(own),
-            handover: Handover::default(),
+            watch: Watch::new(own, queue),
             own,
             mates,
             is_all: nodes.are_one(),
@@ -143,7 +142,7 @@ impl NodeSeat {
         let lost = self.cursor.lost();
         let bytes = self.ring.read(now, self.own, &mut self.cursor);
         if self.cursor.lost() > lost {
-            self.handover.overrun();
+            self.watch.overrun();
         }
         let bytes = bytes?;
         self.counters.taken += 1;
@@ -151,13 +150,13 @@ impl NodeSeat {
         Some(bytes)
     }
 
-    /// A mate has published a datagram, perhaps the first that it has received in this process's place.
+    /// A mate has published a datagram, perhaps one that came off the wire.
     fn note_published(&mut self, bytes: &[u8]) {
-        if self.watch.is_former()
+        if self.watch.is_listening()
             && let Some((head, _)) = bytes.split_first_chunk::<HEADER_LEN>()
             && RawHeader::parse(bytes).is_some_and(|header| !self.has(header.unchecked().source))
         {
-            self.handover.published(|| *head);
+            self.watch.published(|| *head);
         }
     }
 
@@ -167,8 +166,8 @@ impl NodeSeat {
     }
 
     /// Tells the mates that this process polls, or watches whether the receiver does: `by` says whether it polls for this
-    /// communicator, `is_drained` whether the last look at its completions has left none.
-    pub fn beat(&mut self, now: Instant, by: bool, is_drained: bool) {
+    /// communicator, `queue_is_empty` whether its last look at completions has left none.
+    pub fn beat(&mut self, now: Instant, by: bool, queue_is_empty: bool) {
         let was = self.watch.is_receiver();
         if self.is_all || self.group.is_none() || !(by || self.watch.is_listening()) {
             return;
@@ -176,18 +175,15 @@ impl NodeSeat {
         let word = self.ring.word().load(Ordering::Acquire);
         let receiver = Role::of(word).holder;
         let receiver_sleeps = receiver.is_some_and(|receiver| self.ring.sleeps(receiver));
-        let is_drained = is_drained || self.handover.is_done();
-        if let Some(change) = self.watch.turn(now, word, Around { receiver_sleeps, is_drained }) {
+        let around = Around { receiver_sleeps, queue_is_empty };
+        if let Some(change) = self.watch.turn(now, word, around) {
             let (from, to) = (change.from, change.to);
             // Whoever sees that a receiver has polled sees that it was attached before.
             let done =
                 self.ring.word().compare_exchange(from, to, Ordering::AcqRel, Ordering::Relaxed);
             self.watch.changed(done.is_ok());
         }
-        if self.watch.is_receiver() {
-            self.counters.roles += u64::from(!was);
-            self.handover.receive();
-        }
+        self.counters.roles += u64::from(self.watch.is_receiver() && !was);
     }
 
     /// Whether the QP of this process is to be attached to the group.
@@ -197,9 +193,7 @@ impl NodeSeat {
 
     /// Publishes a datagram that came off the wire, if this process receives for its mates, or did when it came.
     pub fn hand_on(&mut self, header: &[u8; HEADER_LEN], payload: &[u8]) {
-        let is_theirs =
-            self.watch.is_receiver() || self.watch.is_former() && self.handover.hands_on(header);
-        if is_theirs {
+        if self.watch.hands_on(header) {
             self.publish(header, payload);
         }
     }

@@ -72,7 +72,8 @@ pub fn share(
     // Its mates have opened the memory by now, so that its descriptor is needed no more.
     let ring = ring.ok().flatten().map(|(ring, _)| ring);
     let is_shared = nodes.shared().contains(&nodes.lead(rank));
-    let seat = ring.filter(|_| is_shared).map(|ring| NodeSeat::new(ring, &nodes, rank));
+    let queue = settings.depths.receive;
+    let seat = ring.filter(|_| is_shared).map(|ring| NodeSeat::new(ring, &nodes, rank, queue));
     Ok((nodes, seat))
 }
 

@@ -376,7 +376,7 @@ mod tests {
         assert!(ring(&[two_stage], 33) && ring(&[two_stage, ("sync", "delay:50")], 3));
         assert!(!ring(&[], 33) && !ring(&[], 2), "they take the window, and a tree");
         assert!(!ring(&[two_stage, ("sync", "random")], 33));
-        // With the window, two levels: 20 hosts of two ranks, of which each host's first repairs the second.
+        // The window among 20 hosts of two ranks each: the first rank of a host repairs the second.
         let order = RankOrder::by_host(&Vec::from_iter((0..40).map(|rank| Some(rank / 2))));
         let of = |pairs: &[_], rank| read(pairs).unwrap().neighbours(Rank(rank), &order);
         assert_eq!((of(&[], 39), of(&[], 2)[0]), (vec![Rank(38)], Rank(0)));
