@@ -3,7 +3,8 @@
 use super::BootstrapError;
 use super::limits::MAX_TOTAL;
 use super::link::{Link, LinkError, Pause, frame};
-use super::names::{blame, seconds};
+use super::names::{at, blame, seconds};
+use std::net::IpAddr;
 use std::time::{Duration, Instant};
 use verbcast_core::rank::Rank;
 use verbcast_core::wire::{FrameKind, Gathered, Refusal};
@@ -14,13 +15,16 @@ const PARTING: Duration = Duration::from_secs(1);
 pub(super) struct Hub {
     /// By rank, from rank 1; `None` for one that has left.
     links: Vec<Option<Link>>,
+    /// Where these are, also once they have left.
+    peers: Vec<Option<IpAddr>>,
     timeout: Duration,
 }
 
 impl Hub {
     /// Takes over the links with ranks 1 and up and tells them that all have appeared.
     pub(super) fn new(links: Vec<Link>, timeout: Duration) -> Self {
-        let mut hub = Hub { links: links.into_iter().map(Some).collect(), timeout };
+        let peers = links.iter().map(Link::peer).collect();
+        let mut hub = Hub { links: links.into_iter().map(Some).collect(), peers, timeout };
         hub.answer(&Gathered::emit(&[]), Instant::now() + timeout);
         hub
     }
@@ -76,7 +80,7 @@ impl Hub {
                 }
             }
             if !gone.is_empty() {
-                return Err(blame(&gone, "left".to_owned()));
+                return Err(self.blame(&gone, "left".to_owned()));
             }
             if news {
                 pause.reset();
@@ -89,10 +93,17 @@ impl Hub {
                     .filter_map(|(rank, blob)| blob.is_none().then_some(rank))
                     .collect();
                 let what = format!("did not take part within {}", seconds(self.timeout));
-                return Err(blame(&missing, what));
+                return Err(self.blame(&missing, what));
             }
         }
         Ok(blobs.into_iter().flatten().collect())
+    }
+
+    /// Says what ranks have done, and where they are.
+    fn blame(&self, ranks: &[Rank], what: String) -> BootstrapError {
+        let peers =
+            ranks.iter().filter_map(|rank| *self.peers.get(rank.index().checked_sub(1)?)?);
+        blame(ranks, what + &at(peers))
     }
 
     /// Sends the result to every rank. One that does not take it has left, which the next call

@@ -3,6 +3,7 @@
 use super::socket::Socket;
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use verbcast_core::wire::{FRAME_HEADER_LEN, FrameHeader, FrameKind, WireError};
@@ -56,6 +57,11 @@ impl Link {
             written: 0,
             closed: false,
         }
+    }
+
+    /// Where the other side is, unless it is on this host.
+    pub(super) fn peer(&self) -> Option<IpAddr> {
+        self.socket.peer()
     }
 
     pub(super) fn set_limit(&mut self, limit: usize) {

@@ -1,6 +1,8 @@
 //! How messages name ranks and durations.
 
 use super::BootstrapError;
+use std::collections::BTreeSet;
+use std::net::IpAddr;
 use std::time::Duration;
 use verbcast_core::rank::Rank;
 
@@ -38,6 +40,17 @@ pub(super) fn blame(ranks: &[Rank], what: String) -> BootstrapError {
     }
 }
 
+/// Addresses that are told of at most.
+const MAX_TOLD: usize = 4;
+
+/// Where ranks are, behind what they did; nothing where that is not known.
+pub(super) fn at(addresses: impl Iterator<Item = IpAddr>) -> String {
+    let all: BTreeSet<IpAddr> = addresses.collect();
+    let told: Vec<_> = all.iter().take(MAX_TOLD).map(ToString::to_string).collect();
+    let more = if all.len() > told.len() { " and others" } else { "" };
+    if all.is_empty() { String::new() } else { format!(" (at {}{more})", told.join(", ")) }
+}
+
 /// A duration in seconds, for a message.
 pub(super) fn seconds(duration: Duration) -> String {
     format!("{} s", duration.as_millis() as f64 / 1000.0)
@@ -55,6 +68,15 @@ mod tests {
         assert_eq!(named(&[3, 4]), "ranks 3 and 4");
         assert_eq!(named(&[0, 1, 2, 3]), "ranks 0-3");
         assert_eq!(named(&[1, 3, 5, 6, 7]), "ranks 1, 3 and 5-7");
+    }
+
+    #[test]
+    fn a_few_addresses_are_told() {
+        let of = |last: &[u8]| at(last.iter().map(|last| IpAddr::from([10, 7, 0, *last])));
+        assert_eq!(of(&[]), "");
+        assert_eq!(of(&[3, 2, 3]), " (at 10.7.0.2, 10.7.0.3)");
+        let many = of(&[1, 2, 3, 4, 5]);
+        assert_eq!(many, " (at 10.7.0.1, 10.7.0.2, 10.7.0.3, 10.7.0.4 and others)");
     }
 
     #[test]

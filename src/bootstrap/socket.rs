@@ -46,6 +46,12 @@ impl Socket {
         Ok(Socket::Unix(stream))
     }
 
+    /// Where the other side is, unless it is on this host.
+    pub(super) fn peer(&self) -> Option<IpAddr> {
+        let Socket::Tcp(stream) = self else { return None };
+        stream.peer_addr().ok().map(|peer| peer.ip()).filter(|peer| !peer.is_loopback())
+    }
+
     /// Tells the other side that nothing more will be sent.
     pub(super) fn finish(&self) {
         // It may have closed already, which is as good.

@@ -124,7 +124,7 @@ mod tests {
     fn below(places: &[(u8, &[&str])]) -> Vec<Proposal> {
         let proposal = |(host, switches): &(u8, &[&str])| {
             let switches = SwitchPath::new(switches.iter().copied()).unwrap();
-            let whereabouts = Whereabouts { host: [*host; 16], switches, fabrics: Vec::new() };
+            let whereabouts = Whereabouts { host: [*host; 16], switches, ..Whereabouts::default() };
             Proposal { terms: Terms { ring: 1, common: 0 }, whereabouts, introduction: None }
         };
         places.iter().map(proposal).collect()

@@ -29,7 +29,7 @@ pub enum Error {
     AlreadyTaken,
     /// A rank failed; every rank gets the same.
     #[error(transparent)]
-    Failed(#[from] Failure),
+    Failed(Failure),
     /// What this rank owes its neighbours, or they owe it, was not exchanged.
     #[error("{rank}: ring neighbours are alive but have not participated for {after:?}")]
     Timeout {

@@ -6,6 +6,7 @@ mod builder;
 mod config;
 mod error;
 mod further;
+mod hosts;
 mod message;
 mod pending;
 mod preparation;
@@ -30,10 +31,11 @@ pub use waits::WaitedFor;
 use crate::bootstrap::{Bootstrap, VoteError, exchange};
 use crate::rdma::{self, Agreed, Counters, Description, Origin, RdmaTransport};
 use bytemuck::Pod;
+use hosts::Hosts;
 use pending::BroadcasterId;
 pub(crate) use preparation::Preparation;
 use std::time::Duration;
-use verbcast_core::driver::{Driver, LentBytes, Parameters, Statistics};
+use verbcast_core::driver::{Driver, Failure, LentBytes, Parameters, Statistics};
 use verbcast_core::order::RankOrder;
 use verbcast_core::protocol::Core;
 use verbcast_core::protocol::options::SuiteParameters;
@@ -81,6 +83,7 @@ struct Place {
     order: RankOrder,
     /// Who is next to it, in words.
     neighbours: Box<str>,
+    hosts: Hosts,
 }
 
 /// Another thread may go on with a communicator.
@@ -362,10 +365,18 @@ impl Broadcaster {
             return Ok(());
         }
         let flushed = self.flush_until(Some(self.clock.now() + self.timeout));
-        let departed = flushed.and_then(|()| self.driver.depart().map_err(Error::Failed));
+        let departed = flushed.and_then(|()| {
+            let left = self.driver.depart();
+            left.map_err(|failure| self.failed(failure))
+        });
         self.linger(self.timeout.min(LINGER));
         self.tell_leaving();
         departed
+    }
+
+    /// What a call ends with once a rank has failed.
+    fn failed(&self, failure: Failure) -> Error {
+        Error::Failed(self.place.hosts.locate(failure))
     }
 
     /// Tells whoever traces what came of it all.
@@ -430,7 +441,12 @@ mod tests {
         let packet_len = plan.packet_len;
         let (key, mac, seed, multicast) = (simulated.key, None, plan.seed, true);
         let agreed = Agreed { key, mac, seed, multicast, packet_len, whole: false };
-        let place = Place { rank, order: RankOrder::by_number(size), neighbours: "".into() };
+        let place = Place {
+            rank,
+            order: RankOrder::by_number(size),
+            neighbours: "".into(),
+            hosts: Hosts::default(),
+        };
         assert_eq!(parameters(&config, &place, agreed, false), simulated);
         assert_eq!(config.protocol, Options::default());
     }

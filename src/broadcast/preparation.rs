@@ -1,6 +1,7 @@
 //! A broadcaster that is to be made: what its rank says first, and what is done when all have said theirs.
 
 use super::agree::{agree, first_peers, neighbours, order_by_place, terms};
+use super::hosts::Hosts;
 use super::{Broadcaster, Config, Endpoint, Error, Place};
 use crate::bootstrap::{Bootstrap, VoteError, count_votes, read_all};
 use crate::rdma::{self, Origin};
@@ -73,7 +74,8 @@ impl Preparation {
         tracing::debug!(rank = rank.0, neighbours, "place on the ring");
         let peers = first_peers(rank, &order, &config);
         let made = rdma::complete(bootstrap, prepared, &config.device, &peers, &proposals)?;
-        let place = Place { rank, order, neighbours: neighbours.into() };
+        let hosts = Hosts::of(&proposals);
+        let place = Place { rank, order, neighbours: neighbours.into(), hosts };
         Broadcaster::assemble(config, place, made, is_shared)
     }
 }

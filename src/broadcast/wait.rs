@@ -192,7 +192,7 @@ impl Broadcaster {
 
     fn fail(&mut self, failure: Failure) -> Error {
         self.linger(LINGER);
-        Error::Failed(failure)
+        self.failed(failure)
     }
 
     /// Stays until aborts and farewells are delivered, then says nothing more.

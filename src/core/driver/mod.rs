@@ -237,7 +237,7 @@ impl<C: Core, T: Transport> Driver<C, T> {
 
     /// This rank gives up: tells its peers, and fails from now on.
     pub fn abort(&mut self, reason: &str) -> Failure {
-        self.fail(Failure { rank: self.identity.rank, reason: reason.to_owned() })
+        self.fail(Failure::new(self.identity.rank, reason.to_owned()))
     }
 
     /// This rank leaves in good order: tells its peers that it needs nothing more.
@@ -316,7 +316,7 @@ impl<C: Core, T: Transport> Driver<C, T> {
                 Event::Quiescent(_) => self.in_flight -= 1,
                 Event::Disagreement { op, rank, what } => {
                     let reason = format!("{op}: {what} (as seen by {})", self.identity.rank);
-                    self.fail(Failure { rank, reason });
+                    self.fail(Failure::new(rank, reason));
                 }
             }
         }
@@ -349,7 +349,7 @@ impl<C: Core, T: Transport> Driver<C, T> {
         self.needs_no_notice(peer);
         if !self.departed.contains(&peer) {
             let reason = format!("does not answer: {reason}");
-            self.broken.get_or_insert(Failure { rank: peer, reason });
+            self.broken.get_or_insert(Failure::new(peer, reason));
         }
     }
 }

@@ -25,7 +25,7 @@ impl<C: Core, T: Transport> Driver<C, T> {
             return first.clone();
         }
         self.failure = Some(failure.clone());
-        let Failure { rank, reason } = failure.clone();
+        let Failure { rank, reason, .. } = failure.clone();
         let notice = Notice { rank, reason }.emit();
         // A device that fails here leaves the others to find out by themselves.
         let _ = self.notify(Kind::Abort, &notice);

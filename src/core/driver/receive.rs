@@ -96,7 +96,7 @@ impl<C: Core, T: Transport> Driver<C, T> {
                 if let Ok(Notice { rank, reason }) = notice
                     && rank.0 < self.identity.size
                 {
-                    self.fail(Failure { rank, reason });
+                    self.fail(Failure::new(rank, reason));
                 }
                 return Ok(());
             }
@@ -143,7 +143,7 @@ impl<C: Core, T: Transport> Driver<C, T> {
                 if !written.zip(here).is_some_and(|(note, here)| note.is_of(here)) {
                     let Header { op, source: rank, .. } = header;
                     let reason = format!("what it wrote of {op} is not what came there");
-                    self.fail(Failure { rank, reason });
+                    self.fail(Failure::new(rank, reason));
                 }
             }
             Disposition::Place(range) => match self.messages.get_mut(lent, header.op) {

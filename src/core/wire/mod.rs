@@ -19,6 +19,7 @@ mod group_address;
 pub mod handshake;
 mod header;
 mod hello;
+mod host_name;
 mod inquiry;
 mod introduction;
 mod join;
@@ -56,6 +57,7 @@ pub use header::{
     Checks, HEADER_LEN, Header, Key, Kind, Malformed, Packet, RawHeader, checksummed,
 };
 pub use hello::Hello;
+pub use host_name::HostName;
 pub use inquiry::Inquiry;
 pub use introduction::{
     Adapter, DRAWS, Draw, GroupOffer, Introduction, MAX_OFFERED_GROUPS, MAX_OFFERED_PROOFS,

@@ -228,10 +228,19 @@ proptest! {
         let one = Whereabouts { switches: SwitchPath::new(["top"]).unwrap(), ..Whereabouts::default() };
         let mut emitted = one.emit();
         // The length and the name of the only one.
-        let at = Format::LEN + 16 + 4;
+        let at = Format::LEN + 16 + 1 + 4;
         emitted.splice(at..at + 4, [&[bytes.len() as u8], &bytes[..]].concat());
         let is_name = (1..=64).contains(&bytes.len())
             && bytes.iter().all(|byte| (0x21..0x7f).contains(byte) && !b"[]{},#=\"\\".contains(byte));
+        prop_assert_eq!(Whereabouts::parse(&emitted).is_ok(), is_name);
+    }
+
+    #[test]
+    fn names_of_hosts_are_short_and_can_be_printed(bytes in vec(any::<u8>(), 0..100)) {
+        let mut emitted = Whereabouts::default().emit();
+        let at = Format::LEN + 16;
+        emitted.splice(at..=at, [&[bytes.len() as u8], &bytes[..]].concat());
+        let is_name = bytes.len() <= 64 && bytes.iter().all(|byte| (0x21..0x7f).contains(byte));
         prop_assert_eq!(Whereabouts::parse(&emitted).is_ok(), is_name);
     }
 

@@ -4,6 +4,7 @@
 use super::error::WireError;
 use super::fields::{Reader, Writer};
 use super::format::Format;
+use super::host_name::HostName;
 use crate::topology::{MAX_SWITCHES, SwitchPath};
 use std::fmt;
 use std::net::Ipv6Addr;
@@ -103,12 +104,14 @@ impl fmt::Display for Fabric {
 
 /// Where a rank is.
 ///
-/// On the wire: 16 bytes of the host, the number of switches (32 bits), each as the length of its name (8 bits) and the name in
+/// On the wire: 16 bytes of the host, its [name](HostName), the number of switches (32 bits), each as the length of its name (8 bits) and the name in
 /// ASCII, the number of fabrics (32 bits), the fabrics.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Whereabouts {
     /// The same for all processes of a host, and only for them.
     pub host: [u8; 16],
+    /// What people call the host.
+    pub name: HostName,
     /// The switches above the host; none where the rank knows none.
     pub switches: SwitchPath,
     /// The fabrics that it can use, the best first.
@@ -117,13 +120,14 @@ pub struct Whereabouts {
 
 impl Whereabouts {
     /// Its tag and version.
-    pub const FORMAT: Format = Format { name: "a rank's whereabouts", tag: *b"vbW", version: 2 };
+    pub const FORMAT: Format = Format { name: "a rank's whereabouts", tag: *b"vbW", version: 3 };
 
     /// Its bytes. Of the fabrics, the first [16](MAX_FABRICS) are told.
     pub fn emit(&self) -> Vec<u8> {
         let mut to = Self::FORMAT.write();
         let told = &self.fabrics[..self.fabrics.len().min(MAX_FABRICS)];
-        to.bytes(&self.host).count(self.switches.names().len());
+        self.name.write(to.bytes(&self.host));
+        to.count(self.switches.names().len());
         for name in self.switches.names() {
             // At most 64 bytes.
             to.u8(name.len() as u8).bytes(name.as_bytes());
@@ -139,11 +143,11 @@ impl Whereabouts {
     /// If the bytes are not one of this version.
     pub fn parse(bytes: &[u8]) -> Result<Whereabouts, WireError> {
         let mut from = Self::FORMAT.read(bytes)?;
-        let host = from.array()?;
+        let (host, name) = (from.array()?, HostName::read(&mut from)?);
         let switches = read_switches(&mut from)?;
         let count = from.count("number of fabrics", MAX_FABRICS, 1)?;
         let fabrics = (0..count).map(|_| Fabric::read(&mut from)).collect::<Result<_, _>>()?;
-        from.end().map(|()| Whereabouts { host, switches, fabrics })
+        from.end().map(|()| Whereabouts { host, name, switches, fabrics })
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::bootstrap::{VoteError, name_ranks};
 use verbcast_core::rank::Rank;
 use verbcast_core::topology::SwitchPath;
-use verbcast_core::wire::{Fabric, Whereabouts};
+use verbcast_core::wire::{Fabric, HostName, Whereabouts};
 
 /// Where a rank is to open its device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,7 +16,7 @@ pub struct Place {
 
 /// Where this rank is, below these switches, and the fabrics that it can use.
 pub fn whereabouts(switches: SwitchPath, fabrics: Vec<Fabric>) -> Whereabouts {
-    Whereabouts { host: host(), switches, fabrics }
+    Whereabouts { host: host(), name: name(), switches, fabrics }
 }
 
 /// Agrees on a fabric, of those that all ranks say they can use. The local rank is `told`, or the place of `rank` among the
@@ -80,6 +80,10 @@ pub fn host() -> [u8; 16] {
         name.iter().fold(0, |sum: u128, byte| sum.rotate_left(8) ^ u128::from(*byte))
     });
     number.to_be_bytes()
+}
+
+fn name() -> HostName {
+    HostName::new(&rustix::system::uname().nodename().to_string_lossy())
 }
 
 #[cfg(test)]

@@ -130,8 +130,9 @@ pub(super) fn whereabouts() -> impl Strategy<Value = Whereabouts> {
     ];
     let names = vec("[!$-+.-<>-Z^-z|~-]{1,64}", 0..=MAX_SWITCHES);
     let switches = names.prop_map(|names| SwitchPath::new(names).unwrap());
-    (any::<[u8; 16]>(), switches, vec(fabric, 0..=MAX_FABRICS))
-        .prop_map(|(host, switches, fabrics)| Whereabouts { host, switches, fabrics })
+    let name = "[!-~]{0,64}".prop_map(|name| HostName::new(&name));
+    (any::<[u8; 16]>(), name, switches, vec(fabric, 0..=MAX_FABRICS))
+        .prop_map(|(host, name, switches, fabrics)| Whereabouts { host, name, switches, fabrics })
 }
 
 pub(super) fn terms() -> impl Strategy<Value = Terms> {
