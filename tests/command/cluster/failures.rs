@@ -57,7 +57,7 @@ impl Folder {
     }
 }
 
-fn to_host(host: &str, verb: &str) {
+pub fn to_host(host: &str, verb: &str) {
     let output = softroce(&["host", host, verb]).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }

@@ -7,6 +7,7 @@ mod launchers;
 mod places;
 mod repairs;
 mod slurm;
+mod survivors;
 
 use crate::needs;
 use std::ffi::OsStr;

@@ -1,0 +1,99 @@
+//! How the ranks of a job ended, and whether that is good.
+
+use super::job::Job;
+use super::part::UNHARMED;
+use super::{ACK_TIMEOUT, TIMEOUT};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::time::{Duration, Instant};
+
+/// When everybody must have ended who is left: the adapter's patience may be twice what was asked for (each of its attempts
+/// is a power of two long), after which a step or leaving takes its time once more; and these are emulated machines.
+const BOUND: Duration = Duration::from_secs(2 * ACK_TIMEOUT.as_secs() + 2 * TIMEOUT.as_secs() + 10);
+
+/// How ranks ended so far that are left, and when.
+pub struct Ends<'a> {
+    job: &'a Job,
+    ended: BTreeMap<u32, (String, Duration)>,
+}
+
+impl<'a> Ends<'a> {
+    pub fn of(job: &'a Job) -> Ends<'a> {
+        Ends { job, ended: BTreeMap::new() }
+    }
+
+    /// Looks who has ended meanwhile; whether all have.
+    pub fn have_come(&mut self, began: Instant) -> bool {
+        for rank in self.job.survivors() {
+            if let (false, Some(how)) = (self.ended.contains_key(&rank), self.job.end_of(rank)) {
+                self.ended.insert(rank, (how, began.elapsed()));
+            }
+        }
+        self.ended.len() == self.job.survivors().count()
+    }
+}
+
+enum Verdict {
+    Good { unharmed: usize, longest: Duration, errors: BTreeSet<String> },
+    Bad(String),
+}
+
+/// What came of one job.
+pub struct Row {
+    place: &'static str,
+    run: u32,
+    verdict: Verdict,
+}
+
+impl Row {
+    pub fn new(job: &Job, ends: Ends, hosts: u32, run: u32) -> Row {
+        Row { place: job.place.name(), run, verdict: judge(job, &ends, hosts) }
+    }
+}
+
+/// Each rank goes on unharmed, or ends in time with an error that names a rank of the host. While ranks leave, some may have
+/// left that are then unharmed.
+fn judge(job: &Job, ends: &Ends, hosts: u32) -> Verdict {
+    let all = || format!("{:?}", ends.ended);
+    if ends.ended.len() != job.survivors().count() {
+        return Verdict::Bad(format!("some go on for ever: {}", all()));
+    }
+    let gone = job.place.ranks(hosts);
+    let (unharmed, failed): (Vec<_>, Vec<_>) =
+        ends.ended.values().partition(|(how, _)| how == UNHARMED);
+    if !failed.iter().all(|(how, _)| gone.iter().any(|rank| is_named(how, *rank))) {
+        return Verdict::Bad(format!("not all name the host: {}", all()));
+    }
+    let longest = failed.iter().map(|(_, when)| *when).max().unwrap_or_default();
+    if longest > BOUND {
+        return Verdict::Bad(format!("after more than {BOUND:?}: {}", all()));
+    }
+    let errors = failed.iter().map(|(how, _)| how.clone()).collect();
+    Verdict::Good { unharmed: unharmed.len(), longest, errors }
+}
+
+/// Whether an error names a rank, alone or among others.
+fn is_named(error: &str, rank: u32) -> bool {
+    ["rank", "ranks", "and"].iter().any(|before| error.contains(&format!("{before} {rank}")))
+}
+
+impl fmt::Display for Row {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} | run {}: ", self.place, self.run)?;
+        match &self.verdict {
+            Verdict::Good { errors, .. } if errors.is_empty() => write!(f, "unharmed"),
+            Verdict::Good { unharmed, longest, errors } => {
+                write!(f, "{unharmed} unharmed, the others within {longest:.1?}: {errors:?}")
+            }
+            Verdict::Bad(what) => write!(f, "BAD: {what}"),
+        }
+    }
+}
+
+/// # Panics
+/// If one is not.
+pub fn assert_good(rows: &[Row]) {
+    let bad: Vec<_> = rows.iter().filter(|row| matches!(row.verdict, Verdict::Bad(_))).collect();
+    let bad: Vec<_> = bad.iter().map(ToString::to_string).collect();
+    assert!(bad.is_empty(), "{}", bad.join("\n"));
+}
