@@ -24,7 +24,7 @@ pub struct Step {
     pub away: Option<(u32, Duration)>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Round {
     pub seed: u64,
     pub number: u64,
@@ -66,8 +66,23 @@ impl Round {
         let count = if trouble.is_some() { 1 } else { 1 + draw.below(4) };
         let communicators: Vec<_> =
             (0..count).map(|at| draw_members(&mut draw, size, at)).collect();
-        let steps = (0..5 + draw.below(30)).map(|_| draw_step(&mut draw, &communicators)).collect();
-        let options = draw_options(&mut draw, communicators.len() > 1);
+        Round { trouble, ..Round::among(&mut draw, (seed, number), size, communicators) }
+    }
+
+    /// Of all processes of a job, to which whatever happens comes from outside.
+    pub fn of_job(seed: u64, number: u64, size: u32) -> Round {
+        let mut draw = Draw::stream(seed, number);
+        Round::among(&mut draw, (seed, number), size, vec![(0..size).collect()])
+    }
+
+    fn among(
+        draw: &mut Draw,
+        (seed, number): (u64, u64),
+        size: u32,
+        communicators: Vec<Vec<u32>>,
+    ) -> Round {
+        let steps = (0..5 + draw.below(30)).map(|_| draw_step(draw, &communicators)).collect();
+        let options = draw_options(draw, communicators.len() > 1);
         let faults = draw.one_in(2).then(|| {
             let [loss, dup, reorder, corrupt] =
                 [(); 4].map(|()| draw.pick(&["0", "0.01", "0.1", "0.3"]));
@@ -89,7 +104,7 @@ impl Round {
             faults,
             waiting,
             payload_crc,
-            trouble,
+            trouble: None,
         }
     }
 
@@ -110,8 +125,9 @@ impl Round {
 
     /// Says what went wrong, and how to repeat it.
     pub fn complain(&self, what: &str) {
-        eprintln!("round {} failed: {what}\n{self:?}", self.number);
-        eprintln!("repeat it: ci/soak --seed {} --first {} --rounds 1", self.seed, self.number);
+        let Round { seed, number, .. } = self;
+        eprintln!("round {number} failed: {what}\n{self:?}");
+        eprintln!("repeat it with the same options and --seed {seed} --first {number} --rounds 1");
     }
 
     /// Of all messages, each counted once.

@@ -1,6 +1,7 @@
 //! Broadcasts for as long as is wanted: rounds drawn from a seed, of random sizes, roots, communicators, algorithms and
 //! faults, in one process whose ranks are threads; and now and then of processes, one of which is stopped for a while or
-//! killed. Every byte is compared. Memory, descriptors and what was made of the device stay as they were.
+//! killed. Every byte is compared. Memory, descriptors and what was made of the device stay as they were. As a rank of a job
+//! (`VERBCAST_RANK`) it is one process of its rounds.
 //!
 //! `soak --seconds S --seed N [--first R] [--rounds K]`, which `ci/soak` runs on SoftRoCE; a failure prints the line that
 //! repeats its round. Needs RDMA devices, named in `VERBCAST_TEST_DEVICES`.
@@ -9,6 +10,7 @@
 mod calls;
 mod draw;
 mod flat;
+mod job;
 #[path = "../refusals/ledger.rs"]
 #[allow(dead_code, reason = "nothing is refused here")]
 mod ledger;
@@ -24,13 +26,44 @@ mod watch;
 
 use draw::Round;
 use std::error::Error;
+use std::fmt;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
+use verbcast::Environment;
 
 /// A round that takes longer is told.
 const LONG: Duration = Duration::from_secs(20);
 
 type Outcome = Result<(), Box<dyn Error>>;
+
+/// What was done so far.
+#[derive(Default)]
+struct Totals {
+    rounds: u64,
+    troubled: u64,
+    broadcasts: u64,
+    bytes: u64,
+}
+
+impl Totals {
+    fn add(&mut self, round: &Round) {
+        self.rounds += 1;
+        self.troubled += u64::from(round.trouble.is_some());
+        self.broadcasts += round.steps.len() as u64;
+        self.bytes += round.bytes();
+    }
+}
+
+impl fmt::Display for Totals {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Totals { rounds, troubled, broadcasts, bytes } = self;
+        write!(
+            f,
+            "{rounds} rounds, {troubled} of them with a rank that was stopped or killed, {broadcasts} broadcasts of {bytes} \
+             bytes in all"
+        )
+    }
+}
 
 /// What the command line says.
 struct Wanted {
@@ -72,7 +105,7 @@ fn devices() -> Result<Vec<String>, Box<dyn Error>> {
 fn soak(wanted: &Wanted, devices: &[String]) -> Outcome {
     let begun = Instant::now();
     let mut flat = flat::Flat::default();
-    let mut totals = [0_u64; 4];
+    let mut totals = Totals::default();
     let mut number = wanted.first;
     while number - wanted.first < wanted.rounds && begun.elapsed() < wanted.length {
         let round = Round::draw(wanted.seed, number);
@@ -90,22 +123,14 @@ fn soak(wanted: &Wanted, devices: &[String]) -> Outcome {
             round.complain(&error.to_string());
             return Err("a round failed".into());
         }
-        totals[0] += 1;
-        totals[1] += u64::from(round.trouble.is_some());
-        totals[2] += round.steps.len() as u64;
-        totals[3] += round.bytes();
+        totals.add(&round);
         number += 1;
-        if totals[0] % 20 == 0 {
-            println!("{totals:?} after {:.0?}; {}", begun.elapsed(), flat.in_words());
+        if totals.rounds % 20 == 0 {
+            println!("{totals} after {:.0?}; {}", begun.elapsed(), flat.in_words());
         }
     }
     flat.judge()?;
-    let [rounds, troubled, broadcasts, bytes] = totals;
-    println!(
-        "{rounds} rounds, {troubled} of them with a rank that was stopped or killed, {broadcasts} broadcasts of {bytes} bytes \
-         in all; {}",
-        flat.in_words()
-    );
+    println!("{totals}; {}", flat.in_words());
     Ok(())
 }
 
@@ -114,7 +139,10 @@ fn main() -> ExitCode {
         Some(part) => part,
         None => {
             ledger::begin(None);
-            Wanted::read().and_then(|wanted| soak(&wanted, &devices()?))
+            Wanted::read().and_then(|wanted| match Environment::from_env()? {
+                Some(environment) => job::run(&wanted, &environment, &devices()?),
+                None => soak(&wanted, &devices()?),
+            })
         }
     };
     match outcome {

@@ -17,10 +17,10 @@ pub struct Watch {
 impl Watch {
     pub fn over(round: &Round) -> Watch {
         let (alive, ended) = channel();
-        let (seed, number) = (round.seed, round.number);
+        let round = round.clone();
         let watcher = thread::spawn(move || {
             if ended.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
-                Round::draw(seed, number).complain(&format!("it takes longer than {PATIENCE:?}"));
+                round.complain(&format!("it takes longer than {PATIENCE:?}"));
                 std::process::exit(1);
             }
         });
