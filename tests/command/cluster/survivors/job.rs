@@ -3,7 +3,7 @@
 use super::part::{ENDED, Phase, SELF, THERE, VARIABLE};
 use super::{LIMIT, softroce};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Stdio};
+use std::process::Child;
 use std::time::{Duration, Instant, SystemTime};
 use std::{env, fs};
 
@@ -151,15 +151,16 @@ impl Job {
     }
 }
 
-/// Starts all ranks of jobs on as many hosts.
-pub fn start(jobs: &[Job], hosts: u32, phase: Phase, one_is_late: bool) -> Child {
+/// Starts all ranks of jobs on as many hosts. What they say is kept in this file.
+pub fn start(jobs: &[Job], hosts: u32, (phase, one_is_late): (Phase, bool), said: &Path) -> Child {
+    let said = fs::File::create(said).unwrap();
     let mut command = softroce(&["--hosts", &hosts.to_string(), "each", "--timeout", LIMIT, "--"]);
     command.args(["bash", "-c", &SCRIPT.replace("SELF", SELF), "ranks"]);
     command.arg(env::current_exe().unwrap()).arg((RANKS * hosts).to_string());
     for job in jobs {
         command.arg(job.place.turn(hosts).0.to_string()).arg(job.environment(phase, one_is_late));
     }
-    command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+    command.stdout(said.try_clone().unwrap()).stderr(said).spawn().unwrap()
 }
 
 /// Looks until something is so; whether it came to be so.

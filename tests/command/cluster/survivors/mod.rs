@@ -69,11 +69,13 @@ fn strike(phase: Phase, fault: Fault, hosts: u32, run: u32) -> Vec<Row> {
     let jobs = Place::ALL.map(|place| Job::new(place, hosts, &folder));
     // With one that is late the others certainly are in the phase; without, they are anywhere in it.
     let one_is_late = run % 2 == 0 && phase != Phase::Broadcast;
-    let mut child = job::start(&jobs, hosts, phase, one_is_late);
+    let said = folder.join("said");
+    let mut child = job::start(&jobs, hosts, (phase, one_is_late), &said);
     let are_there = wait_until(START_LIMIT, || jobs.iter().all(Job::are_there));
     if !are_there {
         end(&mut child);
-        panic!("the ranks are not there after {START_LIMIT:?}: see {}", folder.display());
+        let said = fs::read_to_string(said).unwrap();
+        panic!("the ranks are not there after {START_LIMIT:?}: see {}\n{said}", folder.display());
     }
     thread::sleep(moment(phase, run));
     let ends = happen(&jobs, fault, hosts);
