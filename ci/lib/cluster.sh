@@ -22,10 +22,11 @@ cluster_prepare() {
     [[ -s $keys/ssh_key ]] || ssh-keygen -q -t ed25519 -N '' -f "$keys/ssh_key"
 }
 
-# Prints QEMU's options for a host's adapter.
+# Prints QEMU's options for a host's adapter, which is behind a switch of its own.
 wire_device() {
     printf -- '-netdev socket,id=wire,mcast=230.86.66.1:%d,localaddr=127.0.0.1' "$(wire_port)"
-    printf -- ' -device virtio-net-pci,netdev=wire,mac=52:54:00:56:42:%02x' "$1"
+    printf -- ' -netdev hubport,id=uplink,hubid=0,netdev=wire -netdev hubport,id=port,hubid=0'
+    printf -- ' -device virtio-net-pci,netdev=port,mac=52:54:00:56:42:%02x' "$1"
 }
 
 wire_port() {
@@ -115,15 +116,18 @@ host_do() {
     stop) vm_stop ;;
     pause) kill -STOP -- "-$(vm_pid)" ;;
     resume) kill -CONT -- "-$(vm_pid)" ;;
-    cut) host_link off ;;
-    heal) host_link on ;;
-    *) die "there is no '$2' for a host: stop, pause, resume, cut, heal" ;;
+    cut) host_link wire off ;;
+    heal) host_link wire on ;;
+    unplug) host_link port off ;;
+    plug) host_link port on ;;
+    *) die "there is no '$2' for a host: stop, pause, resume, cut, heal, unplug, plug" ;;
     esac
 }
 
-# Takes the cable out of a host's adapter, or puts it in.
+# Usage: host_link NAME on|off. Of what is behind the host's switch (wire), which its adapter does not see, or of the adapter
+# itself (port).
 host_link() {
     # In its folder, because a socket's path must be short.
-    echo "set_link wire $1" | (cd "$VM" && socat -t 2 - UNIX-CONNECT:monitor.sock) >/dev/null ||
+    echo "set_link $1 $2" | (cd "$VM" && socat -t 2 - UNIX-CONNECT:monitor.sock) >/dev/null ||
         die "$(host_name "$NODE") does not answer on its monitor"
 }

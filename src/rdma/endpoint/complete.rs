@@ -155,12 +155,17 @@ impl Endpoint {
 
     /// A connection is unusable if a request over it has failed.
     fn check_connection(&mut self, now: Instant, process: ProcessId, outcome: Outcome) {
-        let reason = match &outcome {
-            Outcome::Done(_) => return,
-            Outcome::Failed(reason) => reason,
-            // Mostly after a failure that was told, or where the connection was given up here. SoftRoCE also fails without one.
-            Outcome::Flushed => "requests to it were flushed",
-        };
+        match &outcome {
+            Outcome::Done(_) => {}
+            Outcome::Failed(reason) => self.lose(now, process, reason),
+            // Mostly after a failure that was told, or where the connection was given up here.
+            Outcome::Flushed if self.connections.is_broken(process) => {}
+            Outcome::Flushed => self.suspect(now, process),
+        }
+    }
+
+    /// A connection has failed.
+    pub(super) fn lose(&mut self, now: Instant, process: ProcessId, reason: &str) {
         if self.connections.is_broken(process) {
             return;
         }

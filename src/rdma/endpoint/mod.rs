@@ -28,6 +28,7 @@ mod port_state;
 mod receive;
 mod relocation;
 mod senders;
+mod suspects;
 mod upkeep;
 mod usage;
 
@@ -53,6 +54,7 @@ use lifetimes::Lifetimes;
 use relocation::Announcement;
 use senders::Senders;
 use std::time::Duration;
+use suspects::Suspects;
 use upkeep::Upkeep;
 use verbcast_core::protocol::Depths;
 use verbcast_core::rank::{Fragment, OpId, Rank};
@@ -103,6 +105,7 @@ pub struct Endpoint {
     bell: Option<Bell>,
     lifetimes: Lifetimes,
     upkeep: Upkeep,
+    suspects: Suspects,
     announcement: Announcement,
     /// Whose datagrams are known by where they come from.
     senders: Senders,
@@ -134,6 +137,7 @@ impl Endpoint {
             bell: None,
             lifetimes: Lifetimes::default(),
             upkeep: Upkeep::default(),
+            suspects: Suspects::default(),
             announcement: Announcement::default(),
             senders: Senders::default(),
             tagged: Tagged::default(),

@@ -42,7 +42,7 @@ impl Upkeep {
         self.due
     }
 
-    fn wake_at(&mut self, at: Instant) {
+    pub(super) fn wake_at(&mut self, at: Instant) {
         self.due = self.due.min(at);
     }
 }
@@ -94,16 +94,18 @@ impl Endpoint {
         self.upkeep.due = now + LOOK_INTERVAL;
         self.take_news(now)?;
         self.tend_port(now)?;
+        self.tend_suspects(now);
         self.tend_partition(now)?;
         self.tend_datagrams(now)?;
         self.tend_groups(now)
     }
 
-    /// A connection has failed: if the own port is down or out of its partition, that is the cause, and no other rank's
-    /// fault.
+    /// A connection has failed: if the own port is or was down, or is out of its partition, that is the cause, and no other
+    /// rank's fault.
     pub(super) fn blame_port(&mut self, now: Instant) {
         let taken = self.take_news(now).err();
-        let own = || self.port_failure(now).or_else(|| self.partition_failure(now));
+        let port = || self.port_failure(now).or_else(|| self.past_port_failure(now));
+        let own = || port().or_else(|| self.partition_failure(now));
         if let Some(error) = taken.or_else(own) {
             self.device.fail(error);
         }
@@ -232,6 +234,16 @@ impl Endpoint {
     fn port_failure(&self, now: Instant) -> Option<TransportError> {
         let down = self.upkeep.port.down_for(now)?;
         Some(self.device.fatal(format!("the port has been down for {down:.1?}")))
+    }
+
+    /// What was wrong with the own port while a request was retried that fails now. An adapter may retry for twice as long as
+    /// it should: each attempt is a power of two.
+    fn past_port_failure(&self, now: Instant) -> Option<TransportError> {
+        let retried = self.settings.ack_timeout * 2 + LOOK_INTERVAL;
+        let (down, since) = self.upkeep.port.was_down(now, retried)?;
+        Some(self.device.fatal(format!(
+            "the port was down for {down:.1?} until {since:.1?} ago, and a connection has failed for it"
+        )))
     }
 
     fn tend_port(&mut self, now: Instant) -> Result<(), TransportError> {

@@ -1,6 +1,6 @@
 //! What becomes of the ranks of other hosts when something happens to one: a host that is switched off, whose clock stops,
-//! or whose cable is taken out for less or more than an adapter may be silent, while ranks set up, broadcast or leave, with
-//! the host in each place. All of them go on unharmed, or all end with an error that names a rank of that host, in time.
+//! that is cut off for less or more than an adapter may be silent, or whose own cable is taken out, while ranks set up,
+//! broadcast or leave, with the host in each place. All of them go on unharmed, or all end with an error that names a rank of that host, in time.
 
 mod job;
 mod part;
@@ -33,7 +33,10 @@ const RUNS: u32 = 5;
 enum Fault {
     Off,
     Paused(Duration),
+    /// Behind the switch, so that its adapter does not see it.
     Cut(Duration),
+    /// At the adapter.
+    Unplugged(Duration),
 }
 
 const PAUSED: Fault = Fault::Paused(Duration::from_secs(20));
@@ -41,6 +44,7 @@ const PAUSED: Fault = Fault::Paused(Duration::from_secs(20));
 const CUT_BRIEFLY: Fault = Fault::Cut(Duration::from_secs(2));
 /// For longer than anything is waited for.
 const CUT_FOR_LONG: Fault = Fault::Cut(Duration::from_secs(20));
+const UNPLUGGED: Fault = Fault::Unplugged(Duration::from_secs(2));
 
 impl Fault {
     fn name(self) -> String {
@@ -48,6 +52,7 @@ impl Fault {
             Fault::Off => "off".to_owned(),
             Fault::Paused(length) => format!("paused {} s", length.as_secs()),
             Fault::Cut(length) => format!("cut off {} s", length.as_secs()),
+            Fault::Unplugged(length) => format!("unplugged {} s", length.as_secs()),
         }
     }
 
@@ -57,6 +62,7 @@ impl Fault {
             Fault::Off => ("stop", None, TIMEOUT),
             Fault::Paused(length) => ("pause", Some("resume"), length),
             Fault::Cut(length) => ("cut", Some("heal"), length),
+            Fault::Unplugged(length) => ("unplug", Some("plug"), length),
         }
     }
 }
@@ -85,7 +91,9 @@ fn strike(phase: Phase, fault: Fault, hosts: u32, run: u32) -> Vec<Row> {
     for row in &rows {
         println!("| {} | {} | {row}", phase.name(), fault.name());
     }
-    let _ = fs::remove_dir_all(&folder);
+    if rows.iter().all(Row::is_good) {
+        let _ = fs::remove_dir_all(&folder);
+    }
     rows
 }
 
@@ -143,6 +151,9 @@ fn all_runs(phase: Phase, fault: Fault) {
     }
     let rows: Vec<Row> = (0..RUNS).flat_map(|run| strike(phase, fault, 3, run)).collect();
     verdict::assert_good(&rows);
+    if matches!(fault, Fault::Cut(length) if length < ACK_TIMEOUT) {
+        verdict::assert_unharmed(&rows);
+    }
 }
 
 macro_rules! in_each_phase {
@@ -175,7 +186,8 @@ in_each_phase! {
     who_is_left_when_a_host_is_switched_off: Fault::Off,
     who_is_left_when_a_host_is_paused: PAUSED,
     who_is_left_when_a_host_is_cut_off_briefly: CUT_BRIEFLY,
-    who_is_left_when_a_host_is_cut_off_for_long: CUT_FOR_LONG
+    who_is_left_when_a_host_is_cut_off_for_long: CUT_FOR_LONG,
+    who_is_left_when_a_host_is_unplugged: UNPLUGGED
 }
 
 #[test]

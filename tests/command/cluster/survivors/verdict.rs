@@ -46,6 +46,14 @@ pub struct Row {
 }
 
 impl Row {
+    pub fn is_good(&self) -> bool {
+        matches!(self.verdict, Verdict::Good { .. })
+    }
+
+    fn is_unharmed(&self) -> bool {
+        matches!(&self.verdict, Verdict::Good { errors, .. } if errors.is_empty())
+    }
+
     pub fn new(job: &Job, ends: Ends, hosts: u32, run: u32) -> Row {
         Row { place: job.place.name(), run, verdict: judge(job, &ends, hosts) }
     }
@@ -93,7 +101,16 @@ impl fmt::Display for Row {
 /// # Panics
 /// If one is not.
 pub fn assert_good(rows: &[Row]) {
-    let bad: Vec<_> = rows.iter().filter(|row| matches!(row.verdict, Verdict::Bad(_))).collect();
-    let bad: Vec<_> = bad.iter().map(ToString::to_string).collect();
-    assert!(bad.is_empty(), "{}", bad.join("\n"));
+    assert_all(rows, Row::is_good);
+}
+
+/// # Panics
+/// If anything came of one.
+pub fn assert_unharmed(rows: &[Row]) {
+    assert_all(rows, Row::is_unharmed);
+}
+
+fn assert_all(rows: &[Row], is_so: impl Fn(&Row) -> bool) {
+    let others: Vec<_> = rows.iter().filter(|row| !is_so(row)).map(ToString::to_string).collect();
+    assert!(others.is_empty(), "{}", others.join("\n"));
 }
