@@ -114,10 +114,10 @@ impl Network {
     /// `packet` bytes on links.
     fn deliver(&mut self, from: Rank, to: Rank, len: usize, packet: usize, event: Event) {
         self.in_transit += 1;
+        self.connect(from, to);
         let at = self.port(from).cpu;
         if let Some(links) = self.links_between(from, to) {
             links.send(at, from, to, packet, event);
-            self.connect(from, to);
             return;
         }
         let left = self.departure(from, len);
@@ -186,9 +186,18 @@ impl Network {
         self.deliver(from, owner, 0, wire::READ, Event::Read(read));
     }
 
-    /// Connections are made at once.
+    /// Connections are made at once. A rank that has left answers no handshake, which on a device would go on without end:
+    /// to begin one with it counts as a failure.
     pub fn connect(&mut self, from: Rank, to: Rank) {
+        if self.port(to).is_gone && !self.is_connected(from, to) {
+            self.breaks(self.now, from, to);
+        }
         self.port(from).order.entry(to).or_default();
+    }
+
+    fn is_connected(&self, one: Rank, other: Rank) -> bool {
+        let has_sent = |from: Rank, to| self.ports[from.index()].order.contains_key(&to);
+        has_sent(one, other) || has_sent(other, one)
     }
 
     /// The ranks that have sent something to a rank for it alone, or that it has sent to.

@@ -229,6 +229,27 @@ fn an_adaptive_root_waits_where_waiting_helps() {
     assert_eq!(lost_by_latecomers(false, "adaptive"), 0);
 }
 
+/// The last of the co-roots is slow and hears of the message from another one, so it tells its credit when the root has left.
+#[test]
+fn a_co_root_may_tell_its_credit_when_the_root_has_left() {
+    for by in ["write", "message"] {
+        let mut plan = Plan::new(4, Vec::new());
+        plan.steps = vec![Step { root: Rank(0), len: 16 * plan.fragment_len() }];
+        plan.departs = true;
+        plan.slow = vec![(Rank(3), 50)];
+        let settings = [
+            ("algorithm", "window"),
+            ("co-roots", "4"),
+            ("window", "32"),
+            ("credits", "on"),
+            ("acknowledge", "each"),
+            ("acknowledge-by", by),
+        ];
+        let outcome = run(&plan, &settings);
+        assert_eq!(outcome.failures, [None, None, None, None], "{by}");
+    }
+}
+
 /// A rank that takes a broadcast to have another length is told so, and so is everybody.
 #[test]
 fn a_disagreement_is_named_at_all_ranks() {

@@ -36,7 +36,7 @@ impl Window {
         }
         let operation = Operation::new(self.me, neighbours, cut, self.next_seq);
         self.next_seq = operation.end();
-        if let Some(to) = self.reports_to(&operation)
+        if let Some(to) = self.reports_to(&operation.neighbours)
             && self.last_reported_to.replace(to) != Some(to)
         {
             // It may have been told less than others.
@@ -52,13 +52,17 @@ impl Window {
         Ok(op)
     }
 
-    /// The first time with a root and groups, each rank needs a connection with its repairer: to report
-    /// to it, to read from it, and to hear of its farewell.
+    /// The first time with a root and groups, each rank needs a connection with the one that it reports to: its
+    /// repairer, to read from it too, or with credits a co-root's root. Who waits for no report may leave before it comes,
+    /// and its farewell goes to those that it is connected with.
     fn introduce(&mut self, neighbours: &Neighbours) {
         let is_between = neighbours.root != self.me && !neighbours.leaves.is_empty();
         self.gathers |= is_between && self.config.credits.is_some();
-        self.partners.extend(neighbours.repairer);
+        self.partners.extend(self.reports_to(neighbours));
         self.partners.extend(&neighbours.leaves);
+        if self.config.credits.is_some() {
+            self.partners.extend(&neighbours.co_roots);
+        }
     }
 
     /// Emits the events that the operations' states call for, and lets complete ones go.

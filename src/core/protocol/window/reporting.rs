@@ -94,9 +94,9 @@ impl Window {
     }
 
     /// Whom this rank reports to in a broadcast.
-    pub(super) fn reports_to(&self, operation: &Operation) -> Option<Rank> {
-        let co_root_reports = self.config.credits.is_some() && operation.root != self.me;
-        operation.repairer.or(co_root_reports.then_some(operation.root))
+    pub(super) fn reports_to(&self, neighbours: &Neighbours) -> Option<Rank> {
+        let co_root_reports = self.config.credits.is_some() && neighbours.root != self.me;
+        neighbours.repairer.or(co_root_reports.then_some(neighbours.root))
     }
 
     /// What this rank reports in a broadcast of `root`.
@@ -121,7 +121,7 @@ impl Window {
         let mut lags_from = self.have.earlier(last).plus(chunk);
         for index in 0..self.operations.len() {
             let operation = &self.operations[index];
-            let Some(to) = self.reports_to(operation) else { continue };
+            let Some(to) = self.reports_to(&operation.neighbours) else { continue };
             let neighbours = Arc::clone(&operation.neighbours);
             let report = self.report(&neighbours);
             let told = self.debts.told(to);

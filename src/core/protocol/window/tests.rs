@@ -183,6 +183,24 @@ fn who_passes_credits_on_hears_reports_at_all_times() {
     }
 }
 
+/// A root waits for no credit in the end, so it may leave before a co-root tells its own, which is to hear of that.
+#[test]
+fn a_root_and_those_that_tell_it_their_credit_are_connected() {
+    let partners = |me, credits| {
+        let repairers = Repairers::CoRoots(4);
+        let mut core = core(me, 8, 0, Config { repairers, credits, ..Config::new(10, 8) });
+        core.start(Instant::ZERO, Rank(0), LEN).unwrap();
+        core.take_partners().into_iter().map(|rank| rank.0).collect::<Vec<_>>()
+    };
+    assert_eq!((partners(0, Some(8)), partners(0, None)), (vec![1, 2, 4, 6], vec![1]));
+    for co_root in [2, 4, 6] {
+        let leaf = co_root + 1;
+        assert_eq!(partners(co_root, Some(8)), [0, leaf]);
+        assert_eq!(partners(co_root, None), [leaf]);
+        assert_eq!(partners(leaf, Some(8)), [co_root]);
+    }
+}
+
 #[test]
 fn a_root_with_credits_waits_for_who_never_told_it_anything() {
     let config = Config { credits: Some(1), repair: Repair::Push, ..Config::new(10, 8) };
