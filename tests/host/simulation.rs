@@ -229,6 +229,18 @@ fn an_adaptive_root_waits_where_waiting_helps() {
     assert_eq!(lost_by_latecomers(false, "adaptive"), 0);
 }
 
+/// A chain in which credits take many hops to the root.
+#[test]
+fn a_long_chain_that_loses_nothing_waits_for_no_timer() {
+    for acknowledge in ["needed", "each", "every:10"] {
+        let settings = [("algorithm", "two-stage-on-demand"), ("acknowledge", acknowledge)];
+        let outcome = run(&plan(96, 400), &settings);
+        let ended = outcome.calls.iter().flatten().map(|call| call.ended).max();
+        assert!(ended < Some(12 * MILLISECOND), "{acknowledge}: {ended:?}");
+        assert_eq!(outcome.total().fetches, 0, "{acknowledge}");
+    }
+}
+
 /// The last of the co-roots is slow and hears of the message from another one, so it tells its credit when the root has left.
 #[test]
 fn a_co_root_may_tell_its_credit_when_the_root_has_left() {

@@ -13,7 +13,7 @@
 
 use super::neighbours::Neighbours;
 use super::operation::Operation;
-use super::{By, Report, Window};
+use super::{By, Report, Seq, Window};
 use crate::protocol::{Core, Counter, Piece, Room, Target, Transmit};
 use crate::rank::{Fragment, Rank};
 use crate::time::Instant;
@@ -127,7 +127,7 @@ impl Window {
             let told = self.debts.told(to);
             lags_from = lags_from.earlier(told.have.plus(chunk));
             if report.lead(told) < chunk.into() {
-                self.owe_credit(to, &neighbours, report.credit.after(told.credit));
+                self.owe_credit(to, &neighbours, report.credit);
                 continue;
             }
             let was_said = report.lead(self.debts.said()) < chunk.into();
@@ -137,21 +137,23 @@ impl Window {
         self.lags_from = lags_from;
     }
 
-    /// Credits that were gathered pass through any number of ranks. So that what each holds back never adds up to all that
-    /// there are, they go on as soon as a question is answered with them, and others after a while. A rank that gathers
-    /// in one broadcast may owe its own credit in another, where both go to the same rank and nobody asks for the second.
-    fn owe_credit(&mut self, to: Rank, neighbours: &Arc<Neighbours>, lag: i64) {
-        if self.config.credits.is_none() || lag <= 0 {
+    /// Credits that were gathered pass through any number of ranks. What each holds back must not add up to all that there
+    /// are, so credits go on at once where they pass a multiple of a share, the same one at every rank, and others after a
+    /// while. A rank that gathers in one broadcast may owe its own credit in another, where both go to the same rank and
+    /// nobody asks for the second.
+    fn owe_credit(&mut self, to: Rank, neighbours: &Arc<Neighbours>, credit: Seq) {
+        let told = self.debts.told(to);
+        if self.config.credits.is_none() || credit.after(told.credit) <= 0 {
             return;
         }
-        let told = self.debts.told(to);
         let gathers = !neighbours.leaves.is_empty();
         let held_back = self.config.asks() && told.credit.after(told.have) < 0;
         if !(gathers || held_back) {
             return;
         }
-        let is_answer = self.config.asks() && lag >= i64::from(self.config.share());
-        let by = if is_answer { self.now } else { self.now + self.config.acknowledge_after };
+        let share = self.config.share();
+        let is_more = credit.shares(share) > told.credit.shares(share);
+        let by = if is_more { self.now } else { self.now + self.config.acknowledge_after };
         self.debts.owe(to, neighbours, self.now, by);
     }
 

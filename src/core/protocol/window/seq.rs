@@ -31,6 +31,11 @@ impl Seq {
         self.0 as u32 & (slots - 1)
     }
 
+    /// How many whole shares, of so many fragments each, are before it.
+    pub const fn shares(self, share: u32) -> u64 {
+        self.0 / share as u64
+    }
+
     /// What crosses the wire.
     pub const fn low(self) -> u32 {
         self.0 as u32

@@ -183,6 +183,38 @@ fn who_passes_credits_on_hears_reports_at_all_times() {
     }
 }
 
+/// Each rank of a chain reports a little, and with it what the next has told it before: what they hold back must not add up.
+#[test]
+fn credits_go_on_at_once_when_they_pass_a_share() {
+    let (repairers, acknowledge) = (Repairers::Predecessor, Acknowledge::Needed);
+    let config = Config { repairers, acknowledge, credits: Some(32), ..Config::new(10, 32) };
+    let (each, message_len) = (5, 300);
+    assert_eq!(config.share(), 8);
+    let mut between = core(1, 3, 0, config);
+    between.start(Instant::ZERO, Rank(0), message_len).unwrap();
+    let begin = Seq(FIRST.0.into());
+    let mut told = Vec::new();
+    let mut tell = |between: &mut Window| {
+        for transmit in sent(between) {
+            let Transmit::Report { value, .. } = transmit else { continue };
+            told.push(Report::parse(value, begin).unwrap().credit.after(begin));
+            between.handle_write_acked(Instant::ZERO, Rank(0), Counter::Acknowledged);
+        }
+    };
+    for index in 0..4 * each {
+        let asks = index % each == each - 1;
+        between.handle_packet(Instant::ZERO, &Incoming { message_len, ..fragment(index, asks) });
+        tell(&mut between);
+        if asks {
+            let report = Report::initial(begin.plus(index + 1)).emit();
+            between.handle_report(Instant::ZERO, Rank(2), Counter::Acknowledged, report);
+            tell(&mut between);
+        }
+    }
+    // Counted from the first fragment of all, shares of 8 end behind the third, the eleventh and the nineteenth here.
+    assert_eq!(told, [0, 5, 5, 10, 15, 15, 20]);
+}
+
 /// A root waits for no credit in the end, so it may leave before a co-root tells its own, which is to hear of that.
 #[test]
 fn a_root_and_those_that_tell_it_their_credit_are_connected() {
