@@ -74,7 +74,7 @@ fn strike(phase: Phase, fault: Fault, hosts: u32, run: u32) -> Vec<Row> {
     let _ = fs::remove_dir_all(&folder);
     let jobs = Place::ALL.map(|place| Job::new(place, hosts, &folder));
     // With one that is late the others certainly are in the phase; without, they are anywhere in it.
-    let one_is_late = run % 2 == 0 && phase != Phase::Broadcast;
+    let one_is_late = run.is_multiple_of(2) && phase != Phase::Broadcast;
     let said = folder.join("said");
     let mut child = job::start(&jobs, hosts, (phase, one_is_late), &said);
     let are_there = wait_until(START_LIMIT, || jobs.iter().all(Job::are_there));
@@ -105,7 +105,10 @@ fn happen(jobs: &[Job], fault: Fault, hosts: u32) -> Vec<Ends<'_>> {
     to_host(&host, begin);
     let began = Instant::now();
     jobs.iter().for_each(|job| job.tell(STRUCK));
-    let mut have_ended = || ends.iter_mut().fold(true, |all, ends| ends.have_come(began) && all);
+    let mut have_ended = || {
+        ends.iter_mut().for_each(|ends| ends.look(began));
+        ends.iter().all(Ends::are_all)
+    };
     // It lasts as long as it does, whoever has ended.
     wait_until(length, || {
         have_ended();

@@ -22,13 +22,17 @@ impl<'a> Ends<'a> {
         Ends { job, ended: BTreeMap::new() }
     }
 
-    /// Looks who has ended meanwhile; whether all have.
-    pub fn have_come(&mut self, began: Instant) -> bool {
+    /// Looks who has ended meanwhile.
+    pub fn look(&mut self, began: Instant) {
         for rank in self.job.survivors() {
             if let (false, Some(how)) = (self.ended.contains_key(&rank), self.job.end_of(rank)) {
                 self.ended.insert(rank, (how, began.elapsed()));
             }
         }
+    }
+
+    /// Whether all ranks have ended that are left.
+    pub fn are_all(&self) -> bool {
         self.ended.len() == self.job.survivors().count()
     }
 }
@@ -63,7 +67,7 @@ impl Row {
 /// left that are then unharmed.
 fn judge(job: &Job, ends: &Ends, hosts: u32) -> Verdict {
     let all = || format!("{:?}", ends.ended);
-    if ends.ended.len() != job.survivors().count() {
+    if !ends.are_all() {
         return Verdict::Bad(format!("some go on for ever: {}", all()));
     }
     let gone = job.place.ranks(hosts);
