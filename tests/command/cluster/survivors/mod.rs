@@ -67,6 +67,28 @@ impl Fault {
     }
 }
 
+/// A host to which it has happened; what can be undone of it is undone when this is dropped.
+struct Struck {
+    host: String,
+    finish: Option<&'static str>,
+}
+
+impl Struck {
+    fn begin(host: u32, begin: &str, finish: Option<&'static str>) -> Struck {
+        let host = host.to_string();
+        to_host(&host, begin);
+        Struck { host, finish }
+    }
+}
+
+impl Drop for Struck {
+    fn drop(&mut self) {
+        if let Some(verb) = self.finish {
+            to_host(&self.host, verb);
+        }
+    }
+}
+
 /// Strikes the last of so many hosts once, while one job for each place is in a phase.
 fn strike(phase: Phase, fault: Fault, hosts: u32, run: u32) -> Vec<Row> {
     let name = format!("survivors-{}-{}", phase.name(), fault.name().replace(' ', "-"));
@@ -99,10 +121,9 @@ fn strike(phase: Phase, fault: Fault, hosts: u32, run: u32) -> Vec<Row> {
 
 /// Lets it happen, and watches how the ranks end.
 fn happen(jobs: &[Job], fault: Fault, hosts: u32) -> Vec<Ends<'_>> {
-    let host = hosts.to_string();
     let (begin, finish, length) = fault.verbs();
     let mut ends: Vec<Ends> = jobs.iter().map(Ends::of).collect();
-    to_host(&host, begin);
+    let struck = Struck::begin(hosts, begin, finish);
     let began = Instant::now();
     jobs.iter().for_each(|job| job.tell(STRUCK));
     let mut have_ended = || {
@@ -114,16 +135,14 @@ fn happen(jobs: &[Job], fault: Fault, hosts: u32) -> Vec<Ends<'_>> {
         have_ended();
         false
     });
-    if let Some(verb) = finish {
-        to_host(&host, verb);
-    }
+    drop(struck);
     // Broadcasts that nothing happened to go on for a while.
     let has_ended = wait_until(Duration::from_secs(3), &mut have_ended);
     jobs.iter().for_each(|job| job.tell(OVER));
     let _ = has_ended || wait_until(END_LIMIT, &mut have_ended);
     if finish.is_some() {
         let all = || jobs.iter().all(|job| job.all_ranks().all(|rank| job.end_of(rank).is_some()));
-        assert!(wait_until(END_LIMIT, all), "ranks of host {host} go on for ever");
+        assert!(wait_until(END_LIMIT, all), "ranks of host {hosts} go on for ever");
     }
     ends
 }
