@@ -364,12 +364,16 @@ impl Broadcaster {
         if self.is_silent {
             return Ok(());
         }
-        let flushed = self.flush_until(Some(self.clock.now() + self.timeout));
+        let until = self.clock.now() + self.timeout;
+        let flushed = self.flush_until(Some(until));
         let departed = flushed.and_then(|()| {
             let left = self.driver.depart();
             left.map_err(|failure| self.failed(failure))
         });
-        self.linger(self.timeout.min(LINGER));
+        // A rank that has not heard the farewell takes silence for death, as after an outage that is shorter than its
+        // adapter's patience. One that is dead is given up by the adapter here.
+        let left = until.since(self.clock.now());
+        self.linger(left.max(self.timeout.min(LINGER)));
         self.tell_leaving();
         departed
     }
