@@ -62,7 +62,7 @@ impl Place {
     }
 
     /// The ranks of the last host of so many.
-    pub fn ranks(self, hosts: u32) -> [u32; 2] {
+    fn ranks(self, hosts: u32) -> [u32; 2] {
         match self {
             Place::First => [0, 1],
             _ => [RANKS * (hosts - 1), RANKS * (hosts - 1) + 1],
@@ -100,9 +100,14 @@ impl Job {
         Job { place, hosts, folder }
     }
 
+    /// The ranks of the host that is struck.
+    pub fn struck(&self) -> [u32; 2] {
+        self.place.ranks(self.hosts)
+    }
+
     /// The ranks that stay.
     pub fn survivors(&self) -> impl Iterator<Item = u32> + use<> {
-        let gone = self.place.ranks(self.hosts);
+        let gone = self.struck();
         (0..RANKS * self.hosts).filter(move |rank| !gone.contains(rank))
     }
 

@@ -1,6 +1,7 @@
 //! What becomes of the ranks of other hosts when something happens to one: a host that is switched off, whose clock stops,
 //! that is cut off for less or more than an adapter may be silent, or whose own cable is taken out, while ranks set up,
-//! broadcast or leave, with the host in each place. All of them go on unharmed, or all end with an error that names a rank of that host, in time.
+//! broadcast or leave, with the host in each place. Each goes on unharmed, or ends in time with an error that names a rank of
+//! that host.
 
 mod job;
 mod part;
@@ -108,7 +109,7 @@ fn strike(phase: Phase, fault: Fault, hosts: u32, run: u32) -> Vec<Row> {
     thread::sleep(moment(phase, run));
     let ends = happen(&jobs, fault, hosts);
     end(&mut child);
-    let rows = jobs.iter().zip(ends).map(|(job, ends)| Row::new(job, ends, hosts, run));
+    let rows = jobs.iter().zip(ends).map(|(job, ends)| Row::new(job, ends, phase, run));
     let rows: Vec<Row> = rows.collect();
     for row in &rows {
         println!("| {} | {} | {row}", phase.name(), fault.name());

@@ -1,7 +1,7 @@
 //! How the ranks of a job ended, and whether that is good.
 
 use super::job::Job;
-use super::part::UNHARMED;
+use super::part::{Phase, UNHARMED};
 use super::{ACK_TIMEOUT, TIMEOUT};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -58,23 +58,26 @@ impl Row {
         matches!(&self.verdict, Verdict::Good { errors, .. } if errors.is_empty())
     }
 
-    pub fn new(job: &Job, ends: Ends, hosts: u32, run: u32) -> Row {
-        Row { place: job.place.name(), run, verdict: judge(job, &ends, hosts) }
+    pub fn new(job: &Job, ends: Ends, phase: Phase, run: u32) -> Row {
+        Row { place: job.place.name(), run, verdict: judge(job, &ends, phase) }
     }
 }
 
-/// Each rank goes on unharmed, or ends in time with an error that names a rank of the host. While ranks leave, some may have
-/// left that are then unharmed.
-fn judge(job: &Job, ends: &Ends, hosts: u32) -> Verdict {
+/// Each rank goes on unharmed, or ends in time with an error that names a rank of the host. In the midst of broadcasts all do
+/// the same; where these begin or have ended meanwhile, some may have left before.
+fn judge(job: &Job, ends: &Ends, phase: Phase) -> Verdict {
     let all = || format!("{:?}", ends.ended);
     if !ends.are_all() {
         return Verdict::Bad(format!("some go on for ever: {}", all()));
     }
-    let gone = job.place.ranks(hosts);
+    let gone = job.struck();
     let (unharmed, failed): (Vec<_>, Vec<_>) =
         ends.ended.values().partition(|(how, _)| how == UNHARMED);
     if !failed.iter().all(|(how, _)| gone.iter().any(|rank| is_named(how, *rank))) {
         return Verdict::Bad(format!("not all name the host: {}", all()));
+    }
+    if phase == Phase::Broadcast && !unharmed.is_empty() && !failed.is_empty() {
+        return Verdict::Bad(format!("some are unharmed and some are not: {}", all()));
     }
     let longest = failed.iter().map(|(_, when)| *when).max().unwrap_or_default();
     if longest > BOUND {
