@@ -4,6 +4,8 @@
 #
 # STATE/vmK, STATE/consoleK.log   host K, as in vm.sh
 # STATE/wire                      the port of the Ethernet, so that clusters of several clones do not meet
+# STATE/page                      a page of memory that this machine and all hosts see, there as the memory of an ivshmem
+#                                 device: what needs neither the Ethernet nor the folders
 # STATE/cluster/munge_key         what Slurm's daemons know one another by
 # STATE/cluster/ssh_key{,.pub}    what lets root of one host in on another
 
@@ -27,6 +29,12 @@ wire_device() {
     printf -- '-netdev socket,id=wire,mcast=230.86.66.1:%d,localaddr=127.0.0.1' "$(wire_port)"
     printf -- ' -netdev hubport,id=uplink,hubid=0,netdev=wire -netdev hubport,id=port,hubid=0'
     printf -- ' -device virtio-net-pci,netdev=port,mac=52:54:00:56:42:%02x' "$1"
+}
+
+# Prints QEMU's options for the page.
+page_device() {
+    printf -- '-object memory-backend-file,id=page,share=on,size=4096,mem-path=%s' "$STATE/page"
+    printf -- ' -device ivshmem-plain,memdev=page'
 }
 
 wire_port() {

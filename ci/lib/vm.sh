@@ -139,7 +139,8 @@ vm_launch() {
     options+=(--qemu-opts="-monitor unix:monitor.sock,server=on,wait=off")
     options+=(--qemu-opts="-chardev socket,id=shell,path=shell.sock,server=on,wait=off"
         --qemu-opts="-device virtio-serial-pci,id=shellbus -device virtconsole,bus=shellbus.0,chardev=shell")
-    [[ -z $NODE ]] || options+=(--name "$(host_name "$NODE")" --qemu-opts="$(wire_device "$NODE")")
+    [[ -z $NODE ]] || options+=(--name "$(host_name "$NODE")" --qemu-opts="$(wire_device "$NODE")" \
+        --qemu-opts="$(page_device)")
     # Its own session: Ctrl-C at a terminal reaches this script, which then ends the machine in order.
     PATH=$STATE/venv/bin:$PATH:/usr/sbin:/sbin env -C "$VM" setsid timeout -k 5 "$LIFETIME" \
         vng "${options[@]}" -- "$(printf '%q ' bash "$REPO/ci/guest/agent.sh" "$VM" "$target")" \

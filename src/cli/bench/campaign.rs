@@ -147,7 +147,7 @@ impl Run<'_> {
         let mut logs: Vec<Log> = entries.iter().map(|_| Log::default()).collect();
         let mut messages: Vec<_> =
             entries.iter_mut().map(|entry| entry.contender.buffer(len)).collect();
-        let mut clock_error = 0;
+        let mut clocks = Vec::new();
         let needs_clock = self.series.0.needs_clock();
         if needs_clock {
             lab.synchronise()?;
@@ -160,9 +160,8 @@ impl Run<'_> {
         }
         for slice in self.plan.slices(self.size) {
             if needs_clock {
-                lab.synchronise()?;
+                clocks.extend(lab.synchronise()?);
             }
-            clock_error = clock_error.max(lab.clock.error);
             for at in order.draw(entries.len()) {
                 let (contender, log) = (entries[at].contender.as_mut(), &mut logs[at]);
                 let mut bench =
@@ -188,9 +187,11 @@ impl Run<'_> {
             let all = all.map_err(|why| format!("a rank's log cannot be read: it {why}"))?;
             let (test, skew) = self.series;
             let (algorithm, ranks) = (entry.name.clone(), lab.ranks);
-            let clock_error = (test == Test::Clock).then_some(clock_error);
-            let point =
-                Point { algorithm, ranks, size: self.size, skew, clock_error, ..Point::new(test) };
+            let mut point = Point { algorithm, ranks, size: self.size, skew, ..Point::new(test) };
+            if test == Test::Clock {
+                point.clock_error = clocks.iter().map(|one| one.error).max();
+                point.clocks.clone_from(&clocks);
+            }
             points.push(Log::merge(&all, point));
         }
         Ok(points)

@@ -9,6 +9,7 @@
 use super::transport::open_transport;
 use super::word::Word;
 use crate::launch::decide::{blame, blamed};
+use rustix::time::{ClockId, clock_gettime};
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 use verbcast::bootstrap::Bootstrap;
@@ -69,9 +70,10 @@ impl Control {
         self.transport.packet_len() - HEADER_LEN
     }
 
-    /// Nanoseconds on this rank's clock.
+    /// Nanoseconds on this rank's clock, which is that of its host's kernel, so that all ranks of a host have the same.
     pub fn now(&self) -> u64 {
-        self.clock.now().as_nanos()
+        let now = clock_gettime(ClockId::Monotonic);
+        now.tv_sec.cast_unsigned() * 1_000_000_000 + now.tv_nsec.cast_unsigned()
     }
 
     /// Sends a word, when there is a connection and room for one, having `meanwhile` called before.

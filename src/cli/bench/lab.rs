@@ -4,6 +4,7 @@ use super::clock::{Estimate, Exchange, estimate};
 use super::contender::Contender;
 use super::control::Control;
 use super::word::Word;
+use crate::results::Clocks;
 use crate::root::Root;
 use verbcast_core::rank::Rank;
 
@@ -59,8 +60,8 @@ impl Lab<'_> {
         self.barrier(contender)
     }
 
-    /// Compares the clocks, and measures the latency of a message. Collective.
-    pub fn synchronise(&mut self) -> Result<(), String> {
+    /// Compares the clocks, and measures the latency of a message. Collective; rank 0 has what was found.
+    pub fn synchronise(&mut self) -> Result<Option<Clocks>, String> {
         let nothing = &mut || Ok(());
         let control = &mut *self.control;
         if control.rank() != Rank(0) {
@@ -72,7 +73,7 @@ impl Lab<'_> {
             let mut next = || control.hear(Rank(0), Word::Estimate, nothing);
             self.clock =
                 Estimate { offset: next()?.cast_signed(), error: next()?, latency: next()? };
-            return Ok(());
+            return Ok(None);
         }
         let mut estimates = Vec::new();
         for rank in (1..self.ranks).map(Rank) {
@@ -86,13 +87,15 @@ impl Lab<'_> {
             estimates.extend(estimate(&exchanges));
         }
         self.clock = job_wide(&estimates);
+        let offsets = std::iter::once(0).chain(estimates.iter().map(|one| one.offset)).collect();
+        let clocks = Clocks { at: control.now(), offsets, error: self.clock.error };
         for (rank, estimate) in (1..).map(Rank).zip(estimates) {
             let Estimate { error, latency, .. } = self.clock;
             for value in [estimate.offset.cast_unsigned(), error, latency] {
                 control.tell(rank, Word::Estimate, value, nothing)?;
             }
         }
-        Ok(())
+        Ok(Some(clocks))
     }
 }
 

@@ -1,10 +1,12 @@
 //! What a benchmark has measured, as it is written to a file and read from one.
 
+mod clocks;
 mod cpu_time;
 mod groups;
 mod histogram;
 mod point;
 
+pub use clocks::Clocks;
 pub use cpu_time::CpuTime;
 pub use groups::{Axis, Group, along, bytes, groups, ratio};
 pub use histogram::{Histogram, Summary};

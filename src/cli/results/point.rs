@@ -1,6 +1,6 @@
 //! One algorithm in one test, at one size among so many ranks.
 
-use super::{CpuTime, Histogram, Summary};
+use super::{Clocks, CpuTime, Histogram, Summary};
 use serde::{Deserialize, Serialize};
 use verbcast_core::driver::Statistics;
 
@@ -81,6 +81,10 @@ pub struct Point {
     pub seconds: Option<f64>,
     /// How far the ranks' clocks may be apart, in nanoseconds; on a synchronised clock only.
     pub clock_error: Option<u64>,
+    /// Each comparison of the ranks' clocks; on a synchronised clock only, and none in a file that was written before they
+    /// were kept.
+    #[serde(default)]
+    pub clocks: Vec<Clocks>,
     /// What all ranks together have sent, lost and repaired.
     pub counters: Statistics,
     /// By rank, the CPU time for all broadcasts, from the first call until nothing is owed; none in a file that was
@@ -106,6 +110,7 @@ impl Point {
             by_rank: Vec::new(),
             seconds: None,
             clock_error: None,
+            clocks: Vec::new(),
             counters: Statistics::default(),
             cpu: Vec::new(),
             checksummed: Vec::new(),

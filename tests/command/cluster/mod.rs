@@ -2,6 +2,7 @@
 //! `VERBCAST_CLUSTER` says that there may be one.
 
 mod benchmarks;
+mod clocks;
 mod failures;
 mod launchers;
 mod places;
