@@ -5,6 +5,8 @@ use crate::copy;
 use crate::doctor;
 use crate::fabric;
 use crate::figures;
+use crate::manual;
+use crate::preload;
 use crate::report;
 use crate::sim;
 use crate::trace;
@@ -31,6 +33,9 @@ pub enum Command {
     /// Copy files and folders to every rank, sending each packet once
     #[command(after_long_help = copy::args::HELP)]
     Copy(copy::args::CopyArgs),
+    /// Run an MPI program whose broadcasts go by multicast
+    #[command(after_long_help = preload::HELP)]
+    Preload(preload::PreloadArgs),
     /// Measure ways to broadcast side by side, and the bare multicast beside them
     #[command(after_long_help = BENCH_HELP)]
     Bench(Box<bench::args::BenchArgs>),
@@ -51,6 +56,10 @@ pub enum Command {
     /// Compute the forwarding tables of fat trees, meshes and real fabrics, and check them
     #[command(subcommand, after_long_help = fabric::help::TEXT)]
     Fabric(fabric::args::FabricCommand),
+    /// Write manual pages of this command
+    Manual(manual::ManualArgs),
+    /// Print completions of this command for a shell
+    Completions(manual::CompletionsArgs),
 }
 
 #[derive(Args)]

@@ -15,7 +15,9 @@ mod files;
 mod incidents;
 mod info;
 mod launch;
+mod manual;
 mod message;
+mod preload;
 mod progress;
 mod report;
 mod results;
@@ -45,6 +47,10 @@ fn main() -> ExitCode {
 }
 
 fn run(command: &cli::Command) -> Result<(), failure::Failure> {
+    // The timelines and the log are the program's, which takes the place of this process.
+    if let cli::Command::Preload(args) = command {
+        return preload::run(args);
+    }
     verbcast::trace::from_env("warn").map_err(failure::Failure::usage)?;
     match command {
         cli::Command::Info(args) => info::run(args),
@@ -58,6 +64,9 @@ fn run(command: &cli::Command) -> Result<(), failure::Failure> {
         cli::Command::Sim(args) => sim::run(args),
         cli::Command::Figures(args) => figures::run(args),
         cli::Command::Fabric(command) => fabric::run(command),
+        cli::Command::Preload(args) => preload::run(args),
+        cli::Command::Manual(args) => manual::pages(args),
+        cli::Command::Completions(args) => manual::completions(args),
     }
 }
 

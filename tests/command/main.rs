@@ -19,6 +19,7 @@ mod pages;
 mod report;
 mod sim;
 mod simulated_fabric;
+mod site;
 mod softroce;
 mod subnet_joins;
 mod support;

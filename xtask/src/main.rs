@@ -6,6 +6,7 @@
 
 mod aside;
 mod checks;
+mod install;
 mod libtest;
 mod machine;
 mod mutants;
@@ -31,12 +32,14 @@ enum Task {
     Test(checks::Parts),
     /// Breaks the sources wherever cargo-mutants can, and shows what no test notices
     Mutants(mutants::Arguments),
+    Install(install::Arguments),
 }
 
 fn main() -> ExitCode {
     let result = match Arguments::parse().task {
         Task::Test(parts) => checks::run(&parts),
         Task::Mutants(arguments) => mutants::run(&arguments),
+        Task::Install(arguments) => install::run(&arguments),
     };
     result.unwrap_or_else(|error| {
         eprintln!("error: {error}");

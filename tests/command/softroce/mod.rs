@@ -8,5 +8,6 @@ mod doctor;
 mod ledger;
 mod limits;
 mod mpi_bench;
+mod preload;
 mod trace;
 mod wire;

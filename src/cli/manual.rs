@@ -1,0 +1,36 @@
+//! What goes with an installed command: manual pages, and completions for shells.
+
+use crate::cli::Cli;
+use crate::failure::Failure;
+use crate::print;
+use clap::{Args, CommandFactory};
+use clap_complete::Shell;
+use std::fs;
+use std::path::PathBuf;
+
+#[derive(Args)]
+pub struct ManualArgs {
+    /// The folder for the pages, one for each command; it is made if it does not exist
+    #[arg(value_name = "DIR")]
+    folder: PathBuf,
+}
+
+#[derive(Args)]
+pub struct CompletionsArgs {
+    #[arg(value_name = "SHELL")]
+    shell: Shell,
+}
+
+/// Writes the pages, of section 1.
+pub fn pages(ManualArgs { folder }: &ManualArgs) -> Result<(), Failure> {
+    let written =
+        fs::create_dir_all(folder).and_then(|()| clap_mangen::generate_to(Cli::command(), folder));
+    written
+        .map_err(|error| Failure::new(format!("cannot write into {}: {error}", folder.display())))
+}
+
+pub fn completions(CompletionsArgs { shell }: &CompletionsArgs) -> Result<(), Failure> {
+    let mut text = Vec::new();
+    clap_complete::generate(*shell, &mut Cli::command(), "verbcast", &mut text);
+    print(&String::from_utf8_lossy(&text))
+}
