@@ -143,9 +143,14 @@ impl Held {
         self.most_kept
     }
 
+    /// Whether a packet of an operation before `next` may be kept.
+    pub fn has_begun(&self, next: OpId) -> bool {
+        !self.packets.is_empty() && self.none_before != Some(next)
+    }
+
     /// The next kept packet of an operation before `next`.
     pub fn take_begun(&mut self, next: OpId) -> Option<(Via, Stored)> {
-        if self.packets.is_empty() || self.none_before == Some(next) {
+        if !self.has_begun(next) {
             return None;
         }
         let is_begun = |(op, ..): &(OpId, Via, Stored)| op.after(next) < 0;

@@ -218,8 +218,18 @@ impl<C: Core, T: Transport> Driver<C, T> {
 
     /// The next time at which a turn has something to do, whatever comes.
     pub fn next_timeout(&self) -> Option<Instant> {
+        match self.rest {
+            Rest::Until(at) => at,
+            Rest::Disturbed => self.first_timeout(),
+        }
+    }
+
+    fn first_timeout(&self) -> Option<Instant> {
         let timer = self.core.poll_timeout().map(|(_, at)| at);
-        timer.into_iter().chain(self.watch.due_at()).min()
+        match (timer, self.watch.due_at()) {
+            (Some(timer), Some(due)) => Some(timer.min(due)),
+            (timer, due) => timer.or(due),
+        }
     }
 
     /// Receives, fires timers, transmits and collects events; whether there was anything to do.
@@ -276,9 +286,9 @@ impl<C: Core, T: Transport> Driver<C, T> {
         self.transport.expect_reports(self.core.hears_reports());
         self.transport.submit()?;
         let is_waiting = sent.is_refused || !self.connecting.is_empty();
-        self.rest = match worked || is_waiting {
+        self.rest = match is_waiting || self.held.has_begun(self.core.next_op()) {
             true => Rest::Disturbed,
-            false => Rest::Until(self.next_timeout()),
+            false => Rest::Until(self.first_timeout()),
         };
         Ok(worked)
     }

@@ -1,8 +1,8 @@
 //! Turns that have nothing to do, which are most turns of a rank that waits.
 //!
 //! What a core wants to send, its events and its timers follow from what it was handed, and from the room that there was.
-//! So after a turn in which it wanted nothing, was refused nothing, and nothing else waits, there is nothing to ask until
-//! something comes, somebody calls, or a time has come.
+//! A turn sends until the core wants nothing. So after one in which it was refused nothing, and if nothing else waits, there
+//! is nothing to ask until something comes, somebody calls, or a time has come.
 
 use crate::protocol::Room;
 use crate::rank::Rank;

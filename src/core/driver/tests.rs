@@ -1,9 +1,11 @@
 //! What the driver does by itself, at rank 1 of three with a transport that only takes notes.
 
 use super::*;
+use crate::order::RankOrder;
+use crate::protocol::options::{Options, SuiteParameters};
 use crate::protocol::two_stage::{self, TwoStage};
 use crate::protocol::window::{Config, Report, Seq, Window};
-use crate::protocol::{Counter, Room, Token, Via};
+use crate::protocol::{Counter, Depths, Room, Token, Via};
 use crate::rank::Fragment;
 use crate::transport::{Arrival, Buffer, Liveness, Payload, Transfer};
 use crate::wire::{HEADER_LEN, Header, Malformed, Notice, Packet};
@@ -265,6 +267,47 @@ fn a_transport_is_not_polled_while_it_knows_that_there_is_nothing() {
     assert!(driver.take_complete(OpId(0)), "what comes is taken");
     driver.abort("enough");
     driver.turn(Instant::ZERO, None).unwrap_err();
+}
+
+#[test]
+fn a_turn_that_has_worked_leaves_nothing_to_ask_for() {
+    let mut driver = waiting();
+    driver.transport.knows_quiet = true;
+    assert!(receive(&mut driver, packet(0, Kind::Fragment, 0, KEY, &[9; 10])).unwrap());
+    let polls = driver.transport.polls;
+    assert!(!driver.turn(Instant::ZERO, None).unwrap());
+    assert_eq!(driver.transport.polls, polls);
+}
+
+#[test]
+fn what_was_kept_is_taken_when_its_broadcast_begins_in_a_turn() {
+    let mut options = Options::default();
+    options.table =
+        "ranks any bytes <= 10 window\nranks any bytes any two-stage\n".parse().unwrap();
+    let suite = SuiteParameters {
+        rank: Rank(1),
+        order: RankOrder::by_number(3),
+        first_op: OpId(0),
+        seed: 1,
+        fragment_len: 100,
+        whole: None,
+        multicast: true,
+        depths: Depths::DEFAULT,
+    };
+    let parameters =
+        Parameters { suite, key: KEY, payload_crc: true, mac: None, shares_buffers: false };
+    let transport = Notes { knows_quiet: true, ..Notes::default() };
+    let mut driver = Driver::assemble(&options, &parameters, transport).unwrap();
+    // A two-stage broadcast begins when this rank owes nothing for earlier ones of the window.
+    driver.start_owned(Instant::ZERO, Rank(0), vec![0; 10]).unwrap();
+    driver.start_owned(Instant::ZERO, Rank(0), vec![0; 100]).unwrap();
+    for (op, payload) in [(1, &[7; 100][..]), (0, &[9; 10])] {
+        let packet = packet(0, Kind::Fragment, op, KEY, payload);
+        receive_by(&mut driver, Via::Multicast, packet).unwrap();
+    }
+    assert_eq!(driver.statistics().multicast_received, 1, "it waits");
+    driver.turn(Instant::ZERO, None).unwrap();
+    assert_eq!(driver.statistics().multicast_received, 2);
 }
 
 #[test]

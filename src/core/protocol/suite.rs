@@ -465,7 +465,11 @@ impl Core for Suite {
     }
 
     fn poll_timeout(&self) -> Option<(Timer, Instant)> {
-        self.used_lanes().filter_map(Core::poll_timeout).min_by_key(|(_, at)| *at)
+        let Parts { two_stage, window, unicast, .. } = &self.parts;
+        let [takes_two_stage, _, takes_unicast] = self.used;
+        let two_stage = if takes_two_stage { two_stage.poll_timeout() } else { None };
+        let unicast = if takes_unicast { unicast.poll_timeout() } else { None };
+        [two_stage, window.poll_timeout(), unicast].into_iter().flatten().min_by_key(|(_, at)| *at)
     }
 
     fn peers(&self) -> &[Rank] {
