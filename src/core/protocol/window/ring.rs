@@ -53,7 +53,9 @@ struct Known {
 #[derive(Clone, Debug)]
 pub(super) struct Ring {
     me: Rank,
+    /// Empty until something is kept, as most ranks keep nothing for others.
     slots: Vec<Option<Retained>>,
+    len: u32,
     first: Seq,
     /// What ranks have reported; those that are missing are where everybody began.
     known: SmallMap<Rank, Known>,
@@ -90,7 +92,8 @@ impl Ring {
     pub fn new(me: Rank, first: Seq, config: &Config) -> Self {
         Ring {
             me,
-            slots: vec![None; config.window as usize],
+            slots: Vec::new(),
+            len: config.window,
             first,
             known: SmallMap::default(),
             gone: BTreeSet::new(),
@@ -112,7 +115,7 @@ impl Ring {
     }
 
     fn len(&self) -> u32 {
-        self.slots.len() as u32
+        self.len
     }
 
     /// Where everybody began.
@@ -130,7 +133,16 @@ impl Ring {
     }
 
     pub fn is_free(&self, seq: Seq) -> bool {
-        self.slots[self.slot(seq) as usize].is_none()
+        self.kept(self.slot(seq)).is_none()
+    }
+
+    /// What a slot holds.
+    fn kept(&self, slot: u32) -> Option<&Retained> {
+        self.slots.get(slot as usize)?.as_ref()
+    }
+
+    fn kept_mut(&mut self, slot: u32) -> Option<&mut Retained> {
+        self.slots.get_mut(slot as usize)?.as_mut()
     }
 
     /// When a rank told last that it has more.
@@ -184,6 +196,9 @@ impl Ring {
         }
         self.kept_at = now;
         self.used += 1;
+        if self.slots.is_empty() {
+            self.slots.resize(self.len as usize, None);
+        }
         self.slots[slot as usize] = Some(retained);
         self.release(slot);
     }
@@ -275,14 +290,15 @@ impl Ring {
 
     /// What a rank has is not sent to it again, now that it has told.
     fn cancel_repairs(&mut self, to: Rank, have: Seq) {
-        let kept = |push: &Push| self.slots[push.slot as usize].as_ref();
+        let slots = &self.slots;
+        let kept = |push: &Push| slots.get(push.slot as usize).and_then(Option::as_ref);
         let is_there = |push: &Push| kept(push).is_some_and(|kept| kept.seq.after(have) < 0);
         let idle = self.pushes.cancel(to, |push| push.repairs && is_there(push));
         idle.into_iter().for_each(|push| self.settle_push(push));
     }
 
     fn settle_push(&mut self, push: Push) {
-        if let Some(retained) = &mut self.slots[push.slot as usize] {
+        if let Some(retained) = self.kept_mut(push.slot) {
             retained.undelivered -= 1;
             self.release(push.slot);
         }
@@ -319,7 +335,7 @@ impl Ring {
 
     fn acknowledged(&mut self, now: Instant, from: Rank, seq: Seq) {
         let slot = self.slot(seq);
-        let Some(retained) = &mut self.slots[slot as usize] else { return };
+        let Some(retained) = self.kept_mut(slot) else { return };
         let is_awaited = retained.seq == seq && retained.unacknowledged > 0;
         if !is_awaited || !retained.neighbours.repairs(from) {
             return;
@@ -338,7 +354,7 @@ impl Ring {
     }
 
     fn release(&mut self, slot: u32) {
-        let entry = &mut self.slots[slot as usize];
+        let Some(entry) = self.slots.get_mut(slot as usize) else { return };
         let Some(kept) = entry.take_if(|kept| kept.is_free()) else { return };
         self.used -= 1;
         match (kept.asked, kept.neighbours.root == self.me) {
@@ -352,8 +368,8 @@ impl Ring {
     /// Drops what is not awaited any more from the front.
     fn forget_ended(&mut self) {
         while let Some((asked, seq)) = self.awaited.front()
-            && !self.slots[self.slot(*seq) as usize]
-                .as_ref()
+            && !self
+                .kept(self.slot(*seq))
                 .is_some_and(|kept| kept.seq == *seq && kept.asked == Some(*asked) && kept.awaits())
         {
             self.awaited.pop_front();
@@ -379,7 +395,7 @@ impl Ring {
     }
 
     fn awaits_since(&self, slot: u32) -> Option<Instant> {
-        let kept = self.slots[slot as usize].as_ref();
+        let kept = self.kept(slot);
         kept.filter(|kept| kept.awaits()).and_then(|kept| kept.asked)
     }
 
@@ -393,7 +409,7 @@ impl Ring {
 
     /// The leaves whose acknowledgement of the fragment in a slot is awaited.
     pub fn silent(&self, slot: u32) -> impl Iterator<Item = Rank> + '_ {
-        self.slots[slot as usize].iter().flat_map(|kept| {
+        self.kept(slot).into_iter().flat_map(|kept| {
             let leaves = kept.neighbours.leaves.iter().copied();
             leaves.filter(|leaf| self.may_lack(*leaf, kept.seq))
         })
@@ -425,7 +441,7 @@ impl Ring {
                 break;
             }
             let slot = self.slot(*seq);
-            let is_there = self.slots[slot as usize].as_ref().is_some_and(|kept| kept.seq == *seq);
+            let is_there = self.kept(slot).is_some_and(|kept| kept.seq == *seq);
             let Some(at) = self.overdue_at(slot, allowance).filter(|_| is_there) else { continue };
             if at > now {
                 // Who has not told of this one has not told of those after it.
@@ -453,7 +469,7 @@ impl Ring {
     /// Queues a slot's fragment for every leaf that has not acknowledged it.
     fn push(&mut self, slot: u32) {
         let silent: Vec<_> = self.silent(slot).collect();
-        let Some(retained) = &mut self.slots[slot as usize] else { return };
+        let Some(retained) = self.kept_mut(slot) else { return };
         retained.is_pushed = true;
         retained.unacknowledged = 0;
         retained.undelivered += silent.len() as u32;
