@@ -8,7 +8,6 @@ use super::communicator::{Channel, Group};
 use super::event::{Bytes, Completion};
 use super::inbox::{Body, Inbox, Received, Told};
 use super::network::Network;
-use std::collections::BTreeMap;
 use std::rc::Rc;
 use verbcast_core::protocol::{Depths, Via};
 use verbcast_core::rank::Rank;
@@ -18,7 +17,9 @@ use verbcast_core::wire::{HEADER_LEN, Header, Kind, RawHeader};
 /// What a process's communicators share besides its adapter.
 #[derive(Debug)]
 pub(super) struct Endpoint {
-    inboxes: BTreeMap<Channel, Inbox>,
+    /// By communicator, where the process is in it.
+    inboxes: Vec<Option<Inbox>>,
+    open: usize,
     /// Of the receives for reliable messages, those that are kept for what comes while nobody polls.
     pub reserved: Reserved<Channel>,
 }
@@ -26,16 +27,33 @@ pub(super) struct Endpoint {
 impl Endpoint {
     pub fn new(depths: &Depths) -> Endpoint {
         let reserved = Reserved::new(depths.absorbed());
-        Endpoint { inboxes: BTreeMap::new(), reserved }
+        Endpoint { inboxes: Vec::new(), open: 0, reserved }
     }
 
     /// Several communicators use it.
     pub fn is_shared(&self) -> bool {
-        self.inboxes.len() > 1
+        self.open > 1
     }
 
+    fn open(&mut self, channel: Channel) {
+        let at = usize::from(channel.0);
+        if self.inboxes.len() <= at {
+            self.inboxes.resize_with(at + 1, || None);
+        }
+        self.inboxes[at] = Some(Inbox::default());
+        self.open += 1;
+    }
+
+    /// The inbox of a communicator that the process has opened.
     pub fn inbox(&mut self, channel: Channel) -> &mut Inbox {
-        self.inboxes.entry(channel).or_default()
+        let inbox = self.inboxes.get_mut(usize::from(channel.0));
+        inbox.and_then(Option::as_mut).expect("the process is in the communicator")
+    }
+
+    /// The communicators that the process has opened.
+    fn channels(&self) -> Vec<Channel> {
+        let all = (0..).map(Channel).zip(&self.inboxes);
+        all.filter_map(|(channel, inbox)| inbox.as_ref().map(|_| channel)).collect()
     }
 }
 
@@ -56,17 +74,17 @@ impl Network {
     }
 
     /// Whether something has come to a process that has not been taken, of all or of one of these communicators.
-    pub fn has_news(&mut self, process: Rank, channels: &[Channel]) -> bool {
-        let port = self.port(process);
-        let has_completions = !port.completions.is_empty();
-        let reported: Vec<_> = port.reports.keys().map(|(channel, ..)| *channel).collect();
-        let has_node_news = self.has_node_news(process, channels);
-        let inboxes = &self.endpoint(process).inboxes;
-        let hears = |one: &Channel| inboxes.get(one).is_none_or(|inbox| !inbox.ignores_reports);
-        let has_reports = reported.iter().any(|one| channels.contains(one) && hears(one));
-        let mut inboxes = channels.iter().filter_map(|one| inboxes.get(one));
-        let is_any_told = inboxes.any(|inbox| !inbox.is_empty());
-        has_completions || has_node_news || has_reports || is_any_told
+    pub fn has_news(&self, process: Rank, channels: &[Channel]) -> bool {
+        let (port, endpoint) = (&self.ports[process.index()], &self.endpoints[process.index()]);
+        let is_told = |channel: &Channel| {
+            let inbox = endpoint.inboxes.get(usize::from(channel.0)).and_then(Option::as_ref);
+            inbox.is_some_and(|inbox| {
+                !inbox.is_empty() || (!inbox.ignores_reports && port.has_reports(*channel))
+            })
+        };
+        !port.completions.is_empty()
+            || channels.iter().any(is_told)
+            || self.has_node_news(process, channels)
     }
 
     fn complete(&mut self, process: Rank, by: Channel, completion: Completion) {
@@ -93,10 +111,9 @@ impl Network {
             }
             Completion::Broken(peer) => {
                 let ranks = self.groups.iter().map(|group| group.rank_of(peer));
-                let ranks: Vec<_> = (0..).map(Channel).zip(ranks).collect();
-                let inboxes = &mut self.endpoint(process).inboxes;
-                for (channel, rank) in ranks {
-                    if let (Some(inbox), Some(rank)) = (inboxes.get_mut(&channel), rank) {
+                let ranks: Vec<_> = ranks.collect();
+                for (inbox, rank) in self.endpoint(process).inboxes.iter_mut().zip(ranks) {
+                    if let (Some(inbox), Some(rank)) = (inbox, rank) {
                         inbox.push_broken(rank);
                     }
                 }
@@ -149,8 +166,9 @@ impl Network {
 
     /// Makes others than `by` keep what they have not taken as if it came now.
     fn free_buffers_of_others(&mut self, process: Rank, by: Channel) {
-        let channels: Vec<_> = self.endpoint(process).inboxes.keys().copied().collect();
-        for channel in channels.into_iter().filter(|channel| *channel != by) {
+        for channel in
+            self.endpoint(process).channels().into_iter().filter(|channel| *channel != by)
+        {
             for told in self.endpoint(process).inbox(channel).take() {
                 self.deliver_to(process, by, channel, told);
             }
@@ -195,7 +213,7 @@ impl Network {
 
     /// A process uses a communicator from now on; who is in it.
     pub fn open(&mut self, process: Rank, channel: Channel) -> Rc<Group> {
-        self.endpoint(process).inboxes.insert(channel, Inbox::default());
+        self.endpoint(process).open(channel);
         Rc::clone(&self.groups[usize::from(channel.0)])
     }
 }

@@ -13,7 +13,6 @@ use super::read::{Part, Read};
 use super::wire::{self, OnLinks};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
-use std::collections::BTreeMap;
 use std::rc::Rc;
 use verbcast_core::protocol::{Counter, Depths, Token, Via};
 use verbcast_core::rank::Rank;
@@ -23,14 +22,14 @@ use verbcast_core::wire::Region;
 #[derive(Debug)]
 pub(super) struct Network {
     pub ports: Vec<Port>,
-    endpoints: Vec<Endpoint>,
+    pub endpoints: Vec<Endpoint>,
     /// By communicator.
     pub groups: Vec<Rc<Group>>,
     /// The nodes of each communicator, where processes share some.
-    pub nodes: BTreeMap<Channel, ChannelNodes>,
+    pub nodes: Vec<ChannelNodes>,
     /// Completions that are taken at a time.
     pub batch: u32,
-    pub queue: Queue<Event>,
+    pub queue: Queue,
     pub costs: Costs,
     pub depths: Depths,
     pub faults: Faults,
@@ -48,12 +47,12 @@ pub(super) struct Network {
 impl Network {
     pub fn new(size: u32, costs: Costs, depths: Depths, faults: Faults, seed: u64) -> Self {
         let mut ports = Vec::new();
-        ports.resize_with(size as usize, || Port { slowness: 1, ..Port::default() });
+        ports.resize_with(size as usize, Port::new);
         Network {
             ports,
             endpoints: (0..size).map(|_| Endpoint::new(&depths)).collect(),
             groups: Vec::new(),
-            nodes: BTreeMap::new(),
+            nodes: Vec::new(),
             batch: 1,
             queue: Queue::new(),
             costs,
@@ -147,7 +146,7 @@ impl Network {
         self.spend(from, self.costs.post_reliable);
         let len = message.bytes.len();
         if message.slot.is_none() {
-            *self.port(from).messages_leaving.entry(message.channel).or_default() += 1;
+            self.port(from).leaves(message.channel);
         }
         self.deliver(from, to, len, wire::SEND + len, Event::Message(message));
     }
@@ -174,7 +173,7 @@ impl Network {
         value: u64,
     ) {
         self.spend(from, self.costs.post_one_sided);
-        self.port(from).telling.insert((channel, to, counter as u8));
+        self.port(from).tells(channel, to, counter as u8);
         let report = Event::Report { from, to, channel, counter, value };
         self.deliver(from, to, size_of::<u64>(), wire::WRITE, report);
     }
@@ -272,7 +271,7 @@ impl Network {
                     return self.unanswered(from, to, Unanswered::Report(channel, counter as u8));
                 }
                 if self.port(to).is_dead {
-                    self.port(from).telling.remove(&(channel, to, counter as u8));
+                    self.port(from).told(channel, to, counter as u8);
                     return self.breaks(now, from, to);
                 }
                 self.port(to).reports.insert((channel, from, counter as u8), value);
@@ -286,7 +285,7 @@ impl Network {
                     self.port(rank).ended(channel, slot);
                 }
                 if let Completion::WriteAcked(channel, to, counter) = completion {
-                    self.port(rank).telling.remove(&(channel, to, counter as u8));
+                    self.port(rank).told(channel, to, counter as u8);
                 }
                 self.port(rank).completions.push_back(completion);
                 self.wake(rank);
@@ -310,7 +309,7 @@ impl Network {
             self.port(from).fetching -= 1;
             return self.breaks(now, from, owner);
         }
-        let found = self.port(owner).ring.get(&slot).map(|slot| Rc::clone(&slot.bytes));
+        let found = self.port(owner).slot(slot).map(|slot| Rc::clone(&slot.bytes));
         let found = found.unwrap_or_default();
         let bytes = match part {
             Some(part) => part.join(&found),
@@ -376,7 +375,11 @@ impl Network {
             self.port(from).ended(channel, slot);
             return self.breaks(now, from, to);
         }
+        let depth = self.depths.reliable_receive;
         let port = self.port(to);
+        if port.queue.is_empty() && port.messages_used < depth {
+            return self.accept(now, message);
+        }
         let queue = port.stalled.entry(from).or_default();
         if queue.is_empty() {
             port.queue.push_back(from);
@@ -401,13 +404,19 @@ impl Network {
             } else {
                 port.queue.push_back(from);
             }
-            port.messages_used += 1;
-            let Message { channel, bytes, token, slot, .. } = message;
-            port.completions.push_back(Completion::Packet(Via::Reliable, bytes));
-            self.in_transit -= 1;
-            self.wake(to);
-            self.answer(now, [to, from], 0, Completion::Sent(channel, to, token, slot));
+            self.accept(now, message);
         }
+    }
+
+    /// A message for which there is a receive has come.
+    fn accept(&mut self, now: u64, message: Message) {
+        let Message { from, to, channel, bytes, token, slot } = message;
+        let port = self.port(to);
+        port.messages_used += 1;
+        port.completions.push_back(Completion::Packet(Via::Reliable, bytes));
+        self.in_transit -= 1;
+        self.wake(to);
+        self.answer(now, [to, from], 0, Completion::Sent(channel, to, token, slot));
     }
 
     /// A rank leaves for good. What waits for its receives is lost.
@@ -441,7 +450,7 @@ impl Network {
             match request {
                 Unanswered::Message(channel, slot) => port.ended(channel, slot),
                 Unanswered::Report(channel, counter) => {
-                    port.telling.remove(&(channel, to, counter));
+                    port.told(channel, to, counter);
                 }
                 Unanswered::Read => port.fetching -= 1,
             }

@@ -11,7 +11,6 @@ use super::communicator::{Channel, Group};
 use super::event::Bytes;
 use super::inbox::{Body, Received, Told};
 use super::network::Network;
-use std::collections::BTreeMap;
 use std::rc::Rc;
 use verbcast_core::driver::Statistics;
 use verbcast_core::node::cursor::WRITER_PATIENCE;
@@ -41,12 +40,20 @@ struct Slot {
 /// The memory of a node, for one communicator.
 #[derive(Debug)]
 struct Memory {
+    /// The processes of the node, by rank.
+    members: Rc<[Rank]>,
     word: u64,
     claimed: u64,
     slots: Vec<Slot>,
 }
 
 impl Memory {
+    /// The process that holds the place of the receiver.
+    fn holder(&self) -> Option<Rank> {
+        let MateIndex(index) = Role::of(self.word).holder?;
+        self.members.get(usize::from(index)).copied()
+    }
+
     fn slot(&mut self, position: u64) -> &mut Slot {
         let at = position % self.slots.len() as u64;
         &mut self.slots[at as usize]
@@ -80,7 +87,9 @@ impl Memory {
 struct Mate {
     watch: Watch<Bytes>,
     cursor: Cursor,
+    /// Its node: the lowest rank, and the memory.
     lead: Rank,
+    memory: usize,
     taken: u64,
     published: u64,
     roles: u64,
@@ -91,16 +100,20 @@ struct Mate {
 pub(super) struct ChannelNodes {
     nodes: Nodes,
     group: Rc<Group>,
-    /// By the lowest rank of the node.
-    memories: BTreeMap<Rank, Memory>,
-    /// By process.
-    mates: BTreeMap<Rank, Mate>,
+    memories: Vec<Memory>,
+    /// By process, where it shares a node.
+    mates: Vec<Option<Mate>>,
 }
 
 impl ChannelNodes {
     /// Those of a group whose processes are in this order, `each` to a node. Where nothing is known of hosts, it is those in a
     /// row.
-    fn new(group: &Rc<Group>, order: &RankOrder, each: u32, depths: &Depths) -> Self {
+    fn new(
+        group: &Rc<Group>,
+        processes: u32,
+        (order, each): (&RankOrder, u32),
+        depths: &Depths,
+    ) -> Self {
         let (slots, queue) = (depths.node_slots() as usize, depths.receive);
         let host = |process: &Rank| match order.hosts() {
             1 => process.0 / each,
@@ -111,32 +124,40 @@ impl ChannelNodes {
             |process| NodeOffer { host: u128::from(host(process)).to_be_bytes(), space: 0, most };
         let offers: Vec<_> = group.members().iter().map(offer).collect();
         let nodes = Nodes::of(&offers);
-        let (mut memories, mut mates) = (BTreeMap::new(), BTreeMap::new());
+        let (mut memories, mut mates) = (Vec::new(), Vec::new());
+        mates.resize_with(processes as usize, || None);
         for lead in nodes.shared() {
             let slot = Slot { state: SlotState(0), at: 0, from: Rank(0), bytes: Rc::from([]) };
-            memories.insert(lead, Memory { word: 0, claimed: 0, slots: vec![slot; slots] });
+            let members = nodes.members(lead).iter().map(|rank| group.process(*rank)).collect();
+            let memory = memories.len();
+            memories.push(Memory { members, word: 0, claimed: 0, slots: vec![slot; slots] });
             for (index, rank) in (0..).map(MateIndex).zip(nodes.members(lead)) {
                 let cursor = Cursor::new(slots as u64);
                 let watch = Watch::new(index, queue);
-                let mate = Mate { watch, cursor, lead, taken: 0, published: 0, roles: 0 };
-                mates.insert(group.process(*rank), mate);
+                let mate = Mate { watch, cursor, lead, memory, taken: 0, published: 0, roles: 0 };
+                mates[group.process(*rank).index()] = Some(mate);
             }
         }
         ChannelNodes { nodes, group: Rc::clone(group), memories, mates }
     }
 
-    /// The process that holds the place of the receiver.
-    fn holder(&self, lead: Rank) -> Option<Rank> {
-        let MateIndex(index) = Role::of(self.memories[&lead].word).holder?;
-        let rank = self.nodes.members(lead).get(usize::from(index))?;
-        Some(self.group.process(*rank))
+    /// A process's part, and the memory of its node.
+    fn part(&self, process: Rank) -> Option<(&Mate, &Memory)> {
+        let mate = self.mates[process.index()].as_ref()?;
+        Some((mate, &self.memories[mate.memory]))
+    }
+
+    fn part_mut(&mut self, process: Rank) -> Option<(&mut Mate, &mut Memory)> {
+        let mate = self.mates[process.index()].as_mut()?;
+        let memory = &mut self.memories[mate.memory];
+        Some((mate, memory))
     }
 
     /// Whether there is something for a process to read.
     fn has_news(&self, process: Rank, now: u64) -> bool {
-        let Some(Mate { cursor, lead, .. }) = self.mates.get(&process) else { return false };
+        let Some((Mate { cursor, .. }, memory)) = self.part(process) else { return false };
         let position = cursor.position();
-        self.memories[lead].state(position, now) >= SlotState::published(position)
+        memory.state(position, now) >= SlotState::published(position)
     }
 }
 
@@ -147,27 +168,33 @@ impl Network {
             return;
         }
         let depths = &self.depths;
-        let groups = (0..).map(Channel).zip(&self.groups);
-        self.nodes = groups
-            .map(|(channel, group)| (channel, ChannelNodes::new(group, order, each, depths)))
-            .collect();
+        let processes = self.ports.len() as u32;
+        let nodes = |group| ChannelNodes::new(group, processes, (order, each), depths);
+        self.nodes = self.groups.iter().map(nodes).collect();
+    }
+
+    /// A process's part in its node, and the memory of that, if it shares one.
+    fn part(&self, process: Rank, channel: Channel) -> Option<(&Mate, &Memory)> {
+        self.nodes.get(usize::from(channel.0))?.part(process)
+    }
+
+    fn part_mut(&mut self, process: Rank, channel: Channel) -> Option<(&mut Mate, &mut Memory)> {
+        self.nodes.get_mut(usize::from(channel.0))?.part_mut(process)
     }
 
     /// Publishes a datagram of a process to its mates; true if these are all other ranks.
     pub fn publish(&mut self, from: Rank, channel: Channel, bytes: &Bytes) -> bool {
-        let Some(of) = self.nodes.get_mut(&channel) else { return false };
-        let Some(Mate { lead, published, .. }) = of.mates.get_mut(&from) else { return false };
-        let (lead, is_all) = (*lead, of.nodes.are_one());
+        let Some(of) = self.nodes.get_mut(usize::from(channel.0)) else { return false };
+        let is_all = of.nodes.are_one();
         let at = self.ports[from.index()].cpu;
-        let Some(memory) = of.memories.get_mut(&lead) else { return false };
+        let Some((Mate { published, .. }, memory)) = of.part_mut(from) else { return false };
         if let Some(position) = memory.claim() {
             let (bytes, state) = (Rc::clone(bytes), SlotState::published(position));
             *memory.slot(position) = Slot { state, at: at + LATENCY, from, bytes };
             *published += 1;
         }
-        let mates: Vec<_> =
-            of.nodes.members(lead).iter().map(|rank| of.group.process(*rank)).collect();
-        for mate in mates.into_iter().filter(|mate| *mate != from) {
+        let members = Rc::clone(&memory.members);
+        for mate in members.iter().copied().filter(|mate| *mate != from) {
             let at = (at + LATENCY).max(self.port(mate).cpu);
             self.wake_at(mate, at);
         }
@@ -176,19 +203,18 @@ impl Network {
 
     /// Whether a process's adapter hears the group of a communicator.
     pub fn is_attached(&self, process: Rank, channel: Channel) -> bool {
-        let mate = self.nodes.get(&channel).and_then(|of| of.mates.get(&process));
-        mate.is_none_or(|mate| mate.watch.is_listening())
+        self.part(process, channel).is_none_or(|(mate, _)| mate.watch.is_listening())
     }
 
     /// Whether a process publishes a datagram that came for a communicator.
     pub fn hands_on(&mut self, process: Rank, channel: Channel, bytes: &Bytes) -> bool {
-        let mate = self.nodes.get_mut(&channel).and_then(|of| of.mates.get_mut(&process));
-        mate.is_some_and(|mate| mate.watch.hands_on(bytes))
+        let part = self.part_mut(process, channel);
+        part.is_some_and(|(mate, _)| mate.watch.hands_on(bytes))
     }
 
     /// Whether a rank of a communicator shares a node with a process.
     pub fn is_mate(&self, process: Rank, channel: Channel, source: Rank) -> bool {
-        let Some(of) = self.nodes.get(&channel) else { return false };
+        let Some(of) = self.nodes.get(usize::from(channel.0)) else { return false };
         let own = of.group.rank_of(process).filter(|own| *own != source);
         own.is_some_and(|own| of.nodes.are_mates(own, source))
     }
@@ -196,6 +222,9 @@ impl Network {
     /// A process polls for a communicator: it tells its mates that it does, or takes the receiver's place, and takes what
     /// is in the ring. Whether there was anything.
     pub fn tend_node(&mut self, process: Rank, channel: Channel) -> bool {
+        if self.nodes.is_empty() {
+            return false;
+        }
         let now = self.ports[process.index()].cpu;
         self.beat(process, channel, now);
         let mut any = false;
@@ -217,20 +246,13 @@ impl Network {
     /// Each look of a process tells for all communicators that it polls; it watches the receiver of one of them.
     fn beat(&mut self, process: Rank, by: Channel, now: u64) {
         let Network { nodes, ports, .. } = self;
-        for (channel, of) in nodes {
-            let Some(lead) = of.mates.get(&process).map(|mate| mate.lead) else { continue };
-            if of.nodes.are_one() {
+        for (channel, of) in (0..).map(Channel).zip(nodes) {
+            let are_one = of.nodes.are_one();
+            let Some((mate, memory)) = of.part_mut(process) else { continue };
+            if are_one || (channel != by && !mate.watch.is_listening()) {
                 continue;
             }
-            let holder = of.holder(lead);
-            let (Some(mate), Some(memory)) =
-                (of.mates.get_mut(&process), of.memories.get_mut(&lead))
-            else {
-                continue;
-            };
-            if *channel != by && !mate.watch.is_listening() {
-                continue;
-            }
+            let holder = memory.holder();
             let polls = |holder: Rank| holder != process && ports[holder.index()].polls();
             if holder.is_some_and(polls) {
                 memory.word = Role::of(memory.word).beaten();
@@ -246,9 +268,9 @@ impl Network {
     }
 
     fn read_node(&mut self, process: Rank, channel: Channel, now: u64) -> Option<(Rank, Bytes)> {
-        let of = self.nodes.get_mut(&channel)?;
-        let Mate { watch, cursor, lead, taken, .. } = of.mates.get_mut(&process)?;
-        let memory = of.memories.get_mut(lead)?;
+        let of = self.nodes.get_mut(usize::from(channel.0))?;
+        let Mate { watch, cursor, lead, memory, taken, .. } = of.mates[process.index()].as_mut()?;
+        let memory = &mut of.memories[*memory];
         loop {
             let position = cursor.position();
             let state = memory.state(position, now);
@@ -273,15 +295,15 @@ impl Network {
     /// Whether there is something in the rings of these communicators for a process.
     pub fn has_node_news(&self, process: Rank, channels: &[Channel]) -> bool {
         let now = self.ports[process.index()].cpu;
-        channels.iter().filter_map(|one| self.nodes.get(one)).any(|of| of.has_news(process, now))
+        let nodes = channels.iter().filter_map(|one| self.nodes.get(usize::from(one.0)));
+        nodes.into_iter().any(|of| of.has_news(process, now))
     }
 
     /// When a process that waits for these communicators looks at its nodes next.
     pub fn next_look(&self, process: Rank, channels: &[Channel], now: u64) -> Option<u64> {
-        let nodes = channels.iter().filter_map(|one| self.nodes.get(one));
+        let nodes = channels.iter().filter_map(|one| self.nodes.get(usize::from(one.0)));
         let looks = nodes.filter_map(|of| {
-            let Mate { watch, cursor, lead, .. } = of.mates.get(&process)?;
-            let memory = &of.memories[lead];
+            let (Mate { watch, cursor, .. }, memory) = of.part(process)?;
             let next = &memory.slots[(cursor.position() % memory.slots.len() as u64) as usize];
             let published =
                 (next.state == SlotState::published(cursor.position())).then_some(next.at);
@@ -290,7 +312,7 @@ impl Network {
             let is_watched = !of.nodes.are_one() && !watch.is_receiver();
             // Who polls is watched when it stops.
             let polls = |holder: Rank| self.ports[holder.index()].polls();
-            let is_watched = is_watched && !of.holder(*lead).is_some_and(polls);
+            let is_watched = is_watched && !memory.holder().is_some_and(polls);
             let due = is_watched.then(|| watch.due(Instant::from_nanos(now)).as_nanos());
             published.into_iter().chain(writer).chain(due).min()
         });
@@ -299,7 +321,7 @@ impl Network {
 
     /// What went through the memory of a process's nodes, as its statistics tell it.
     pub fn count_nodes(&self, process: Rank, statistics: Statistics) -> Statistics {
-        let mates = self.nodes.values().filter_map(|of| of.mates.get(&process));
+        let mates = self.nodes.iter().filter_map(|of| of.mates[process.index()].as_ref());
         mates.fold(statistics, |sum, mate| Statistics {
             node_received: sum.node_received + mate.taken,
             node_published: sum.node_published + mate.published,
@@ -322,19 +344,15 @@ impl Network {
     /// Changes the words of the nodes for which a process receives, which its mates see.
     fn change_role(&mut self, process: Rank, to: impl Fn(&mut Watch<Bytes>, u64) -> Option<u64>) {
         let mut awoken = Vec::new();
-        for of in self.nodes.values_mut() {
-            let Some(lead) = of.mates.get(&process).map(|mate| mate.lead) else { continue };
-            if of.nodes.are_one() || of.holder(lead) != Some(process) {
+        for of in &mut self.nodes {
+            let are_one = of.nodes.are_one();
+            let Some((mate, memory)) = of.part_mut(process) else { continue };
+            if are_one || memory.holder() != Some(process) {
                 continue;
             }
-            let (Some(mate), Some(memory)) =
-                (of.mates.get_mut(&process), of.memories.get_mut(&lead))
-            else {
-                continue;
-            };
             let Some(word) = to(&mut mate.watch, memory.word) else { continue };
             memory.word = word;
-            awoken.extend(of.nodes.members(lead).iter().map(|rank| of.group.process(*rank)));
+            awoken.extend(memory.members.iter().copied());
         }
         let at = self.port(process).cpu.max(self.now) + LATENCY;
         for mate in awoken.into_iter().filter(|mate| *mate != process) {
@@ -345,9 +363,8 @@ impl Network {
 
     /// A process dies in the middle of a datagram that it was publishing: its slot stays taken.
     pub fn die_publishing(&mut self, process: Rank) {
-        for of in self.nodes.values_mut() {
-            let lead = of.mates.get(&process).map(|mate| mate.lead);
-            if let Some(memory) = lead.and_then(|lead| of.memories.get_mut(&lead)) {
+        for of in &mut self.nodes {
+            if let Some((_, memory)) = of.part_mut(process) {
                 memory.claim();
             }
         }

@@ -4,6 +4,8 @@ use super::communicator::Channel;
 use super::event::{Bytes, Completion, Message, RingSlot};
 use super::lent::Write;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::ops::RangeInclusive;
+use verbcast_core::numbers::NumberMap;
 use verbcast_core::rank::Rank;
 
 /// One rank's adapter, and the time of its CPU.
@@ -22,11 +24,14 @@ pub(super) struct Port {
     pub stalled: BTreeMap<Rank, VecDeque<Message>>,
     pub queue: VecDeque<Rank>,
     pub datagrams_leaving: u32,
-    /// By communicator.
-    pub messages_leaving: BTreeMap<Channel, u32>,
+    /// By communicator, and over all.
+    messages_leaving: Vec<u32>,
+    all_messages_leaving: u32,
     pub fetching: u32,
-    pub telling: BTreeSet<(Channel, Rank, u8)>,
-    pub ring: BTreeMap<RingSlot, Slot>,
+    /// Reports on their way, of which there are few.
+    telling: Vec<(Channel, Rank, u8)>,
+    /// By communicator.
+    rings: Vec<Vec<Option<Slot>>>,
     /// Connections that were reported broken.
     pub broken: BTreeSet<Rank>,
     /// Requests that a rank which is gone does not answer.
@@ -46,7 +51,7 @@ pub(super) struct Port {
     /// Up to when the adapter is sending.
     pub wire: u64,
     /// When a connection delivers next at the earliest, so that its order is kept.
-    pub order: BTreeMap<Rank, u64>,
+    pub order: NumberMap<Rank, u64>,
     /// Datagrams that found no receive.
     pub overflowed: u64,
     /// The next turn that is put, and whether the rank takes turns at all.
@@ -74,6 +79,11 @@ pub(super) struct Slot {
 }
 
 impl Port {
+    /// That of a rank whose CPU is as fast as any.
+    pub fn new() -> Port {
+        Port { slowness: 1, ..Port::default() }
+    }
+
     /// Whether the rank polls now.
     pub fn polls(&self) -> bool {
         self.waits && !self.sleeps && !self.is_dead && !self.is_gone
@@ -82,16 +92,91 @@ impl Port {
     /// A reliable send has ended. Those from the ring take no send buffer.
     pub fn ended(&mut self, channel: Channel, slot: Option<u32>) {
         if slot.is_none()
-            && let Some(leaving) = self.messages_leaving.get_mut(&channel)
+            && let Some(leaving) = self.messages_leaving.get_mut(usize::from(channel.0))
         {
             *leaving -= 1;
+            self.all_messages_leaving -= 1;
         }
         self.left(slot.map(|slot| (channel, slot)));
     }
 
     pub fn left(&mut self, slot: Option<RingSlot>) {
-        if let Some(slot) = slot.and_then(|slot| self.ring.get_mut(&slot)) {
+        if let Some(slot) = slot.and_then(|slot| self.slot_mut(slot)) {
             slot.leaving -= 1;
         }
+    }
+
+    /// A reliable message is on its way that is not from the ring.
+    pub fn leaves(&mut self, channel: Channel) {
+        let at = usize::from(channel.0);
+        if self.messages_leaving.len() <= at {
+            self.messages_leaving.resize(at + 1, 0);
+        }
+        self.messages_leaving[at] += 1;
+        self.all_messages_leaving += 1;
+    }
+
+    /// Such messages of a communicator, and of all.
+    pub fn leaving(&self, channel: Channel) -> (u32, u32) {
+        let own = self.messages_leaving.get(usize::from(channel.0)).copied().unwrap_or(0);
+        (own, self.all_messages_leaving)
+    }
+
+    /// A report is on its way.
+    pub fn tells(&mut self, channel: Channel, to: Rank, counter: u8) {
+        if !self.telling.contains(&(channel, to, counter)) {
+            self.telling.push((channel, to, counter));
+        }
+    }
+
+    /// A report has come to its end.
+    pub fn told(&mut self, channel: Channel, to: Rank, counter: u8) {
+        self.telling.retain(|one| *one != (channel, to, counter));
+    }
+
+    /// Whether a report to a rank is on its way.
+    pub fn is_telling(&self, channel: Channel, to: Rank) -> bool {
+        self.telling.iter().any(|(by, rank, _)| (*by, *rank) == (channel, to))
+    }
+
+    /// Whether others have written something for a communicator.
+    pub fn has_reports(&self, channel: Channel) -> bool {
+        !self.reports.is_empty() && self.reports.range(Port::reports_of(channel)).next().is_some()
+    }
+
+    /// The next report for a communicator: who wrote it, which counter, and its value.
+    pub fn take_report(&mut self, channel: Channel) -> Option<(Rank, u8, u64)> {
+        if self.reports.is_empty() {
+            return None;
+        }
+        let key = *self.reports.range(Port::reports_of(channel)).next()?.0;
+        let value = self.reports.remove(&key)?;
+        Some((key.1, key.2, value))
+    }
+
+    fn reports_of(channel: Channel) -> RangeInclusive<(Channel, Rank, u8)> {
+        (channel, Rank(0), 0)..=(channel, Rank(u32::MAX), u8::MAX)
+    }
+
+    /// What a slot of a ring holds.
+    pub fn slot(&self, (channel, slot): RingSlot) -> Option<&Slot> {
+        self.rings.get(usize::from(channel.0))?.get(slot as usize)?.as_ref()
+    }
+
+    pub fn slot_mut(&mut self, (channel, slot): RingSlot) -> Option<&mut Slot> {
+        self.rings.get_mut(usize::from(channel.0))?.get_mut(slot as usize)?.as_mut()
+    }
+
+    /// Puts a packet into a slot.
+    pub fn keep(&mut self, (channel, slot): RingSlot, kept: Slot) {
+        let (at, slot) = (usize::from(channel.0), slot as usize);
+        if self.rings.len() <= at {
+            self.rings.resize_with(at + 1, Vec::new);
+        }
+        let ring = &mut self.rings[at];
+        if ring.len() <= slot {
+            ring.resize_with(slot + 1, || None);
+        }
+        ring[slot] = Some(kept);
     }
 }

@@ -6,7 +6,9 @@
 
 use super::event::Event;
 use super::outcome::Violation;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
+use std::hash::{Hash, Hasher};
+use verbcast_core::numbers::NumberMap;
 use verbcast_core::rank::Rank;
 use verbcast_fabric::links::Packet;
 
@@ -14,12 +16,20 @@ use verbcast_fabric::links::Packet;
 const MAX_RETRIES: u8 = 7;
 
 /// Packets that one rank of a job sends to another; those that answer the other's are apart.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Stream {
     pub job: usize,
     pub from: Rank,
     pub to: Rank,
     pub is_answer: bool,
+}
+
+impl Hash for Stream {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let Stream { job, from, to, is_answer } = *self;
+        state.write_u64(u64::from(from.0) << 32 | u64::from(to.0));
+        state.write_u64((job as u64) << 1 | u64::from(is_answer));
+    }
 }
 
 /// A packet's place in its stream, and what happens when its turn has come.
@@ -60,7 +70,7 @@ struct State {
 
 /// All streams.
 #[derive(Debug, Default)]
-pub(super) struct Streams(HashMap<Stream, State>);
+pub(super) struct Streams(NumberMap<Stream, State>);
 
 impl Streams {
     /// The next packet of a stream.

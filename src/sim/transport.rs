@@ -117,12 +117,8 @@ impl SimTransport {
     fn next_report(&mut self) -> Option<Arrival> {
         let mut network = self.network.borrow_mut();
         let cost = network.costs.acknowledgement;
-        let reports = &mut network.port(self.process).reports;
-        let own = (self.channel, Rank(0), 0)..=(self.channel, Rank(u32::MAX), u8::MAX);
-        let key = *reports.range(own).next()?.0;
-        let value = reports.remove(&key)?;
+        let (from, counter, value) = network.port(self.process).take_report(self.channel)?;
         network.spend(self.process, cost);
-        let (_, from, counter) = key;
         let from = self.group.rank_of(from)?;
         Some(Arrival::Reported { from, counter: Counter::ALL[usize::from(counter)], value })
     }
@@ -139,10 +135,12 @@ fn at_hand<'a>(payload: Payload<'a>, lent: &'a Lent) -> Result<&'a [u8], Transpo
 }
 
 fn packet(header: &[u8; HEADER_LEN], payload: &[u8]) -> Bytes {
-    let mut bytes = Vec::with_capacity(HEADER_LEN + payload.len());
-    bytes.extend_from_slice(header);
-    bytes.extend_from_slice(payload);
-    bytes.into()
+    // A vector would be copied once more.
+    let mut bytes: Bytes = std::iter::repeat_n(0, HEADER_LEN + payload.len()).collect();
+    let (head, rest) = Rc::make_mut(&mut bytes).split_at_mut(HEADER_LEN);
+    head.copy_from_slice(header);
+    rest.copy_from_slice(payload);
+    bytes
 }
 
 /// A kept fragment as a datagram that it fills, whose header tells less.
@@ -166,19 +164,16 @@ impl Room for SimTransport {
         let mut network = self.network.borrow_mut();
         let depth = network.depths.reliable_send;
         let is_shared = network.endpoint(self.process).is_shared();
-        let leaving = &network.port(self.process).messages_leaving;
-        let room = depth.saturating_sub(leaving.values().sum());
+        let (own, all) = network.port(self.process).leaving(self.channel);
+        let room = depth.saturating_sub(all);
         // Nobody takes what another communicator needs.
-        let own = leaving.get(&self.channel).copied().unwrap_or(0);
         room.saturating_sub(if is_shared { own } else { 0 }) as usize
     }
 
     fn report_room(&self, to: Rank) -> usize {
         let to = self.group.process(to);
         let mut network = self.network.borrow_mut();
-        let telling = &network.port(self.process).telling;
-        let is_telling = |counter: &Counter| telling.contains(&(self.channel, to, *counter as u8));
-        usize::from(!Counter::ALL.iter().any(is_telling))
+        usize::from(!network.port(self.process).is_telling(self.channel, to))
     }
 
     fn fetch_room(&self, _from: Rank) -> usize {
@@ -189,8 +184,8 @@ impl Room for SimTransport {
 
     fn is_idle(&self, slot: u32) -> bool {
         let mut network = self.network.borrow_mut();
-        let ring = &network.port(self.process).ring;
-        ring.get(&(self.channel, slot)).is_none_or(|slot| slot.leaving == 0)
+        let kept = network.port(self.process).slot((self.channel, slot));
+        kept.is_none_or(|slot| slot.leaving == 0)
     }
 }
 
@@ -268,18 +263,17 @@ impl Transport for SimTransport {
         assert!(slot < network.depths.ring, "there is no slot {slot}");
         let cost = network.costs.copying(payload.len());
         network.spend(self.process, cost);
-        let slots = &mut network.port(self.process).ring;
-        let at = (self.channel, slot);
-        let is_idle = slots.get(&at).is_none_or(|slot| slot.leaving == 0);
+        let (port, at) = (network.port(self.process), (self.channel, slot));
+        let is_idle = port.slot(at).is_none_or(|slot| slot.leaving == 0);
         assert!(is_idle, "slot {slot} is being sent");
-        slots.insert(at, Slot { bytes: packet(header, payload), leaving: 0 });
+        port.keep(at, Slot { bytes: packet(header, payload), leaving: 0 });
         Ok(())
     }
 
     fn multicast_retained(&mut self, slot: u32) -> Result<(), TransportError> {
         let mut network = self.network.borrow_mut();
-        let ring = &mut network.port(self.process).ring;
-        let kept = ring.get_mut(&(self.channel, slot)).expect("a packet was retained");
+        let kept = network.port(self.process).slot_mut((self.channel, slot));
+        let kept = kept.expect("a packet was retained");
         kept.leaving += 1;
         let bytes = match self.whole {
             Some(whole) if kept.bytes.len() > whole => compact(&kept.bytes, whole),
@@ -296,8 +290,8 @@ impl Transport for SimTransport {
         token: Token,
     ) -> Result<(), TransportError> {
         let mut network = self.network.borrow_mut();
-        let ring = &mut network.port(self.process).ring;
-        let kept = ring.get_mut(&(self.channel, slot)).expect("a packet was retained");
+        let kept = network.port(self.process).slot_mut((self.channel, slot));
+        let kept = kept.expect("a packet was retained");
         kept.leaving += 1;
         let bytes = Rc::clone(&kept.bytes);
         let (from, to) = (self.process, self.group.process(to));
@@ -329,8 +323,10 @@ impl Transport for SimTransport {
     }
 
     fn poll(&mut self, _now: Instant) -> Result<Option<Arrival>, TransportError> {
-        let lent = &mut self.lent;
-        self.network.borrow_mut().port(self.process).written.retain(|write| !lent.write(write));
+        if self.lends.is_some() {
+            let lent = &mut self.lent;
+            self.network.borrow_mut().port(self.process).written.retain(|write| !lent.write(write));
+        }
         for _ in 0..LOOKS_PER_POLL {
             if let Some(told) = self.next_told() {
                 return Ok(Some(told));

@@ -8,6 +8,7 @@ use std::cell::RefCell;
 use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
 use std::sync::Arc;
+use verbcast_core::numbers::NumberMap;
 use verbcast_core::rank::Rank;
 use verbcast_fabric::Port;
 use verbcast_fabric::links::{Group, Happening, Links, Packet, Parameters, To};
@@ -71,7 +72,7 @@ pub(super) struct Wire {
     /// The endpoints of each job.
     members: Vec<Vec<u32>>,
     trees: HashMap<(usize, u32), Group>,
-    cargo: HashMap<u64, Cargo>,
+    cargo: NumberMap<u64, Cargo>,
     next: u64,
     streams: Streams,
     retry: u64,
@@ -113,7 +114,7 @@ impl Wire {
             hosts,
             tenants,
             trees: HashMap::new(),
-            cargo: HashMap::new(),
+            cargo: NumberMap::default(),
             next: 0,
             streams: Streams::default(),
             retry,
