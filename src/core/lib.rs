@@ -12,7 +12,7 @@
 //! 7. [`model`]: the papers' models.
 //!
 //! Dependencies point one way: `rank, time <- wire <- protocol <- transport <- driver`; `rank <- order <- protocol`;
-//! `model <- protocol`; `numbers <- driver`; `topology <- wire <- node`.
+//! `model <- protocol`; `numbers <- transport`; `topology <- wire <- node`.
 //!
 //! # Features
 //! - `serde`: [`driver::Statistics`] and [`transport::Faults`] can be serialised.

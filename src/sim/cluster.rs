@@ -74,12 +74,14 @@ impl<'a> Cluster<'a> {
         network.groups.push(Rc::new(Group::all(*size)));
         network.share_nodes(&plan.order, plan.ranks_per_node);
         let network = Rc::new(RefCell::new(network));
-        let members = (0..*size).map(Rank).map(|rank| {
+        // Of its size at once: while a list grows, it is there twice.
+        let mut members = Vec::with_capacity(*size as usize);
+        for rank in (0..*size).map(Rank) {
             let transport = SimTransport::new(rank, Channel::ONLY, plan, &network);
             let driver = Driver::assemble(options, &plan.parameters(rank), transport);
             let mut driver = driver.map_err(|error| Violation(error.to_string()))?;
             driver.pass(plan.passed);
-            Ok(Member {
+            members.push(Member {
                 driver,
                 next: 0,
                 calls_at: 0,
@@ -88,9 +90,8 @@ impl<'a> Cluster<'a> {
                 computes_until: 0,
                 failure: None,
                 is_departing: false,
-            })
-        });
-        let members = members.collect::<Result<_, _>>()?;
+            });
+        }
         let mut draw = ChaCha8Rng::seed_from_u64(*seed);
         draw.set_stream(1);
         let mut cluster = Cluster {

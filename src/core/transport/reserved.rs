@@ -6,8 +6,8 @@
 //! the queue takes in, besides what is sent for broadcasts that the rank has not begun, which may come first. Whoever
 //! waits until that is taken waits for the rank to begin, as a broadcast may.
 
+use crate::numbers::NumberMap;
 use crate::rank::OpId;
-use std::collections::HashMap;
 use std::hash::Hash;
 
 /// What each communicator has left to come; `C` names one.
@@ -16,7 +16,7 @@ pub struct Reserved<C> {
     most: u64,
     total: u64,
     eager: u64,
-    by_communicator: HashMap<C, Share>,
+    by_communicator: NumberMap<C, Share>,
 }
 
 /// Messages to come, all of operations before `next`.
@@ -30,7 +30,12 @@ struct Share {
 impl<C: Eq + Hash> Reserved<C> {
     /// At most so many messages, of all communicators together.
     pub fn new(most: u32) -> Self {
-        Reserved { most: u64::from(most), total: 0, eager: 0, by_communicator: HashMap::new() }
+        Reserved {
+            most: u64::from(most),
+            total: 0,
+            eager: 0,
+            by_communicator: NumberMap::default(),
+        }
     }
 
     /// A communicator whose ranks send this one at most `eager` messages for operations that it has not begun.
