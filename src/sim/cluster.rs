@@ -269,8 +269,8 @@ impl<'a> Cluster<'a> {
     /// Lets a rank leave that has everything and owes nothing; whether it does.
     fn departs(&mut self, rank: Rank) -> Result<bool, Violation> {
         let member = &mut self.members[rank.index()];
-        let is_done = member.is_done(self.plan.steps.len()) && member.driver.is_quiescent();
-        if !self.plan.departs || !is_done {
+        let departs = self.plan.departs && member.is_done(self.plan.steps.len());
+        if !departs || !member.driver.is_quiescent() {
             return Ok(false);
         }
         member.is_departing = true;

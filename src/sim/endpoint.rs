@@ -58,6 +58,11 @@ impl Endpoint {
 }
 
 impl Network {
+    /// Whether a look does more for a process than to take completions: for its node, or for other communicators.
+    pub fn is_tended(&self, process: Rank) -> bool {
+        !self.nodes.is_empty() || self.endpoints[process.index()].is_shared()
+    }
+
     /// Takes completions of a process on behalf of one of its communicators; whether there were any.
     pub fn pull(&mut self, process: Rank, by: Channel) -> bool {
         if self.endpoint(process).is_shared() {

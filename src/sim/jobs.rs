@@ -88,6 +88,9 @@ impl<'a> Jobs<'a> {
 
     /// Lets the next event happen, on the links first; whether there was any.
     fn step(&mut self, what: &str) -> Result<bool, Violation> {
+        if let ([cluster], None) = (&mut self.clusters[..], &self.wire) {
+            return cluster.step(what);
+        }
         let times = self.clusters.iter().enumerate();
         let times = times.filter_map(|(job, cluster)| Some((cluster.next_at()?, job)));
         let next = times.min();

@@ -74,22 +74,8 @@ impl SimTransport {
         Buffer { index: index as u32 }
     }
 
-    /// What has come first of what is here, without a look at the adapter.
-    fn next_told(&mut self) -> Option<Arrival> {
-        let mut network = self.network.borrow_mut();
-        let mut told = network.endpoint(self.process).inbox(self.channel).next()?;
-        if let Some(received) = told.received() {
-            let payload = received.bytes.len().saturating_sub(HEADER_LEN);
-            let kind = received.header.map(|header| header.unchecked().kind);
-            let Costs { take, acknowledgement, .. } = network.costs;
-            let cost = match kind == Some(Kind::Acknowledge) && received.via != Via::Fetched {
-                true => take + acknowledgement,
-                false => take + network.costs.copying(payload),
-            };
-            network.spend(self.process, cost);
-        }
-        drop(network);
-        Some(match told {
+    fn hand_over(&mut self, told: Told) -> Arrival {
+        match told {
             Told::Packet(received) => {
                 Arrival::Packet { via: received.via, buffer: self.hand_out(received) }
             }
@@ -97,31 +83,44 @@ impl SimTransport {
                 Arrival::Fetched { from, token, buffer: self.hand_out(received) }
             }
             Told::Other(arrival) => arrival,
+        }
+    }
+
+    /// The next number that was written into this rank's memory, or connection that broke. What a rank wrote before it went
+    /// is seen before the connection's end.
+    fn next_remote(&self, network: &mut Network) -> Option<Arrival> {
+        let inbox = network.endpoint(self.process).inbox(self.channel);
+        if inbox.ignores_reports && !inbox.has_broken() {
+            return None;
+        }
+        self.next_report(network).or_else(|| {
+            let peer = network.endpoint(self.process).inbox(self.channel).next_broken()?;
+            Some(Arrival::Broken { peer, reason: "its adapter is gone".to_owned() })
         })
     }
 
-    /// The next connection that broke.
-    fn next_broken(&mut self) -> Option<Arrival> {
-        let mut network = self.network.borrow_mut();
-        let peer = network.endpoint(self.process).inbox(self.channel).next_broken()?;
-        Some(Arrival::Broken { peer, reason: "its adapter is gone".to_owned() })
-    }
-
-    fn looks_for_reports(&self) -> bool {
-        let mut network = self.network.borrow_mut();
-        let inbox = network.endpoint(self.process).inbox(self.channel);
-        !inbox.ignores_reports || inbox.has_broken()
-    }
-
-    /// The next number that was written into this rank's memory.
-    fn next_report(&mut self) -> Option<Arrival> {
-        let mut network = self.network.borrow_mut();
-        let cost = network.costs.acknowledgement;
+    fn next_report(&self, network: &mut Network) -> Option<Arrival> {
         let (from, counter, value) = network.port(self.process).take_report(self.channel)?;
-        network.spend(self.process, cost);
+        network.spend(self.process, network.costs.acknowledgement);
         let from = self.group.rank_of(from)?;
         Some(Arrival::Reported { from, counter: Counter::ALL[usize::from(counter)], value })
     }
+}
+
+/// What has come first of what is here, without a look at the adapter.
+fn next_told(network: &mut Network, process: Rank, channel: Channel) -> Option<Told> {
+    let mut told = network.endpoint(process).inbox(channel).next()?;
+    if let Some(received) = told.received() {
+        let payload = received.bytes.len().saturating_sub(HEADER_LEN);
+        let kind = received.header.map(|header| header.unchecked().kind);
+        let Costs { take, acknowledgement, .. } = network.costs;
+        let cost = match kind == Some(Kind::Acknowledge) && received.via != Via::Fetched {
+            true => take + acknowledgement,
+            false => take + network.costs.copying(payload),
+        };
+        network.spend(process, cost);
+    }
+    Some(told)
 }
 
 /// The bytes of a payload.
@@ -323,22 +322,18 @@ impl Transport for SimTransport {
     }
 
     fn poll(&mut self, _now: Instant) -> Result<Option<Arrival>, TransportError> {
+        let mut network = self.network.borrow_mut();
         if self.lends.is_some() {
             let lent = &mut self.lent;
-            self.network.borrow_mut().port(self.process).written.retain(|write| !lent.write(write));
+            network.port(self.process).written.retain(|write| !lent.write(write));
         }
         for _ in 0..LOOKS_PER_POLL {
-            if let Some(told) = self.next_told() {
-                return Ok(Some(told));
+            if let Some(told) = next_told(&mut network, self.process, self.channel) {
+                drop(network);
+                return Ok(Some(self.hand_over(told)));
             }
-            let any = self.network.borrow_mut().pull(self.process, self.channel);
-            if !any {
-                // What a rank wrote before it went is seen before the connection's end.
-                let report = match self.looks_for_reports() {
-                    true => self.next_report(),
-                    false => None,
-                };
-                return Ok(report.or_else(|| self.next_broken()));
+            if !network.pull(self.process, self.channel) {
+                return Ok(self.next_remote(&mut network));
             }
         }
         Ok(None)
@@ -346,8 +341,10 @@ impl Transport for SimTransport {
 
     fn is_quiet(&mut self, _now: Instant) -> bool {
         let mut network = self.network.borrow_mut();
-        let any = network.has_news(self.process, &[self.channel]);
-        !any && !network.pull(self.process, self.channel)
+        if network.has_news(self.process, &[self.channel]) {
+            return false;
+        }
+        !network.is_tended(self.process) || !network.pull(self.process, self.channel)
     }
 
     fn expect_reports(&mut self, are_expected: bool) {
