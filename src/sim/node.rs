@@ -295,8 +295,8 @@ impl Network {
     /// Whether there is something in the rings of these communicators for a process.
     pub fn has_node_news(&self, process: Rank, channels: &[Channel]) -> bool {
         let now = self.ports[process.index()].cpu;
-        let nodes = channels.iter().filter_map(|one| self.nodes.get(usize::from(one.0)));
-        nodes.into_iter().any(|of| of.has_news(process, now))
+        let mut nodes = channels.iter().filter_map(|one| self.nodes.get(usize::from(one.0)));
+        nodes.any(|of| of.has_news(process, now))
     }
 
     /// When a process that waits for these communicators looks at its nodes next.
