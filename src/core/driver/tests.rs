@@ -1,19 +1,24 @@
 //! What the driver does by itself, at rank 1 of three with a transport that only takes notes.
 
+mod noise;
+
 use super::*;
 use crate::order::RankOrder;
+use crate::protocol::choice::{Algorithm, Table};
 use crate::protocol::options::{Options, SuiteParameters};
+use crate::protocol::suite::Suite;
 use crate::protocol::two_stage::{self, TwoStage};
 use crate::protocol::window::{Config, Report, Seq, Window};
 use crate::protocol::{Counter, Depths, Room, Token, Via};
 use crate::rank::Fragment;
 use crate::transport::{Arrival, Buffer, Liveness, Payload, Transfer};
-use crate::wire::{HEADER_LEN, Header, Malformed, Notice, Packet};
+use crate::wire::{HEADER_LEN, Header, Malformed, Notice, Packet, Written};
 use std::collections::VecDeque;
 use std::time::Duration;
 
 const KEY: Key = Key(7);
 const STEP: Duration = Duration::from_millis(100);
+const FRAGMENT_LEN: usize = 10;
 
 /// Reports what a test puts in, and notes what is asked of it.
 #[derive(Default)]
@@ -198,6 +203,23 @@ fn waiting() -> Driver<Window, Notes> {
     let mut driver = Driver::new(core, Notes::default(), identity(1));
     driver.start_owned(Instant::ZERO, Rank(0), vec![0; 10]).unwrap();
     driver
+}
+
+/// The driver of a rank among three, with all protocols.
+fn assembled(rank: u32, first_op: OpId, options: &Options) -> Driver<Suite, Notes> {
+    let suite = SuiteParameters {
+        rank: Rank(rank),
+        order: 3.into(),
+        first_op,
+        seed: 1,
+        fragment_len: FRAGMENT_LEN,
+        whole: None,
+        multicast: true,
+        depths: Depths { ring: 4, ..Depths::DEFAULT },
+    };
+    let parameters =
+        Parameters { suite, key: KEY, payload_crc: true, mac: None, shares_buffers: false };
+    Driver::assemble(options, &parameters, Notes::default()).unwrap()
 }
 
 fn packet(source: u32, kind: Kind, op: u32, key: Key, payload: &[u8]) -> Vec<u8> {
@@ -458,6 +480,30 @@ fn who_knows_the_key_is_believed() {
     let notice = Notice { rank: Rank(2), reason: "forged".to_owned() }.emit();
     let forged = packet(2, Kind::Abort, 1, KEY, &notice);
     assert_eq!(receive_by(&mut driver, Via::Multicast, forged).unwrap_err().rank, Rank(2));
+}
+
+/// The last rank of a chain, which has offered no memory.
+#[test]
+fn who_was_offered_no_memory_is_not_believed_to_have_written() {
+    let table = Table::uniform(Algorithm::Chain);
+    let options = Options { table, segment: Some(30), ..Options::default() };
+    let mut driver = assembled(2, OpId(0), &options);
+    driver.start_owned(Instant::ZERO, Rank(0), vec![0; 60]).unwrap();
+    for fragment in [0, 3] {
+        let payload = Written { len: 30, crc: None }.emit();
+        let header = Header {
+            kind: Kind::Written,
+            source: Rank(1),
+            key: KEY,
+            op: OpId(0),
+            fragment: Fragment(fragment),
+            message_len: 60,
+            report: 0,
+            asks: false,
+        };
+        receive(&mut driver, [&header.emit(&payload, true), &payload[..]].concat()).unwrap();
+    }
+    assert!(!driver.take_complete(OpId(0)));
 }
 
 #[test]

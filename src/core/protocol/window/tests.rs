@@ -129,6 +129,23 @@ fn a_new_root_hears_acknowledgements_of_who_never_told_it_anything() {
     }
 }
 
+/// Whatever a rank says that it has, what others lack is kept for them, and sent to them again.
+#[test]
+fn a_number_that_cannot_be_counts_for_nobody_else() {
+    for ahead in [3, 1 << 20, 1 << 30] {
+        let mut root = core(0, 3, 0, Config { repair: Repair::Push, ..Config::new(10, 8) });
+        root.start(Instant::ZERO, Rank(0), LEN).unwrap();
+        sent(&mut root);
+        let report = Report::initial(end(0).plus(ahead)).emit();
+        root.handle_report(Instant::ZERO, Rank(1), Counter::Acknowledged, report);
+        let events: Vec<_> = std::iter::from_fn(|| root.poll_event()).collect();
+        assert!(!events.contains(&Event::Quiescent(FIRST)), "{ahead} ahead: {events:?}");
+        root.handle_timeout(LATER);
+        let sent = sent(&mut root);
+        assert_eq!((again(&sent, 1), again(&sent, 2)), (vec![], vec![0, 1]), "{ahead} ahead");
+    }
+}
+
 #[test]
 fn a_leaf_answers_a_root_that_it_never_told_anything() {
     let config = Config { acknowledge: Acknowledge::Needed, ..Config::new(10, 8) };
