@@ -259,7 +259,9 @@ fn both_trees_deliver_exactly_once_from_every_member() {
 fn solicited_node_groups_share_500_mlids() {
     let (_, topology) = mesh(2, 1);
     let mut manager = manager(&topology, Settings::default());
-    let solicited = |node: u32| 0xff12_601b_ffff_0000_0000_0001_ff00_0000_u128 | u128::from(node);
+    // The last 24 bits are those of the address.
+    let solicited =
+        |node: u32| 0xff12_601b_ffff_0000_0000_0001_ff00_0000_u128 | u128::from(node * 10_007);
     for node in 0..1100 {
         manager.join(join(node % 2, solicited(node), MemberKind::Full)).unwrap();
     }

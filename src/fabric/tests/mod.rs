@@ -4,6 +4,7 @@ mod mesh;
 mod omnipath;
 mod opensm;
 mod properties;
+mod recorded;
 mod text;
 
 use super::*;

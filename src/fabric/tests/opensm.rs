@@ -1,4 +1,4 @@
-//! What holds for OpenSM's tables without OpenSM. What it does itself is compared in
+//! What holds for OpenSM's tables without OpenSM. What it does itself is in `recorded`, and is compared in
 //! tests/command/fabric.rs.
 
 use super::*;

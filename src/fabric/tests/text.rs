@@ -197,22 +197,29 @@ fn drawings_have_every_node_and_link_and_mark_what_they_are_told() {
     let (tree, topology) = figure_2();
     let (mesh, grid) = mesh_of(3, 2);
     for (topology, layout) in [(&topology, Layout::Layers), (&grid, Layout::Grid(mesh))] {
-        let drawing = svg(topology, layout, &[3]);
+        let drawing = svg(topology, layout, &[3], "a <b>");
         assert_eq!(drawing.matches("<line").count(), topology.links().len());
+        // For the reader's window, and in the picture.
+        assert!(drawing.contains("<title>a &lt;b&gt;</title>\n"), "{drawing}");
+        assert_eq!(drawing.matches(">a &lt;b&gt;</text>").count(), 1, "{drawing}");
         let strong = drawing.split("stroke-width=\"2.5\"").nth(1).unwrap();
         assert_eq!(strong.split("</g>").next().unwrap().matches("<line").count(), 1);
         for node in topology.nodes() {
             assert!(drawing.contains(&format!("<title>{}</title>", node.name)), "{}", node.name);
         }
-        let graph = dot(topology, layout, &[3]);
+        let graph = dot(topology, layout, &[3], "a \"b\"");
+        assert!(graph.contains(r#"label="a \"b\"";"#), "{graph}");
         assert_eq!(graph.matches(" -- ").count(), topology.links().len());
         assert_eq!(graph.matches("penwidth").count(), 1);
         assert_eq!(graph.matches("shape=box").count(), topology.switches() as usize);
     }
     // Four rows: hosts, and switches of levels 2, 1 and 0.
-    assert_eq!(dot(&topology, Layout::Layers, &[]).matches("rank=same").count(), 4);
-    let drawing = svg(&topology, Layout::Layers, &[]);
-    assert!(drawing.contains("height=\"430\""), "{drawing}");
+    assert_eq!(dot(&topology, Layout::Layers, &[], "").matches("rank=same").count(), 4);
+    let drawing = svg(&topology, Layout::Layers, &[], "");
+    assert!(drawing.contains("height=\"456\" viewBox=\"0 -26 964 456\""), "{drawing}");
+    // A title that is longer than the drawing is wide.
+    let drawing = svg(&topology, Layout::Layers, &[], &"x".repeat(200));
+    assert!(drawing.contains("viewBox=\"-268 -26 1500 456\""), "{drawing}");
     assert_eq!(tree.levels(), 3);
 }
 
@@ -229,7 +236,7 @@ fn a_fabric_without_levels_is_drawn_as_a_circle() {
     }
     let ring = ShapedTopology::from(read::ibnetdiscover(&text, Quality::default()).unwrap());
     assert_eq!(ring.layout(), Layout::Circle);
-    let drawing = svg(ring.topology(), ring.layout(), &[]);
+    let drawing = svg(ring.topology(), ring.layout(), &[], "");
     let places = |element: &str, attribute: &str| {
         let start = format!("<{element} ");
         let of = |line: &str| Some(line.split(attribute).nth(1)?.split('"').nth(1)?.to_owned());
@@ -237,8 +244,9 @@ fn a_fabric_without_levels_is_drawn_as_a_circle() {
         all.filter_map(of).collect::<std::collections::BTreeSet<String>>()
     };
     assert!(places("circle", " cy=").len() > 2 && places("circle", " cx=").len() > 2, "{drawing}");
-    assert!(places("rect", " y=").len() > 2, "{drawing}");
-    assert!(dot(ring.topology(), ring.layout(), &[]).contains("layout=neato"));
+    // One of them is the paper.
+    assert!(places("rect", " y=").len() > 3, "{drawing}");
+    assert!(dot(ring.topology(), ring.layout(), &[], "").contains("layout=neato"));
     // One layer only of those that have more.
     let (_, tree) = figure_2();
     assert_eq!(ShapedTopology::from(tree).layout(), Layout::Layers);

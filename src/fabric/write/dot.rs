@@ -5,14 +5,15 @@ use crate::topology::{Kind, Topology};
 use std::fmt::Write;
 
 /// The topology in Graphviz' language: rows for `dot`, fixed positions of a grid for `neato`. The
-/// links in `marked`, by their index, are drawn strongly.
-pub fn dot(topology: &Topology, layout: Layout, marked: &[u32]) -> String {
+/// links in `marked`, by their index, are drawn strongly. The title stands above.
+pub fn dot(topology: &Topology, layout: Layout, marked: &[u32], title: &str) -> String {
     let mut text = "graph fabric {\n  rankdir=TB;\n  node [fontname=\"sans-serif\"];\n".to_owned();
+    // Writing to a String does not fail.
+    let _ = writeln!(text, "  labelloc=t;\n  label={};", quoted(title));
     if layout != Layout::Layers {
         text.push_str("  layout=neato;\n");
     }
     let places = places(topology, layout);
-    // Writing to a String does not fail.
     for (node, (x, y)) in topology.nodes().iter().zip(&places.at) {
         let shape = if node.kind == Kind::Host { "ellipse" } else { "box" };
         let position = match layout {

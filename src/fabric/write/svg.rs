@@ -6,18 +6,27 @@ use std::fmt::Write;
 
 /// With more nodes than these, names are shown only where the pointer is.
 const MAX_NAMES: usize = 300;
+/// Height of the title above the drawing, and at most the width of one of its characters.
+const TITLE: f64 = 26.0;
+const CHARACTER: f64 = 7.5;
 
-/// The topology as an SVG. The links in `marked`, by their index, are drawn strongly, the others
+/// The topology as an SVG, under a title. The links in `marked`, by their index, are drawn strongly, the others
 /// lightly.
-pub fn svg(topology: &Topology, layout: Layout, marked: &[u32]) -> String {
+pub fn svg(topology: &Topology, layout: Layout, marked: &[u32], title: &str) -> String {
     let places = places(topology, layout);
-    let (width, height) = (places.width, places.height);
+    let width = places.width.max(title.chars().count() as f64 * CHARACTER);
+    let left = (places.width - width) / 2.0;
+    let height = places.height + TITLE;
     let mut is_marked = vec![false; topology.links().len()];
     marked.iter().for_each(|link| is_marked[*link as usize] = true);
     let mut text = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width:.0}\" height=\"{height:.0}\" \
-         viewBox=\"0 0 {width:.0} {height:.0}\" font-family=\"sans-serif\" font-size=\"10\">\n\
-         <rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n"
+         viewBox=\"{left:.0} -{TITLE} {width:.0} {height:.0}\" font-family=\"sans-serif\" font-size=\"10\">\n\
+         <title>{title}</title>\n\
+         <rect x=\"{left:.0}\" y=\"-{TITLE}\" width=\"{width:.0}\" height=\"{height:.0}\" fill=\"white\"/>\n\
+         <text x=\"{:.0}\" y=\"-6\" text-anchor=\"middle\" font-size=\"13\" fill=\"#1c2833\">{title}</text>\n",
+        places.width / 2.0,
+        title = escape(title),
     );
     // Writing to a String does not fail.
     for strong in [false, true] {
