@@ -1,7 +1,10 @@
 //! `verbcast fabric omnipath`: each rule of the Omni-Path fabric manager by a command.
 
-use crate::support::{Folder, Subcommand};
+use crate::book::bash;
+use crate::pages;
+use crate::support::{Folder, Subcommand, run, text};
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::fs;
 
 const FABRIC: Subcommand = Subcommand("fabric");
@@ -76,6 +79,10 @@ fn joins_are_checked_strictly_or_by_path() {
     let relaxed = format!("omnipath --fabric {slow} --disable-strict-check {a} {b}");
     assert_eq!(FABRIC.json(&relaxed)["groups"][0]["members"], 2);
     FABRIC.refused(&format!("{relaxed} {far}"), 1, "no path from the port's switch has both");
+    // Who has joined before is not told when the links change.
+    let even = row(&folder, "even.net", false);
+    let changed = format!("omnipath --fabric {even} join:all,0x1,rate=100 fabric:{slow}");
+    FABRIC.refused(&changed, 1, "member h4 gets nothing");
     let small = format!("omnipath --fabric {slow} join:all,0x1,rate=2.5,mtu=4096");
     assert!(FABRIC.printed(&small).contains("5 members, each gets one copy"));
 }
@@ -131,4 +138,38 @@ fn groups_are_created_beforehand() {
     assert_eq!(FABRIC.json(&named)["groups"][0]["mtu"], 2048);
     FABRIC.refused(&format!("{args} mgid=0x5 join:0,0x5,pkey=0x8001"), 1, "another P_Key");
     FABRIC.refused("omnipath --fabric mesh:2,1 join:0,0x5,send-only", 1, "only a full member");
+}
+
+/// The book has an example of each rule, which shows each option, and does what the book says of it.
+#[test]
+fn every_rule_has_an_example_in_the_book() {
+    let pages = pages::pages();
+    let page = pages.iter().find(|page| page.name() == "docs/src/fabric.md").unwrap();
+    let (blocks, _) = page.parts();
+    let fabrics = blocks.iter().find(|block| block.text.contains("> slow")).unwrap();
+    let folder = Folder::new();
+    assert!(run(&mut bash(&folder, &fabrics.text)).status.success());
+    let mut shown = BTreeSet::new();
+    let mut rules = 0;
+    for row in page.rows() {
+        // A first cell that is empty is none.
+        let [.., rule, cell] = row[..] else { continue };
+        let examples: Vec<_> =
+            pages::code(cell).filter(|code| code.contains("--fabric ")).collect();
+        for example in &examples {
+            let output = run(&mut bash(&folder, &format!("verbcast fabric omnipath {example}")));
+            let fails = ["is refused", "fails"].map(|word| format!("`{example}` {word}"));
+            let status = i32::from(fails.iter().any(|text| cell.contains(text)));
+            assert_eq!(output.status.code(), Some(status), "{rule}: {}", text(&output.stderr));
+            shown.extend(example.split(' ').filter(|word| word.starts_with("--")));
+        }
+        rules += usize::from(!examples.is_empty());
+    }
+    assert_eq!(rules, 12, "rules of section 4.5.2");
+    let help = FABRIC.printed("omnipath --help");
+    let options = help.lines().filter_map(|line| line.trim_start().split([' ', ',']).next());
+    for option in options.filter(|word| word.starts_with("--")) {
+        let is_of_all = ["--mtu", "--json"].contains(&option);
+        assert!(is_of_all || shown.contains(option), "{option} is in no example");
+    }
 }
