@@ -4,6 +4,8 @@
 set -uo pipefail
 
 here=$(dirname "$(realpath "${BASH_SOURCE[0]}")")
+# shellcheck source=/dev/null
+. "$here/session.sh"
 shared=$1
 target=$2
 configured=
@@ -102,13 +104,6 @@ end_when_cancelled() {
 
 cancelled_or() {
     if [[ -e $1/cancel ]]; then echo 124; else echo "$2"; fi
-}
-
-# By session: launchers of MPI and timeout make process groups of their own.
-end_session() {
-    pkill -TERM --session "$1"
-    sleep 2
-    pkill -KILL --session "$1"
 }
 
 [[ -d /run/verbcast-root ]] || enter_own_root "$@"

@@ -15,6 +15,7 @@ mod pages;
 mod rdma_sys;
 mod scenario;
 mod scenarios;
+mod scripts;
 mod security;
 mod simulation;
 mod swarm;
