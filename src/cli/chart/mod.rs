@@ -282,6 +282,10 @@ mod tests {
         assert!(painted("line") > 3 && painted("path") > 3 && painted("text") > 3);
         // In two lines above the chart.
         assert_eq!(drawing.matches("font-weight=\"bold\"").count(), 2);
+        assert!(
+            drawing.contains(">A very very") && drawing.contains("very title</text>"),
+            "{drawing}"
+        );
         assert!(drawing.contains("height=\"450\" viewBox=\"0 -50 704 450\""), "{drawing}");
     }
 
