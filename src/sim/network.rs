@@ -194,7 +194,8 @@ impl Network {
         self.port(from).order.entry(to).or_default();
     }
 
-    fn is_connected(&self, one: Rank, other: Rank) -> bool {
+    /// Whether one of two ranks has sent the other something for it alone.
+    pub fn is_connected(&self, one: Rank, other: Rank) -> bool {
         let has_sent = |from: Rank, to| self.ports[from.index()].order.contains_key(&to);
         has_sent(one, other) || has_sent(other, one)
     }
@@ -214,6 +215,7 @@ impl Network {
         if self.port(to).is_gone {
             return;
         }
+        self.connect(from, to);
         match self.ports[to.index()].is_dead {
             true => self.breaks(at, from, to),
             false => self.queue.put(at, Event::Complete(from, Completion::Alive(channel, to))),

@@ -181,6 +181,10 @@ impl Room for SimTransport {
         depth.saturating_sub(network.port(self.process).fetching) as usize
     }
 
+    fn is_in_reach(&self, from: Rank) -> bool {
+        self.network.borrow().is_connected(self.process, self.group.process(from))
+    }
+
     fn is_idle(&self, slot: u32) -> bool {
         let mut network = self.network.borrow_mut();
         let kept = network.port(self.process).slot((self.channel, slot));

@@ -5,6 +5,7 @@ mod book;
 #[cfg(feature = "verbs")]
 mod bootstrap;
 mod choice;
+mod late_repairers;
 mod layers;
 mod links;
 #[path = "../support/needs.rs"]

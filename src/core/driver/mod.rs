@@ -293,11 +293,17 @@ impl<C: Core, T: Transport> Driver<C, T> {
         Ok(worked)
     }
 
-    /// Connects with the ranks that the core has named.
+    /// Connects with the ranks that the core has named. Those that it only wishes for are asked whether they are there, which
+    /// connects with them too.
     fn connect(&mut self) -> Result<(), TransportError> {
         for rank in self.core.take_partners() {
             self.transport.connect(rank)?;
             self.connecting.push(rank);
+        }
+        for rank in self.core.take_wishes() {
+            if !self.departed.contains(&rank) {
+                self.transport.probe(rank)?;
+            }
         }
         let Driver { transport, departed, broken, .. } = self;
         let broken = broken.as_ref().map(|failure| failure.rank);

@@ -71,6 +71,10 @@ impl<R: Room> Room for NotedRoom<'_, R> {
         self.note(self.room.fetch_room(from))
     }
 
+    fn is_in_reach(&self, from: Rank) -> bool {
+        self.room.is_in_reach(from)
+    }
+
     fn is_idle(&self, slot: u32) -> bool {
         let is_idle = self.room.is_idle(slot);
         self.note(is_idle.into()) > 0

@@ -225,6 +225,12 @@ pub trait Core {
         Vec::new()
     }
 
+    /// Ranks whose memory this rank would read if it could, once for each look: to be connected with while nothing waits for
+    /// that. By default none.
+    fn take_wishes(&mut self) -> Vec<Rank> {
+        Vec::new()
+    }
+
     /// The ranks that this one waits for now, besides its [`peers`](Core::peers): to be asked whether
     /// they are there when nothing comes for long.
     fn awaited(&self) -> Vec<Rank> {

@@ -490,6 +490,10 @@ impl Core for Suite {
         partners
     }
 
+    fn take_wishes(&mut self) -> Vec<Rank> {
+        self.parts.window.take_wishes()
+    }
+
     fn expected(&self, before: OpId) -> u64 {
         let begun = usize::try_from(before.after(self.first)).unwrap_or(0);
         let before = |((core, lane), is_used): ((&dyn Core, Lane), bool)| {

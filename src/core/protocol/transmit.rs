@@ -149,6 +149,10 @@ pub trait Room {
     fn report_room(&self, to: Rank) -> usize;
     /// Fetches from `from`.
     fn fetch_room(&self, from: Rank) -> usize;
+    /// Whether a fetch from `from` takes nobody's CPU but this rank's, since there is a connection. By default there always is.
+    fn is_in_reach(&self, _from: Rank) -> bool {
+        true
+    }
     /// Whether no send of the packet in a slot of the ring is under way, so that it can be replaced.
     fn is_idle(&self, slot: u32) -> bool;
 }

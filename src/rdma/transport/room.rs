@@ -32,6 +32,13 @@ impl Room for RdmaTransport {
         self.endpoint.see().connections.fetch_room()
     }
 
+    fn is_in_reach(&self, from: Rank) -> bool {
+        let process = self.process(from);
+        let endpoint = self.endpoint.see();
+        let is_sound = !endpoint.connections.is_broken(process);
+        is_sound && endpoint.connections.is_connected(process) && !self.peers.has_departed(from)
+    }
+
     fn is_idle(&self, slot: u32) -> bool {
         self.memory.ring.is_idle(slot)
     }

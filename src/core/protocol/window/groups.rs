@@ -173,6 +173,16 @@ impl<'a> GroupsUnder<'a> {
         next.into_iter().chain(children).chain(numbers.map(move |number| from.rank(number)))
     }
 
+    /// Whether a rank that is repaired repairs others itself.
+    pub fn is_between(&self, rank: Rank) -> bool {
+        match self.groups.repairers {
+            Repairers::Root | Repairers::CoRoots(_) => false,
+            Repairers::Predecessor | Repairers::Tree(_) => {
+                rank != self.root && self.leaves(rank).next().is_some()
+            }
+        }
+    }
+
     fn tree(&self, fan_out: u32) -> Tree<'a> {
         Tree::new(self.from, fan_out)
     }

@@ -117,6 +117,8 @@ pub struct Window {
     neighbourhoods: Neighbourhoods,
     /// Ranks to be connected with: repairers and those whom this rank repairs.
     partners: Vec<Rank>,
+    /// Ranks that this one would read from if it were connected with them.
+    wishes: Vec<Rank>,
     /// Reliable copies that this rank will get as a co-root.
     to_come: ToCome,
     /// The slot that the next fragment to keep needs and does not get.
@@ -170,6 +172,7 @@ impl Window {
             holding: SmallMap::default(),
             neighbourhoods: Neighbourhoods::new(me, order),
             partners: Vec::new(),
+            wishes: Vec::new(),
             to_come: ToCome::default(),
             wanted: None,
             to_multicast: None,
@@ -270,7 +273,9 @@ impl Core for Window {
 
     fn handle_missed(&mut self, now: Instant, _from: Rank, token: Token) {
         self.now = now;
-        self.pull.missed(now, (token.op, token.fragment));
+        let is_far = |operation: &mut Operation| operation.repairer != Some(operation.root);
+        let has_above = self.operation(token.op).is_some_and(is_far);
+        self.pull.missed(now, (token.op, token.fragment), has_above);
     }
 
     fn handle_flush(&mut self, now: Instant) {
@@ -298,6 +303,8 @@ impl Core for Window {
         // It needs nothing more, and its adapter may answer nothing more.
         self.ring.departed(now, rank);
         self.debts.forget(rank);
+        // What is read there may never be answered.
+        self.pull.forget();
         self.settle();
     }
 
@@ -357,6 +364,10 @@ impl Core for Window {
 
     fn take_partners(&mut self) -> Vec<Rank> {
         std::mem::take(&mut self.partners)
+    }
+
+    fn take_wishes(&mut self) -> Vec<Rank> {
+        std::mem::take(&mut self.wishes)
     }
 
     fn expected(&self, before: OpId) -> u64 {

@@ -26,6 +26,8 @@ pub(super) struct Neighbours {
     pub leaves: Vec<Rank>,
     /// The same by their numbers.
     sorted: Vec<Rank>,
+    /// Those of them who repair others, by their numbers.
+    between: Vec<Rank>,
 }
 
 impl Neighbours {
@@ -34,6 +36,7 @@ impl Neighbours {
         let leaves: Vec<_> = under.leaves(me).collect();
         let mut sorted = leaves.clone();
         sorted.sort_unstable();
+        let between = sorted.iter().copied().filter(|leaf| under.is_between(*leaf)).collect();
         Neighbours {
             root,
             groups,
@@ -44,7 +47,13 @@ impl Neighbours {
             co_roots: if root == me { under.co_roots().collect() } else { Vec::new() },
             leaves,
             sorted,
+            between,
         }
+    }
+
+    /// Whether a rank that this one repairs repairs others.
+    pub fn is_between(&self, leaf: Rank) -> bool {
+        self.between.binary_search(&leaf).is_ok()
     }
 
     /// Whether this rank repairs another one.
@@ -79,6 +88,13 @@ impl Neighbourhoods {
         let new = Arc::new(Neighbours::new(self.me, root, groups, &self.order));
         self.known.insert((root, groups), Arc::clone(&new));
         (new, true)
+    }
+
+    /// The ranks on the way from the repairer of this rank to the root, the nearest first.
+    pub fn above_repairer(&self, neighbours: &Neighbours) -> impl Iterator<Item = Rank> + '_ {
+        let under = neighbours.groups.under(neighbours.root, &self.order);
+        let above = neighbours.repairer.and_then(|repairer| under.repairer(repairer));
+        std::iter::successors(above, move |rank| under.repairer(*rank))
     }
 }
 

@@ -4,6 +4,10 @@
 //! gap), or from silence. Nothing is lost while fragments keep coming in order, however long they take. In a gap it soon
 //! reads everything that is missing; into silence it reads late, one fragment, and on from there only if that was there.
 //! A root that is late costs its receivers a read now and then, with doubling pauses, and itself nothing.
+//!
+//! A repairer may be late itself. Who does not find there in [several looks](LOOKS) what it misses goes on, at each further
+//! look, to those above it up to the root. Most often the repairer has lost the same and reads it just then, so that others read from
+//! afar only what it does not get.
 
 use super::arrivals::Arrivals;
 use super::patience::Bounds;
@@ -13,6 +17,8 @@ use std::time::Duration;
 
 /// Reads under way at most.
 const AT_ONCE: usize = 4;
+/// Looks at a repairer's ring in vain before it is taken for late.
+const LOOKS: u32 = 3;
 
 /// A fragment that is read.
 pub(super) type Wanted = (OpId, Fragment);
@@ -20,7 +26,12 @@ pub(super) type Wanted = (OpId, Fragment);
 /// A receiver's reading.
 #[derive(Clone, Debug)]
 pub(super) struct Pull {
-    under_way: Vec<Wanted>,
+    /// What is read, and how far above the repairer.
+    under_way: Vec<(Wanted, usize)>,
+    /// How far above the repairer this look has come.
+    up: usize,
+    /// Looks in which the repairer's ring had nothing, since it had something, or something came in order.
+    in_vain: u32,
     /// Fragments beyond what is known to have been sent that may be read.
     reach: u32,
     is_active: bool,
@@ -38,6 +49,8 @@ impl Pull {
     pub fn new(bounds: Bounds) -> Self {
         Pull {
             under_way: Vec::new(),
+            up: 0,
+            in_vain: 0,
             reach: 1,
             is_active: false,
             due_at: None,
@@ -79,6 +92,7 @@ impl Pull {
             self.is_active = false;
             self.reach = 1;
             self.wait_for_more(now);
+            self.in_vain = 0;
         } else if !self.is_active {
             self.pause = self.arrivals.overtaken();
             let soon = now + self.pause;
@@ -101,6 +115,7 @@ impl Pull {
         self.is_active = false;
         self.due_at = None;
         self.reach = 1;
+        self.in_vain = 0;
     }
 
     pub fn due_at(&self) -> Option<Instant> {
@@ -111,6 +126,7 @@ impl Pull {
         if self.due_at.is_some_and(|at| at <= now) {
             self.due_at = None;
             self.is_active = true;
+            self.up = 0;
         }
     }
 
@@ -121,11 +137,16 @@ impl Pull {
     }
 
     pub fn is_under_way(&self, wanted: Wanted) -> bool {
-        self.under_way.contains(&wanted)
+        self.under_way.iter().any(|(known, _)| *known == wanted)
+    }
+
+    /// How far above the repairer is read.
+    pub fn up(&self) -> usize {
+        self.up
     }
 
     pub fn started(&mut self, wanted: Wanted) {
-        self.under_way.push(wanted);
+        self.under_way.push((wanted, self.up));
     }
 
     /// Nothing that may be read now is missing: wait for more.
@@ -138,22 +159,37 @@ impl Pull {
 
     /// A read found its fragment, so what follows it may be there too.
     pub fn found(&mut self, wanted: Wanted) {
-        self.ended(wanted);
+        if self.ended(wanted) == Some(0) {
+            self.in_vain = 0;
+        }
         self.was_repaired = true;
         if self.is_active {
             self.reach = AT_ONCE as u32;
         }
     }
 
-    /// A read found nothing yet.
-    pub fn missed(&mut self, now: Instant, wanted: Wanted) {
-        self.ended(wanted);
+    /// A read found nothing yet. Above the repairer is another rank or none.
+    pub fn missed(&mut self, now: Instant, wanted: Wanted, has_above: bool) {
+        let up = self.ended(wanted);
         self.reach = 1;
-        if self.is_active {
-            self.is_active = false;
-            self.pause = (self.pause * 2).clamp(self.bounds.least, self.bounds.most);
-            self.due_at = Some(now + self.pause);
+        // Others of the same look may have sent it on already.
+        if !self.is_active || up != Some(self.up) {
+            return;
         }
+        if self.up == 0 && has_above {
+            self.in_vain = LOOKS.min(self.in_vain + 1);
+        }
+        match has_above && self.in_vain == LOOKS {
+            true => self.up += 1,
+            false => self.give_up(now),
+        }
+    }
+
+    /// A look has found nothing, wherever it could.
+    pub fn give_up(&mut self, now: Instant) {
+        self.is_active = false;
+        self.pause = (self.pause * 2).clamp(self.bounds.least, self.bounds.most);
+        self.due_at = Some(now + self.pause);
     }
 
     /// The repairer cannot be read any more.
@@ -161,7 +197,9 @@ impl Pull {
         self.under_way.clear();
     }
 
-    fn ended(&mut self, wanted: Wanted) {
-        self.under_way.retain(|known| *known != wanted);
+    /// A read has ended; how far above the repairer it was.
+    fn ended(&mut self, wanted: Wanted) -> Option<usize> {
+        let at = self.under_way.iter().position(|(known, _)| *known == wanted)?;
+        Some(self.under_way.swap_remove(at).1)
     }
 }

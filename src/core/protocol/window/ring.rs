@@ -2,7 +2,7 @@
 //! and 5.3).
 
 use super::arrivals::Arrivals;
-use super::config::Config;
+use super::config::{Config, Repair};
 use super::neighbours::Neighbours;
 use super::patience::Patience;
 use super::pushes::{Push, Pushes};
@@ -67,6 +67,8 @@ pub(super) struct Ring {
     pauses: Arrivals,
     /// By how much longer a leaf is waited for than an acknowledgement usually takes.
     forbearance: u32,
+    /// How long one that repairs others is waited for at least, as these read from here meanwhile.
+    between: Duration,
     /// Slots whose acknowledgement is awaited, in the order in which it was asked for; some are free by now, or hold
     /// something else.
     awaited: VecDeque<(Instant, Seq)>,
@@ -101,6 +103,10 @@ impl Ring {
             patience: Patience::new(config.patience),
             pauses: Arrivals::new(config.patience),
             forbearance: config.forbearance(),
+            between: match config.repair {
+                Repair::Pull => config.patience.most,
+                Repair::Push => Duration::ZERO,
+            },
             awaited: VecDeque::new(),
             not_before: Instant::ZERO,
             wanted_not_before: (0, Instant::ZERO),
@@ -400,11 +406,14 @@ impl Ring {
     }
 
     /// When the acknowledgement of the fragment in a slot is overdue. A leaf that goes on acknowledging what came before
-    /// has lost nothing yet: what it lacks waits in queues on its way.
+    /// has lost nothing yet: what it lacks waits in queues on its way. One that repairs others may be late. What it is sent
+    /// then is free to be replaced here, and not to be read there, so those below it are given time to read it here.
     fn overdue_at(&self, slot: u32, allowance: Duration) -> Option<Instant> {
         let asked = self.awaits_since(slot)?;
-        let since = self.silent(slot).map(|leaf| asked.max(self.heard(leaf)));
-        Some(since.min()? + allowance)
+        let since = self.silent(slot).map(|leaf| asked.max(self.heard(leaf))).min()?;
+        let kept = self.slots[slot as usize].as_ref()?;
+        let is_between = self.silent(slot).any(|leaf| kept.neighbours.is_between(leaf));
+        Some(since + if is_between { allowance.max(self.between) } else { allowance })
     }
 
     /// The leaves whose acknowledgement of the fragment in a slot is awaited.

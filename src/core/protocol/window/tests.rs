@@ -301,3 +301,23 @@ fn the_last_report_of_a_rank_that_has_left_counts_for_nobody_else() {
         assert_eq!(events.contains(&Event::Quiescent(FIRST)), is_over, "rank {rank}: {events:?}");
     }
 }
+
+/// Those below a rank that repairs others may read from here what that does not have, if it is late, and it cannot be told
+/// from a rank that left with everything. What it is sent can be replaced here.
+#[test]
+fn who_repairs_others_is_sent_something_again_only_after_long() {
+    let config = Config { repairers: Repairers::Tree(1), ..Config::new(10, 8) };
+    let usual = config.patience.initial * config.forbearance();
+    for (size, allowance) in [(2, usual), (3, config.patience.most)] {
+        let mut root = core(0, size, 0, config);
+        root.start(Instant::ZERO, Rank(0), LEN).unwrap();
+        sent(&mut root);
+        let mut again_at = |now| {
+            root.handle_timeout(now);
+            again(&sent(&mut root), 1)
+        };
+        let overdue = Instant::ZERO + allowance;
+        let before = Instant::from_nanos(overdue.as_nanos() - 1);
+        assert_eq!((again_at(before), again_at(overdue)), (vec![], vec![0, 1]), "{size} ranks");
+    }
+}

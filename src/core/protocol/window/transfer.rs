@@ -10,6 +10,9 @@ use crate::time::Instant;
 use crate::wire::Kind;
 use std::sync::Arc;
 
+/// Ranks above its repairer that a rank reads from besides the root, at most: a chain has many.
+const MAX_ABOVE: usize = 8;
+
 impl Window {
     /// Keeps the next fragment; at the root it is to be multicast then.
     pub(super) fn keep(&mut self, room: &dyn Room) -> Option<Transmit> {
@@ -160,8 +163,7 @@ impl Window {
     /// Takes note of what shows now whether something is missing.
     pub(super) fn read_on(&mut self) {
         if self.reads() {
-            let is_gap = self.have.after(self.seen) < 0;
-            self.pull.heard(self.now, is_gap);
+            self.pull.heard(self.now, self.is_gap());
         }
     }
 
@@ -180,21 +182,27 @@ impl Window {
     /// Reads something that is missing from its repairer's ring.
     pub(super) fn fetch(&mut self, room: &dyn Room) -> Option<Transmit> {
         let reach = self.pull.reach()?;
-        let is_gap = self.have.after(self.seen) < 0;
+        let is_gap = self.is_gap();
         let limit = if is_gap { self.seen } else { self.have.plus(reach) };
         for index in self.whole..self.operations.len() {
             let op = self.first.plus(index as u32);
             let operation = &self.operations[index];
-            let Some(from) = operation.repairer else { continue };
+            if operation.repairer.is_none() {
+                continue;
+            }
             let wanted = operation
                 .missing(self.config.window)
                 .take_while(|fragment| operation.seq(*fragment).after(limit) < 0)
                 .find(|fragment| !self.pull.is_under_way((op, *fragment)));
             if let Some(fragment) = wanted {
+                let slot = self.ring.slot(operation.seq(fragment));
+                let Some(from) = self.reads_from(index, room) else {
+                    self.pull.give_up(self.now);
+                    return None;
+                };
                 if room.fetch_room(from) == 0 {
                     return None;
                 }
-                let slot = self.ring.slot(operation.seq(fragment));
                 self.pull.started((op, fragment));
                 let token = Token { kind: Kind::Fragment, op, fragment };
                 return Some(Transmit::Fetch { from, slot, token });
@@ -202,6 +210,42 @@ impl Window {
         }
         self.pull.pause(self.now);
         None
+    }
+
+    /// Whom this rank reads in an operation now, if there is anybody as far up as this look has come.
+    fn reads_from(&mut self, index: usize, room: &dyn Room) -> Option<Rank> {
+        let (repairer, up) = (self.operations[index].repairer?, self.pull.up());
+        match (self.has_departed(repairer), up) {
+            (false, 0) => Some(repairer),
+            (false, _) => self.above(index, up - 1, room),
+            (true, _) => self.above(index, up, room),
+        }
+    }
+
+    fn has_departed(&self, rank: Rank) -> bool {
+        self.departed.iter().any(|left| left.rank == rank)
+    }
+
+    /// The n-th of those above this rank's repairer in an operation who can be read, counted from 0. In a gap, those with whom
+    /// there is no connection are wished for: that takes their CPUs, and nobody waits for it.
+    fn above(&mut self, index: usize, nth: usize, room: &dyn Room) -> Option<Rank> {
+        let neighbours = &self.operations[index].neighbours;
+        let mut above: Vec<_> =
+            self.neighbourhoods.above_repairer(neighbours).take(MAX_ABOVE).collect();
+        if above.last().is_some_and(|last| *last != neighbours.root) {
+            above.push(neighbours.root);
+        }
+        let above = above.into_iter().filter(|rank| !self.has_departed(*rank));
+        let (near, far): (Vec<_>, Vec<_>) = above.partition(|rank| room.is_in_reach(*rank));
+        if self.is_gap() {
+            self.wishes.extend(far);
+        }
+        near.get(nth).copied()
+    }
+
+    /// Whether something is missing that was sent for certain.
+    pub(super) fn is_gap(&self) -> bool {
+        self.have.after(self.seen) < 0
     }
 
     /// Whether this rank misses something that it may read.

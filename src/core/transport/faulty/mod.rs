@@ -131,6 +131,10 @@ impl<T: Room> Room for Faulty<T> {
         self.inner.fetch_room(from)
     }
 
+    fn is_in_reach(&self, from: Rank) -> bool {
+        self.inner.is_in_reach(from)
+    }
+
     fn is_idle(&self, slot: u32) -> bool {
         self.inner.is_idle(slot)
     }

@@ -47,6 +47,10 @@ impl Room for Notes {
         30 + from.index()
     }
 
+    fn is_in_reach(&self, from: Rank) -> bool {
+        from == Rank(5)
+    }
+
     fn is_idle(&self, slot: u32) -> bool {
         slot == 3
     }
@@ -224,7 +228,12 @@ pub fn ask_everything(transport: &mut impl Transport) -> String {
         transport.fetch_room(rank),
         transport.notice_room(),
     ];
-    let states = (transport.is_idle(slot), transport.is_connected(rank), transport.connected());
+    let states = (
+        transport.is_idle(slot),
+        transport.is_in_reach(rank),
+        transport.is_connected(rank),
+        transport.connected(),
+    );
     let (packet, lent) = (transport.packet(&buffer, Key(12)), transport.messages().lent(op, 5..6));
     format!("{sent:?} {done:?} {owned:?} {placed:?} {rooms:?} {states:?} {packet:?} {lent:?}")
 }
