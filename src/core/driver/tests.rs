@@ -303,9 +303,8 @@ fn a_turn_that_has_worked_leaves_nothing_to_ask_for() {
 
 #[test]
 fn what_was_kept_is_taken_when_its_broadcast_begins_in_a_turn() {
-    let mut options = Options::default();
-    options.table =
-        "ranks any bytes <= 10 window\nranks any bytes any two-stage\n".parse().unwrap();
+    let table = "ranks any bytes <= 10 window\nranks any bytes any two-stage\n".parse().unwrap();
+    let options = Options { table, ..Options::default() };
     let suite = SuiteParameters {
         rank: Rank(1),
         order: RankOrder::by_number(3),

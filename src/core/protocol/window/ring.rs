@@ -411,7 +411,7 @@ impl Ring {
     fn overdue_at(&self, slot: u32, allowance: Duration) -> Option<Instant> {
         let asked = self.awaits_since(slot)?;
         let since = self.silent(slot).map(|leaf| asked.max(self.heard(leaf))).min()?;
-        let kept = self.slots[slot as usize].as_ref()?;
+        let kept = self.kept(slot)?;
         let is_between = self.silent(slot).any(|leaf| kept.neighbours.is_between(leaf));
         Some(since + if is_between { allowance.max(self.between) } else { allowance })
     }
