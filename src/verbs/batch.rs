@@ -15,6 +15,9 @@ pub(super) const RECEIVE_PARTS: usize = 3;
 
 /// A work request as the verbs have it: part of a chain.
 pub(super) trait Request: Copy {
+    /// What the provider reads besides while it takes the request.
+    type Handle: Default;
+
     /// One that does nothing yet.
     fn new(id: u64) -> Self;
 
@@ -23,6 +26,8 @@ pub(super) trait Request: Copy {
 }
 
 impl Request for sys::ibv_send_wr {
+    type Handle = Option<Arc<address_handle::Inner>>;
+
     fn new(wr_id: u64) -> Self {
         // SAFETY: the request is plain data, for which zero is valid.
         Self { wr_id, ..unsafe { std::mem::zeroed() } }
@@ -36,6 +41,9 @@ impl Request for sys::ibv_send_wr {
 }
 
 impl Request for sys::ibv_recv_wr {
+    type Handle = ();
+
+    #[inline]
     fn new(wr_id: u64) -> Self {
         Self { wr_id, next: ptr::null_mut(), sg_list: ptr::null_mut(), num_sge: 0 }
     }
@@ -46,12 +54,12 @@ impl Request for sys::ibv_recv_wr {
 }
 
 /// Requests that wait to be handed over.
-pub(super) struct Batch<R> {
+pub(super) struct Batch<R: Request> {
     requests: [R; MAX_TOGETHER],
     /// Their scatter-gather entries, and how many each has.
     parts: [([sys::ibv_sge; RECEIVE_PARTS], usize); MAX_TOGETHER],
     /// What the provider reads while it takes the requests.
-    handles: [Option<Arc<address_handle::Inner>>; MAX_TOGETHER],
+    handles: [R::Handle; MAX_TOGETHER],
     count: usize,
 }
 
@@ -60,7 +68,7 @@ unsafe impl<R: Request> Send for Batch<R> {}
 // SAFETY: as above; nothing is changed through a shared reference.
 unsafe impl<R: Request> Sync for Batch<R> {}
 
-impl<R> fmt::Debug for Batch<R> {
+impl<R: Request> fmt::Debug for Batch<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Batch").field("count", &self.count).finish_non_exhaustive()
     }
@@ -73,6 +81,7 @@ impl<R: Request> Batch<R> {
     }
 
     /// Whether one more would have no room.
+    #[inline]
     pub fn is_full(&self) -> bool {
         self.count == MAX_TOGETHER
     }
@@ -86,12 +95,8 @@ impl<R: Request> Batch<R> {
     ///
     /// # Panics
     /// If it is full, or there are too many parts.
-    pub fn push(
-        &mut self,
-        request: R,
-        parts: &[sys::ibv_sge],
-        handle: Option<Arc<address_handle::Inner>>,
-    ) {
+    #[inline]
+    pub fn push(&mut self, request: R, parts: &[sys::ibv_sge], handle: R::Handle) {
         let at = self.count;
         self.requests[at] = request;
         let (all, count) = &mut self.parts[at];
@@ -120,7 +125,7 @@ impl<R: Request> Batch<R> {
 
     /// Forgets the requests.
     pub fn clear(&mut self) {
-        self.handles[..self.count].fill(None);
+        self.handles[..self.count].fill_with(R::Handle::default);
         self.count = 0;
     }
 }
@@ -185,7 +190,7 @@ mod tests {
     fn receives_lead_to_each_other() {
         let mut receives: Box<Batch<sys::ibv_recv_wr>> = Batch::new();
         for id in 0..MAX_TOGETHER as u64 {
-            receives.push(Request::new(id), &[part(id)], None);
+            receives.push(Request::new(id), &[part(id)], ());
         }
         assert!(receives.is_full());
         let (mut at, mut ids) = (receives.link(), Vec::new());

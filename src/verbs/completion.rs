@@ -3,6 +3,7 @@
 use super::context::{self, Context};
 use super::error::{Error, Result, check};
 use std::ffi::CStr;
+use std::fmt;
 use std::mem::MaybeUninit;
 use std::os::fd::BorrowedFd;
 use std::ptr::NonNull;
@@ -71,6 +72,65 @@ pub enum Told {
 
 /// Completions that are taken from a queue at a time, at most.
 pub const MAX_POLLED: usize = 16;
+
+/// Completions that were taken together, in the order in which they came. Each is looked at where the device has written it.
+pub struct Polled {
+    entries: [MaybeUninit<sys::ibv_wc>; MAX_POLLED],
+    next: usize,
+    /// How many the device has written.
+    count: usize,
+}
+
+impl fmt::Debug for Polled {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Polled").field("left", &self.len()).finish_non_exhaustive()
+    }
+}
+
+impl Default for Polled {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Polled {
+    /// None.
+    pub fn new() -> Self {
+        Polled { entries: [const { MaybeUninit::uninit() }; MAX_POLLED], next: 0, count: 0 }
+    }
+
+    /// How many are left.
+    pub fn len(&self) -> usize {
+        self.count - self.next
+    }
+
+    /// Whether none is left.
+    pub fn is_empty(&self) -> bool {
+        self.next == self.count
+    }
+}
+
+impl Iterator for Polled {
+    type Item = Completion;
+
+    #[inline]
+    fn next(&mut self) -> Option<Completion> {
+        let entry = self.entries[..self.count].get(self.next)?;
+        self.next += 1;
+        // SAFETY: the device has written as many as are counted.
+        let wc = unsafe { entry.assume_init_ref() };
+        let outcome = match wc.status {
+            sys::IBV_WC_SUCCESS => Outcome::Done(wc.byte_len as usize),
+            sys::IBV_WC_WR_FLUSH_ERR => Outcome::Flushed,
+            status => Outcome::Failed(status_text(status)),
+        };
+        // Where it ended otherwise, nothing else in it is filled in (ibv_poll_cq(3)).
+        let is_done = matches!(outcome, Outcome::Done(_));
+        let (immediate, source_qpn) = (immediate(wc).filter(|_| is_done), wc.src_qp);
+        Some(Completion { id: wc.wr_id, outcome, immediate, source_qpn })
+    }
+}
+
 /// What to do where completion queues stay as they were made.
 const CANNOT_RESIZE: &str = "the adapter cannot resize completion queues, so that a process connects with no more \
     processes than its first communicator has: make the largest communicator first, or see whether newer firmware or a \
@@ -133,35 +193,28 @@ impl CompletionQueue {
     /// # Errors
     /// If the queue overran or the device failed.
     pub fn poll(&self, mut each: impl FnMut(Completion)) -> Result<bool> {
-        let mut batch = [const { MaybeUninit::<sys::ibv_wc>::uninit() }; MAX_POLLED];
-        // SAFETY: the queue is live and `batch` has the room told.
-        let count = unsafe {
-            sys::inline::ibv_poll_cq(
-                self.inner.ptr.as_ptr(),
-                batch.len() as i32,
-                batch.as_mut_ptr().cast(),
-            )
-        };
+        let mut polled = Polled::new();
+        let any = self.poll_into(&mut polled)?;
+        while let Some(completion) = polled.next() {
+            each(completion);
+        }
+        Ok(any)
+    }
+
+    /// As [`poll`](Self::poll), into memory that is used again; completions that are left in it are forgotten.
+    ///
+    /// # Errors
+    /// As [`poll`](Self::poll).
+    #[inline]
+    pub fn poll_into(&self, polled: &mut Polled) -> Result<bool> {
+        (polled.next, polled.count) = (0, 0);
+        let (room, entries) = (MAX_POLLED as i32, polled.entries.as_mut_ptr().cast());
+        // SAFETY: the queue is live and there is the room told.
+        let count = unsafe { sys::inline::ibv_poll_cq(self.inner.ptr.as_ptr(), room, entries) };
         // Any negative number says that it failed, and no more.
-        let count = usize::try_from(count)
+        polled.count = usize::try_from(count)
             .map_err(|_| Error::new("ibv_poll_cq", &*self.inner.context.name, libc::EIO))?;
-        if count == 0 {
-            return Ok(false);
-        }
-        for wc in &batch[..count] {
-            // SAFETY: the device has written so many.
-            let wc = unsafe { wc.assume_init_ref() };
-            let outcome = match wc.status {
-                sys::IBV_WC_SUCCESS => Outcome::Done(wc.byte_len as usize),
-                sys::IBV_WC_WR_FLUSH_ERR => Outcome::Flushed,
-                status => Outcome::Failed(status_text(status)),
-            };
-            // Where it ended otherwise, nothing else in it is filled in (ibv_poll_cq(3)).
-            let is_done = matches!(outcome, Outcome::Done(_));
-            let (immediate, source_qpn) = (immediate(wc).filter(|_| is_done), wc.src_qp);
-            each(Completion { id: wc.wr_id, outcome, immediate, source_qpn });
-        }
-        Ok(true)
+        Ok(count > 0)
     }
 
     /// Asks for the channel to become readable at the next completion of the kind. One that came before is not
@@ -203,6 +256,7 @@ fn resize_hint(error: &Error) -> &'static str {
     if cannot { CANNOT_RESIZE } else { TOO_DEEP }
 }
 
+#[inline]
 fn immediate(wc: &sys::ibv_wc) -> Option<u32> {
     // rxe sets the flag for the sender too.
     let is_receive = wc.opcode & sys::IBV_WC_RECV != 0;
@@ -211,6 +265,7 @@ fn immediate(wc: &sys::ibv_wc) -> Option<u32> {
     comes_along.then(|| u32::from_be(unsafe { wc.__bindgen_anon_1.imm_data }))
 }
 
+#[cold]
 fn status_text(status: sys::ibv_wc_status) -> String {
     // SAFETY: the library returns a static C string for any number.
     let text = unsafe { CStr::from_ptr(sys::ibv_wc_status_str(status)) };

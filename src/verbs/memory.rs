@@ -102,6 +102,7 @@ impl Registered {
     ///
     /// # Panics
     /// If that is beyond the end.
+    #[inline]
     pub fn sge(&self, offset: usize, len: usize) -> sys::ibv_sge {
         let lkey = self.mr.lkey;
         sys::ibv_sge { addr: self.at(offset, len) as u64, length: len as u32, lkey }

@@ -45,6 +45,7 @@ impl Inner {
     ///
     /// # Panics
     /// If the slot is another pool's, or not so long.
+    #[inline]
     pub fn sge_at(&self, slot: &Slot, offset: usize, len: usize) -> sys::ibv_sge {
         let end = offset.checked_add(len).filter(|end| *end <= self.slot_len);
         assert!(end.is_some(), "{len} bytes from {offset} on of a slot of {}", self.slot_len);
@@ -52,6 +53,7 @@ impl Inner {
     }
 
     /// Where a slot begins.
+    #[inline]
     fn place(&self, slot: &Slot) -> usize {
         assert!(slot.pool == self.number, "slot {} is of another pool", slot.index);
         slot.index as usize * self.slot_len
@@ -99,6 +101,7 @@ impl Pool {
     ///
     /// # Panics
     /// If it is another pool's.
+    #[inline]
     pub fn bytes<'a>(&'a self, slot: &'a Slot) -> &'a [u8] {
         // SAFETY: the slot exists once and is lent here, so neither the device nor anybody else
         // writes to it.
@@ -123,12 +126,14 @@ impl Pool {
     ///
     /// # Panics
     /// If the pool has no such slot.
+    #[inline]
     pub unsafe fn reclaim(&self, index: u32) -> Slot {
         let Inner { number: pool, slots, .. } = *self.inner;
         assert!(index < slots, "slot {index} of {slots}");
         Slot { pool, index }
     }
 
+    #[inline]
     fn start(&self, slot: &Slot) -> *mut u8 {
         self.inner.memory.at(self.inner.place(slot), self.inner.slot_len)
     }

@@ -190,6 +190,7 @@ impl QueuePair {
     ///
     /// # Errors
     /// As [`submit_receives`](Self::submit_receives), or if the QP receives through a shared queue.
+    #[inline]
     pub fn post_receive(&mut self, slot: Slot, from: usize, id: u64) -> Result<()> {
         let Some(pool) = &self.inner.receives else { return Err(self.receives_nothing()) };
         let part = pool.sge_at(&slot, from, pool.slot_len() - from);
@@ -235,8 +236,9 @@ impl QueuePair {
         self.queue_receive(id, &parts)
     }
 
+    #[inline]
     fn queue_receive(&mut self, id: u64, parts: &[sys::ibv_sge]) -> Result<()> {
-        self.receives.push(Request::new(id), parts, None);
+        self.receives.push(Request::new(id), parts, ());
         if self.receives.is_full() { self.submit_receives() } else { Ok(()) }
     }
 

@@ -63,7 +63,7 @@ impl SharedReceiveQueue {
     /// As [`submit`](Self::submit).
     pub fn post(&mut self, slot: Slot, id: u64) -> Result<()> {
         let part = self.inner.pool.sge(&slot, self.inner.pool.slot_len());
-        self.waiting.push(Request::new(id), &[part], None);
+        self.waiting.push(Request::new(id), &[part], ());
         if self.waiting.is_full() { self.submit() } else { Ok(()) }
     }
 

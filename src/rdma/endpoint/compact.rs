@@ -3,7 +3,7 @@
 use super::Endpoint;
 use crate::rdma::ids::{ChannelId, ProcessId};
 use crate::rdma::ud::{Extent, Sender};
-use verbcast_core::rank::OpId;
+use verbcast_core::rank::{OpId, Rank};
 use verbcast_core::wire::{Checks, Compact, FreeTags, RawHeader, Tag};
 use verbcast_verbs::Slot;
 
@@ -16,6 +16,8 @@ pub struct CompactHeaders {
     pub near: OpId,
     /// Bytes of a fragment that fills its datagram.
     pub fragment_len: usize,
+    /// Whose datagram came last, most often that of the next one too.
+    last: Option<(ProcessId, Rank)>,
 }
 
 /// The communicators that have tags.
@@ -53,7 +55,7 @@ impl Endpoint {
     /// Takes a tag for a channel, whose fragments of so many bytes fill their datagrams; false where another one has it.
     pub fn take_tag(&mut self, id: ChannelId, tag: Tag, fragment_len: usize) -> bool {
         let Some(channel) = self.channels.get_mut(id) else { return false };
-        channel.compact = Some(CompactHeaders { tag, near: OpId(0), fragment_len });
+        channel.compact = Some(CompactHeaders { tag, near: OpId(0), fragment_len, last: None });
         let is_taken = self.tagged.take(tag, id);
         if !is_taken {
             self.give_tag_back(id);
@@ -98,9 +100,17 @@ impl Endpoint {
     ) -> Option<(RawHeader, ChannelId)> {
         let id = self.tagged.of(compact.tag())?;
         let process = self.senders.find(sender)?;
-        let channel = self.channels.get(id)?;
-        let CompactHeaders { near, fragment_len, .. } = channel.compact?;
-        let source = (channel.rank_of(process)?, channel.key());
+        let channel = self.channels.get_mut(id)?;
+        let CompactHeaders { near, fragment_len, last, .. } = channel.compact?;
+        let rank = match last {
+            Some((known, rank)) if known == process => rank,
+            _ => {
+                let rank = channel.rank_of(process)?;
+                channel.compact.as_mut()?.last = Some((process, rank));
+                rank
+            }
+        };
+        let source = (rank, channel.key());
         let header = compact.expand(source, near, payload_len, fragment_len);
         Some((RawHeader::expanded(header, payload_len)?, id))
     }

@@ -2,6 +2,7 @@
 
 use super::event::Event;
 use super::receive::Received;
+use super::rx_table::RxTable;
 use super::{Endpoint, failed};
 use crate::rdma::ids::{ChannelId, ProcessId};
 use crate::rdma::rc::{Request, Sender};
@@ -9,44 +10,82 @@ use crate::rdma::ud::Datagram;
 use crate::rdma::work::Work;
 use verbcast_core::protocol::Counter;
 use verbcast_core::time::Instant;
-use verbcast_core::transport::TransportError;
+use verbcast_core::transport::{Buffer, TransportError};
 use verbcast_core::wire::Compact;
 use verbcast_verbs::{Completion, Outcome};
 
 impl Endpoint {
-    /// Hands to the device what waits, and takes completions on behalf of a channel; whether there were any.
-    /// A failure of the device is kept, and requests that it still ends are taken note of.
+    /// Hands to the device what waits, and tells all communicators of all completions, on behalf of one; whether there were
+    /// any. A failure of the device is kept, and requests that it still ends are taken note of.
     pub fn pull(&mut self, by: ChannelId, now: Instant) -> bool {
+        let mut any = self.device.has_polled();
+        self.tell_all(by, now);
+        any |= self.submit_and_poll();
+        self.tell_all(by, now);
+        any
+    }
+
+    /// Hands to the device what waits, and polls for completions; whether there are any.
+    pub(super) fn submit_and_poll(&mut self) -> bool {
         if let Err(error) = self.submit() {
             self.device.fail(error);
         }
-        let Some(batch) = self.device.poll() else { return false };
-        self.complete_all(by, now, batch);
-        true
+        self.poll()
     }
 
-    /// Takes note of completions, on behalf of a channel.
-    pub(super) fn complete_all(&mut self, by: ChannelId, now: Instant, mut batch: Vec<Completion>) {
-        if self.device.was_empty() {
+    /// Polls for completions; whether there are any.
+    #[inline]
+    pub(super) fn poll(&mut self) -> bool {
+        let is_new = !self.device.has_polled();
+        let any = self.device.poll();
+        if any && is_new && self.device.was_empty() {
             self.datagrams.know_all();
         }
-        for completion in batch.drain(..) {
+        any
+    }
+
+    /// Takes note of the completions that were polled, on behalf of a channel, until that is told something: a packet that it
+    /// needs nothing but to have comes into its table at once, and all else into its inbox.
+    #[inline]
+    pub fn next_packet(
+        &mut self,
+        by: ChannelId,
+        now: Instant,
+        table: &mut RxTable,
+    ) -> Option<Buffer> {
+        while self.channels.get(by).is_none_or(|own| own.inbox.is_empty())
+            && let Some(completion) = self.device.next()
+        {
+            let Some(work) = Work::of_id(completion.id) else { continue };
+            match self.complete(by, now, work, completion, Some(table)) {
+                Ok(None) => {}
+                Ok(packet) => return packet,
+                Err(error) => self.device.fail(error),
+            }
+        }
+        None
+    }
+
+    /// Takes note of all completions that were polled, on behalf of a channel.
+    fn tell_all(&mut self, by: ChannelId, now: Instant) {
+        while let Some(completion) = self.device.next() {
             if let Some(work) = Work::of_id(completion.id)
-                && let Err(error) = self.complete(by, now, work, completion)
+                && let Err(error) = self.complete(by, now, work, completion, None)
             {
                 self.device.fail(error);
             }
         }
-        self.device.give_back(batch);
     }
 
+    /// Takes note of a completion, on behalf of a channel; a packet for that one that is in its table now, if it is given.
     fn complete(
         &mut self,
         by: ChannelId,
         now: Instant,
         work: Work,
         completion: Completion,
-    ) -> Result<(), TransportError> {
+        table: Option<&mut RxTable>,
+    ) -> Result<Option<Buffer>, TransportError> {
         let Completion { outcome, immediate, source_qpn, .. } = completion;
         match work {
             Work::DatagramReceive(slot) => {
@@ -54,14 +93,14 @@ impl Endpoint {
                 let (slot, place) = unsafe { self.datagrams.arrived(slot) };
                 let compact = immediate.map(Compact::of);
                 let received = Received { slot, outcome, compact, source_qpn };
-                return self.receive_datagram(by, now, received, place);
+                return self.receive_datagram(by, now, (received, place), table);
             }
             Work::Receive(slot) => {
                 // SAFETY: as above.
                 let slot = unsafe { self.connections.arrived(slot) };
                 match outcome {
-                    Outcome::Done(len) => return self.receive_message(by, slot, len),
-                    Outcome::Failed(_) => return self.connections.recycle(slot).map_err(failed),
+                    Outcome::Done(len) => self.receive_message(by, slot, len)?,
+                    Outcome::Failed(_) => self.connections.recycle(slot).map_err(failed)?,
                     Outcome::Flushed => {}
                 }
             }
@@ -72,7 +111,7 @@ impl Endpoint {
                         self.channels.tell(channel, Event::RingSent { slot, delivered: None });
                     }
                 }
-                return self.check_datagrams(now, &outcome);
+                self.check_datagrams(now, &outcome)?;
             }
             Work::Request(process, number) => {
                 while let Some((request, is_it)) = self.connections.ended(process, number) {
@@ -98,7 +137,7 @@ impl Endpoint {
                 self.check_connection(now, process, outcome);
             }
         }
-        Ok(())
+        Ok(None)
     }
 
     /// A request over a connection has ended, well or not.

@@ -101,7 +101,7 @@ impl Endpoint {
     /// Makes the buffer of a body free again.
     pub(in crate::rdma) fn free(&mut self, body: Body) -> Result<(), TransportError> {
         match body {
-            Body::Datagram(slot, _) => self.datagrams.recycle(slot, None).map_err(failed),
+            Body::Datagram(slot, _) => self.datagrams.recycle(slot).map_err(failed),
             Body::Message(slot, _) => self.connections.recycle(slot).map_err(failed),
             Body::Read(slot, _) => {
                 self.connections.recycle_fetched(slot);

@@ -5,8 +5,8 @@ use std::time::Duration;
 use verbcast_core::cause::Cause;
 use verbcast_core::transport::TransportError;
 use verbcast_verbs::{
-    AsyncEvent, Completion, CompletionQueue, Context, Descriptors, MAX_POLLED, ProtectionDomain,
-    Told,
+    AsyncEvent, Completion, CompletionQueue, Context, Descriptors, MAX_POLLED, Polled,
+    ProtectionDomain, Told,
 };
 
 /// An opened device, and the queue that all completions come to.
@@ -16,8 +16,8 @@ pub struct Device {
     domain: ProtectionDomain,
     context: Context,
     port: u8,
-    /// Room for the completions that are taken together.
-    batch: Vec<Completion>,
+    /// Completions that were polled together, as far as they are not taken.
+    polled: Polled,
     /// Whether the last look left nothing in the queue, and the one before it.
     is_empty: bool,
     was_empty: bool,
@@ -38,14 +38,14 @@ impl Device {
     ) -> Result<Self, verbcast_verbs::Error> {
         let (news, descriptors) = (Descriptors::new()?, Descriptors::new()?);
         descriptors.add(cq.fd())?;
-        let (batch, broken) = (Vec::new(), None);
+        let (polled, broken) = (Polled::new(), None);
         let (is_empty, was_empty) = (true, true);
         let device = Device {
             cq,
             domain,
             context,
             port,
-            batch,
+            polled,
             is_empty,
             was_empty,
             news,
@@ -119,23 +119,39 @@ impl Device {
         TransportError::Fatal { device: self.name().to_owned(), port: self.port, event }
     }
 
-    /// Takes completions, if there are any, in memory that is to be [given back](Self::give_back).
-    pub fn poll(&mut self) -> Option<Vec<Completion>> {
-        match self.cq.poll(|completion| self.batch.push(completion)) {
+    /// Polls for completions, unless there are some that were polled before and not [taken](Self::next); whether there are any.
+    #[inline]
+    pub fn poll(&mut self) -> bool {
+        if !self.polled.is_empty() {
+            return true;
+        }
+        match self.cq.poll_into(&mut self.polled) {
             Ok(true) => {
-                let is_empty = self.batch.len() < MAX_POLLED;
+                let is_empty = self.polled.len() < MAX_POLLED;
                 self.was_empty = std::mem::replace(&mut self.is_empty, is_empty);
-                Some(std::mem::take(&mut self.batch))
+                true
             }
             Ok(false) => {
                 self.is_empty = true;
-                None
+                false
             }
             Err(error) => {
                 self.fail(failed(error));
-                None
+                false
             }
         }
+    }
+
+    /// Takes the next of the completions that were polled.
+    #[inline]
+    pub fn next(&mut self) -> Option<Completion> {
+        self.polled.next()
+    }
+
+    /// Whether completions were polled and not taken.
+    #[inline]
+    pub fn has_polled(&self) -> bool {
+        !self.polled.is_empty()
     }
 
     /// Whether the last look left nothing in the queue.
@@ -146,11 +162,6 @@ impl Device {
     /// Whether nothing was left in the queue before the latest completions came.
     pub fn was_empty(&self) -> bool {
         self.was_empty
-    }
-
-    /// Takes the memory of completions back.
-    pub fn give_back(&mut self, batch: Vec<Completion>) {
-        self.batch = batch;
     }
 
     /// It has failed, unless it had before.

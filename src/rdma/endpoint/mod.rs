@@ -27,6 +27,7 @@ mod parting;
 mod port_state;
 mod receive;
 mod relocation;
+mod rx_table;
 mod senders;
 mod suspects;
 mod upkeep;
@@ -37,6 +38,7 @@ pub(super) use channel::Channel;
 pub(super) use device::{Device, failed};
 pub(super) use event::{Body, Event, Pools};
 pub(super) use receive::is_farewell;
+pub(super) use rx_table::{RxPacket, RxTable};
 pub use upkeep::Incidents;
 pub use usage::Usage;
 
@@ -203,8 +205,8 @@ impl Endpoint {
         Endpoint { is_shared: true, ..self }
     }
 
-    /// Does what is due, and takes completions for all communicators, on behalf of one; whether there were
-    /// any.
+    /// Does what is due, and looks for what has come for all communicators, on behalf of one; whether there is anything, which
+    /// is [taken](Self::next_packet) next.
     pub fn pump(&mut self, by: ChannelId, now: Instant) -> Result<bool, TransportError> {
         self.tend_in_turn(now)?;
         if self.is_poisoned {
@@ -222,7 +224,7 @@ impl Endpoint {
         self.drive_handshakes(now)?;
         self.announce(now)?;
         // Nodes first, so that it is known what mates have when something is handed on.
-        let any = self.tend_nodes(by, now) | self.pull(by, now);
+        let any = self.tend_nodes(by, now) | self.submit_and_poll();
         self.device.works()?;
         self.quiet_until = if any { Instant::ZERO } else { self.next_due() };
         Ok(any)
@@ -246,7 +248,7 @@ impl Endpoint {
         }
     }
 
-    /// Whether nothing is due, nothing waits for a channel, and nothing came. What came is taken in.
+    /// Whether nothing is due, nothing waits for a channel, and nothing came.
     pub fn is_quiet(&mut self, by: ChannelId, now: Instant) -> bool {
         if now >= self.quiet_until || self.channels.get(by).is_none_or(|one| one.inbox.has_news()) {
             return false;
@@ -256,9 +258,10 @@ impl Endpoint {
             self.disturb();
             return false;
         }
-        let Some(batch) = self.device.poll() else { return !self.device.is_broken() };
+        if !self.poll() {
+            return !self.device.is_broken();
+        }
         self.disturb();
-        self.complete_all(by, now, batch);
         false
     }
 

@@ -107,7 +107,12 @@ impl Endpoint {
     }
 
     /// Does what is due for nodes, and takes what mates have published for a channel; whether there was anything.
+    #[inline]
     pub fn tend_nodes(&mut self, by: ChannelId, now: Instant) -> bool {
+        !self.seated.is_empty() && self.tend_seats(by, now)
+    }
+
+    fn tend_seats(&mut self, by: ChannelId, now: Instant) -> bool {
         for at in 0..self.seated.len() {
             let id = self.seated[at];
             self.tend_role(id, id == by, now);

@@ -1,20 +1,21 @@
 //! What is received, and the way of a datagram to the memory of its message. A message is lent to the transport while a
 //! broadcast sends it from, or receives it into, the memory of the program; a payload may then be received where it
-//! belongs. The way stops eight times. The fifth, `RdmaTransport::poll`, looks at the endpoint (`Endpoint::pump`), which is
-//! stops one to four, and then into its own inbox:
+//! belongs. The way stops eight times. The fifth, `RdmaTransport::poll`, takes one completion after the other through stops
+//! one to four, until its communicator is told something:
 //!
-//! 1. [`Endpoint::pull`] (`complete.rs`) takes its completion from the completion queue (`ibv_poll_cq`, in
-//!    `src/verbs/completion.rs`).
+//! 1. [`Endpoint::next_packet`] (`complete.rs`) takes its completion, of those that [`Endpoint::pump`] has polled
+//!    (`ibv_poll_cq`, in `src/verbs/completion.rs`).
 //! 2. [`Endpoint::receive_datagram`] (here) parses its header, unchecked as yet, or makes it of a compact one
 //!    (`compact.rs`), and finds its communicator by the key or the tag, if it may come from such a rank by multicast. A
 //!    fragment that this rank has multicast itself ends here; and what has a wrong authentication code, where there are any
 //!    (`authenticity.rs`), after the next stop.
 //! 3. [`Endpoint::verify_place`] (here) keeps its payload where it was received, if that is the place of this fragment
 //!    in a lent message and intact; else it moves it behind the header. What is not intact foretells nothing.
-//! 4. [`Endpoint::deliver`] (`deliver.rs`) puts both into the inbox of the communicator: by a copy, if that does not poll
-//!    now and receives get short. An inbox that is full drops them, which counts as loss.
-//! 5. `RdmaTransport::poll` (`../transport/poll.rs`, `absorb.rs`) takes them from there and enters them into its table of
-//!    received packets; the driver gets their number in that table. The fault injector may lose them here.
+//! 4. What is intact and in its slot comes into the communicator's table of received packets at once, if it is the one that
+//!    polls and waits for nothing else. [`Endpoint::deliver`] (`deliver.rs`) puts all else into the inbox of the communicator: by
+//!    a copy, if that does not poll now and receives get short. An inbox that is full drops it, which counts as loss.
+//! 5. `RdmaTransport::poll` (`../transport/poll.rs`, `absorb.rs`) enters what is in the inbox into that table too; the driver
+//!    gets its number there. The fault injector may lose it here.
 //! 6. `Driver::receive_packet` (`src/core/driver/receive.rs`) checks what is not known to be intact, and asks
 //!    the protocol where the payload belongs. What comes before its broadcast has begun is held, and asked about again when it has.
 //! 7. `RdmaTransport::place` (`../transport/direct_placement.rs`) copies it there, unless it was received there; where
@@ -24,13 +25,14 @@
 //!    of the fragment that it will probably get.
 
 use super::event::{Body, Event};
+use super::rx_table::{RxPacket, RxTable};
 use super::{Endpoint, failed};
 use crate::rdma::ids::{ChannelId, ProcessId};
 use crate::rdma::ud::{Extent, Place, Stream, UdPort};
 use verbcast_core::protocol::Via;
 use verbcast_core::rank::{Fragment, OpId, Rank};
 use verbcast_core::time::Instant;
-use verbcast_core::transport::TransportError;
+use verbcast_core::transport::{Buffer, TransportError};
 use verbcast_core::wire::{Checks, Compact, Header, Key, Kind, ProcessMessage, RawHeader};
 use verbcast_verbs::{Outcome, Slot};
 
@@ -52,11 +54,13 @@ impl Endpoint {
         &mut self,
         by: ChannelId,
         now: Instant,
-        received: Received,
-        place: Option<Place>,
-    ) -> Result<(), TransportError> {
+        (received, place): (Received, Option<Place>),
+        table: Option<&mut RxTable>,
+    ) -> Result<Option<Buffer>, TransportError> {
         let Received { mut slot, outcome, compact, source_qpn } = received;
-        let len = if let Outcome::Done(len) = outcome { len } else { 0 };
+        let Outcome::Done(len) = outcome else {
+            return self.end_receive(now, slot, &outcome, place).map(|()| None);
+        };
         let extent = Extent::new(len, compact.is_some());
         // Where a place was for the payload of the other kind of header, this one is in its place or behind.
         let place = match place {
@@ -77,59 +81,99 @@ impl Endpoint {
                 (header, channel)
             }
         };
+        let (Some(header), Some(channel)) = (header, channel) else {
+            if let Some(place) = place {
+                self.leave_place(&mut slot, place, len);
+            }
+            return self.receive_other(now, (slot, extent), header).map(|()| None);
+        };
+        let is_from_here = self.is_from_here(channel, &header);
         // Most of what a root receives.
-        if place.is_none()
-            && let (Some(header), Some(channel)) = (&header, channel)
-            && self.is_from_here(channel, header)
-        {
+        if place.is_none() && is_from_here {
             self.datagrams.note_received(None);
             self.datagrams.note_work();
-            return self.recycle_datagram(slot);
+            return self.recycle_datagram(slot).map(|()| None);
         }
-        let came = header.zip(channel);
-        let fragment = came.and_then(|(header, channel)| self.fragment(channel, &header));
+        let Header { kind, op, fragment, .. } = *header.unchecked();
+        let is_fragment = kind == Kind::Fragment && !is_from_here;
+        let fragment = is_fragment.then_some(((channel, op), fragment));
         let place = place.and_then(|place| {
-            let came = fragment.zip(header);
+            let came = fragment.map(|fragment| (fragment, header));
             self.verify_place(&mut slot, place, (len, extent), came)
         });
         // Only fragments foretell something; where there are codes, nothing is believed without.
-        let to_check = came.filter(|came| fragment.is_some() || self.needs_code(came));
-        let is_whole = |(header, channel): (RawHeader, ChannelId)| {
+        let is_to_check = is_fragment || (self.keys.is_some() && !is_from_here);
+        let is_whole = || {
             let parts = self.datagrams.bytes(&slot, extent).split_first_chunk();
-            let is_right = |(head, rest)| self.is_right(channel, &header, head, rest);
-            compact.is_some() || parts.is_some_and(is_right)
+            parts.is_some_and(|(head, rest)| self.is_right(channel, &header, head, rest))
         };
-        let is_intact = place.is_some() || to_check.is_some_and(is_whole);
-        if self.datagrams.note_received(fragment.filter(|_| is_intact))
-            && let Some(channel) = channel.and_then(|channel| self.channels.get_mut(channel))
-        {
-            channel.inbox.run_out();
+        let is_intact = place.is_some() || (is_to_check && (compact.is_some() || is_whole()));
+        let ran_out = self.datagrams.note_received(fragment.filter(|_| is_intact));
+        self.datagrams.note_work();
+        if kind == Kind::Probe {
+            self.learn_sender(channel, &header, (&slot, extent), source_qpn);
         }
-        self.check_datagrams(now, &outcome)?;
-        if !matches!(outcome, Outcome::Done(_)) {
-            return self.recycle_datagram(slot);
-        }
-        match (header, channel) {
-            (Some(header), Some(channel)) => {
-                if header.unchecked().kind == Kind::Probe {
-                    self.learn_sender(channel, &header, (&slot, extent), source_qpn);
-                }
-                let body = Body::Datagram(slot, extent);
-                let is_open = self.channels.get(channel).is_some_and(|one| one.is_open());
-                if !is_open || self.is_from_here(channel, &header) {
-                    return self.free(body);
-                }
-                if self.keys.is_some() && !is_intact {
-                    self.channels.count_forged();
-                    return self.free(body);
-                }
-                if let (Body::Datagram(slot, extent), None) = (&body, place) {
-                    self.hand_on_from(channel, (slot, *extent), &header);
-                }
-                let via = Via::Multicast;
-                self.deliver(by, channel, Event::Packet { via, header, is_intact, body, place })
+        let (mut is_open, mut is_next) = (false, false);
+        if let Some(own) = self.channels.get_mut(channel) {
+            if ran_out {
+                own.inbox.run_out();
             }
-            (Some(header), None) if self.is_own(&header) => {
+            (is_open, is_next) = (own.is_open(), own.inbox.is_empty());
+        }
+        if !is_open || is_from_here {
+            return self.recycle_datagram(slot).map(|()| None);
+        }
+        if self.keys.is_some() && !is_intact {
+            self.channels.count_forged();
+            return self.recycle_datagram(slot).map(|()| None);
+        }
+        if place.is_none() {
+            self.hand_on_from(channel, (&slot, extent), &header);
+        }
+        let body = Body::Datagram(slot, extent);
+        if let Some(table) = table
+            && is_next
+            && by == channel
+            && is_intact
+            && is_fragment
+            && place.is_none()
+        {
+            let header = Some(header);
+            return Ok(Some(table.put(RxPacket { header, checks: None, body, in_place: None })));
+        }
+        let via = Via::Multicast;
+        self.deliver(by, channel, Event::Packet { via, header, is_intact, body, place })?;
+        Ok(None)
+    }
+
+    /// A receive has ended without a datagram.
+    #[cold]
+    fn end_receive(
+        &mut self,
+        now: Instant,
+        mut slot: Slot,
+        outcome: &Outcome,
+        place: Option<Place>,
+    ) -> Result<(), TransportError> {
+        if let Some(place) = place {
+            self.leave_place(&mut slot, place, 0);
+        }
+        self.datagrams.note_received(None);
+        self.check_datagrams(now, outcome)?;
+        self.recycle_datagram(slot)
+    }
+
+    /// A datagram came that is for no communicator here: for this process, or from strangers.
+    fn receive_other(
+        &mut self,
+        now: Instant,
+        (slot, extent): (Slot, Extent),
+        header: Option<RawHeader>,
+    ) -> Result<(), TransportError> {
+        self.datagrams.note_received(None);
+        self.datagrams.note_work();
+        match header {
+            Some(header) if self.is_own(&header) => {
                 let message = self.process_message(&header, self.datagrams.bytes(&slot, extent));
                 self.note_forged(&message);
                 self.recycle_datagram(slot)?;
@@ -145,9 +189,7 @@ impl Endpoint {
                 }
             }
             // A handshake of others, which went to the group.
-            (Some(header), None) if header.unchecked().kind == Kind::Connect => {
-                self.recycle_datagram(slot)
-            }
+            Some(header) if header.unchecked().kind == Kind::Connect => self.recycle_datagram(slot),
             _ => {
                 self.channels.count_foreign();
                 self.recycle_datagram(slot)
@@ -158,13 +200,6 @@ impl Endpoint {
     /// Whether a packet is for this process, rather than for a communicator.
     fn is_own(&self, header: &RawHeader) -> bool {
         header.unchecked().key == Key(self.site.address.incarnation)
-    }
-
-    /// The fragment of another rank of a channel that a datagram seems to be.
-    fn fragment(&self, channel: ChannelId, header: &RawHeader) -> Option<(Stream, Fragment)> {
-        let Header { kind, op, fragment, .. } = *header.unchecked();
-        let is_of_another = kind == Kind::Fragment && !self.is_from_here(channel, header);
-        is_of_another.then_some(((channel, op), fragment))
     }
 
     /// A receive for the place of a fragment has ended, with a datagram of `len` bytes or none; what came seems to be a
@@ -236,13 +271,8 @@ impl Endpoint {
         })
     }
 
-    /// Whether a packet is dropped unless its code is right.
-    fn needs_code(&self, (header, channel): &(RawHeader, ChannelId)) -> bool {
-        self.keys.is_some() && !self.is_from_here(*channel, header)
-    }
-
     fn recycle_datagram(&mut self, slot: Slot) -> Result<(), TransportError> {
-        self.datagrams.recycle(slot, None).map_err(failed)
+        self.datagrams.recycle(slot).map_err(failed)
     }
 
     /// A reliable message came.

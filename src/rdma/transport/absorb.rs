@@ -2,8 +2,7 @@
 
 use super::RdmaTransport;
 use super::direct_placement::Placement;
-use super::rx_table::RxPacket;
-use crate::rdma::endpoint::{Body, Event, is_farewell};
+use crate::rdma::endpoint::{Body, Event, RxPacket, is_farewell};
 use verbcast_core::protocol::Via;
 use verbcast_core::transport::{Arrival, TransportError};
 use verbcast_core::wire::{Checks, HEADER_LEN, Kind, RawHeader};

@@ -3,7 +3,7 @@
 
 use super::RdmaTransport;
 use super::places::Destination;
-use crate::rdma::endpoint::{Body, Event, failed};
+use crate::rdma::endpoint::{Body, Event, RxPacket, failed};
 use crate::rdma::memory::Tail;
 use crate::rdma::ud::Place;
 use std::ops::Range;
@@ -33,8 +33,12 @@ pub enum Placement {
 impl RdmaTransport {
     /// Posts the receive of a slot again, for the place of the fragment that it will probably get if
     /// that is known, this communicator's, and free.
+    #[inline]
     pub(super) fn recycle_datagram(&mut self, slot: Slot) -> Result<(), TransportError> {
         let mut endpoint = self.endpoint.hold();
+        if self.loans.by_op.is_empty() {
+            return endpoint.datagrams.recycle(slot).map_err(failed);
+        }
         let place = endpoint.next_receive(self.channel).and_then(|(op, fragment)| {
             let loan = self.loans.by_op.get_mut(&op)?;
             let range = loan.places.arm(fragment)?;
@@ -42,7 +46,10 @@ impl RdmaTransport {
             let tail = Tail { lease: Arc::clone(&loan.lease), range };
             Some(Place { stream: (self.channel, op), fragment, tail, is_compact })
         });
-        endpoint.datagrams.recycle(slot, place).map_err(failed)
+        match place {
+            Some(place) => endpoint.datagrams.recycle_for(slot, place).map_err(failed),
+            None => endpoint.datagrams.recycle(slot).map_err(failed),
+        }
     }
 
     /// A payload was received at the place of its fragment. It stays there unless the fragment came
@@ -76,7 +83,12 @@ impl RdmaTransport {
 
     /// What was received behind the header of a packet, there or in a message.
     pub(super) fn payload(&self, buffer: &Buffer) -> &[u8] {
-        let Some(packet) = self.rx_table.get(buffer) else { return &[] };
+        self.rx_table.get(buffer).map_or(&[], |packet| self.payload_of(packet))
+    }
+
+    /// As [`payload`](Self::payload), of a packet that is at hand.
+    #[inline]
+    pub(super) fn payload_of<'a>(&'a self, packet: &'a RxPacket) -> &'a [u8] {
         let payload = match &packet.in_place {
             Some((op, range)) => self.loans.bytes(*op, range.clone()),
             None => packet.body.bytes(&self.pools).get(HEADER_LEN..),

@@ -146,12 +146,12 @@ impl Transport for RdmaTransport {
         let header = packet.header.filter(|header| header.unchecked().key == key);
         let header = header.ok_or(Malformed::Foreign)?;
         let Some(checks) = packet.checks else {
-            return header.known_intact(self.payload(buffer));
+            return header.known_intact(self.payload_of(packet));
         };
         let head = packet.body.bytes(&self.pools).first_chunk().ok_or(Malformed::Foreign)?;
         match &self.seat.mac {
-            None => header.check_parts(head, self.payload(buffer), checks),
-            Some(key) => header.authenticate_parts(head, self.payload(buffer), key),
+            None => header.check_parts(head, self.payload_of(packet), checks),
+            Some(key) => header.authenticate_parts(head, self.payload_of(packet), key),
         }
     }
 
@@ -177,7 +177,8 @@ impl Transport for RdmaTransport {
 
     fn recycle(&mut self, buffer: Buffer) -> Result<(), TransportError> {
         match self.rx_table.take(buffer) {
-            Some(packet) => self.give_back(packet.body),
+            Some(Body::Datagram(slot, _)) => self.recycle_datagram(slot),
+            Some(body) => self.give_back(body),
             None => Ok(()),
         }
     }

@@ -5,6 +5,7 @@ use super::peers::Peers;
 use crate::rdma::endpoint::Event;
 use crate::rdma::memory::Memory;
 use std::collections::VecDeque;
+use verbcast_core::protocol::Via;
 use verbcast_core::time::Instant;
 use verbcast_core::transport::{Arrival, TransportError};
 
@@ -18,6 +19,10 @@ impl RdmaTransport {
         self.now = now;
         let mut looks = 0;
         while looks < LOOKS_PER_POLL {
+            let packet = self.endpoint.hold().next_packet(self.channel, now, &mut self.rx_table);
+            if let Some(buffer) = packet {
+                return Ok(Some(Arrival::Packet { via: Via::Multicast, buffer }));
+            }
             match self.look(now)? {
                 Seen::Event(event) => {
                     if let Some(arrival) = self.absorb(event)? {

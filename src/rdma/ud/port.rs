@@ -138,23 +138,15 @@ impl UdPort {
             send_depth: settings.depths.send as usize,
             ring_depth: settings.depths.ring as usize,
         };
-        to_post.into_iter().try_for_each(|slot| datagrams.post(slot, None))?;
+        to_post.into_iter().try_for_each(|slot| datagrams.post(slot))?;
         datagrams.submit()?;
         Ok(datagrams)
     }
 
-    fn post(&mut self, slot: Slot, place: Option<Place>) -> Result<()> {
-        let index = slot.index();
-        let id = Work::DatagramReceive(index).id();
-        match place {
-            Some(place) => {
-                let Tail { lease, range } = &place.tail;
-                let head = (slot, place.head());
-                self.qp.post_receive_with(head, (lease, range.clone()), id)?;
-                self.receives_into[index as usize] = Some(place);
-            }
-            None => self.qp.post_receive(slot, GRH.start, id)?,
-        }
+    #[inline]
+    fn post(&mut self, slot: Slot) -> Result<()> {
+        let id = Work::DatagramReceive(slot.index()).id();
+        self.qp.post_receive(slot, GRH.start, id)?;
         self.prediction.post();
         Ok(())
     }
@@ -424,15 +416,29 @@ impl UdPort {
         self.prediction.next().filter(|_| self.idle.is_none())
     }
 
-    /// Posts a receive again; for a place, only the header goes into the slot.
-    pub fn recycle(&mut self, slot: Slot, place: Option<Place>) -> Result<()> {
+    /// Posts a receive again.
+    #[inline]
+    pub fn recycle(&mut self, slot: Slot) -> Result<()> {
         match &mut self.idle {
+            None => self.post(slot),
             Some(idle) => {
                 idle.push(slot);
                 Ok(())
             }
-            None => self.post(slot, place),
         }
+    }
+
+    /// Posts a receive again, for the place of a fragment: only the header goes into the slot. While there is a flush, no
+    /// place is [known](Self::next_receive).
+    pub fn recycle_for(&mut self, slot: Slot, place: Place) -> Result<()> {
+        let index = slot.index();
+        let id = Work::DatagramReceive(index).id();
+        let Tail { lease, range } = &place.tail;
+        let head = (slot, place.head());
+        self.qp.post_receive_with(head, (lease, range.clone()), id)?;
+        self.receives_into[index as usize] = Some(place);
+        self.prediction.post();
+        Ok(())
     }
 
     /// Whether sends from a message's memory are under way.
@@ -507,7 +513,7 @@ impl UdPort {
         }
         self.groups.iter_mut().try_for_each(|(_, group)| group.attach(&self.qp))?;
         let idle = self.idle.take().unwrap_or_default();
-        idle.into_iter().try_for_each(|slot| self.post(slot, None))?;
+        idle.into_iter().try_for_each(|slot| self.post(slot))?;
         self.submit()
     }
 

@@ -1,6 +1,6 @@
 //! Received packets that the driver has and will give back.
 
-use crate::rdma::endpoint::Body;
+use super::event::Body;
 use std::ops::Range;
 use verbcast_core::rank::OpId;
 use verbcast_core::transport::Buffer;
@@ -26,6 +26,7 @@ pub struct RxTable {
 
 impl RxTable {
     /// Keeps a packet.
+    #[inline]
     pub fn put(&mut self, packet: RxPacket) -> Buffer {
         let index = self.free.pop().unwrap_or_else(|| {
             self.packets.push(None);
@@ -43,11 +44,12 @@ impl RxTable {
         self.packets.get_mut(buffer.index as usize)?.as_mut()
     }
 
-    /// Gives a packet up.
-    pub fn take(&mut self, buffer: Buffer) -> Option<RxPacket> {
-        let packet = self.packets.get_mut(buffer.index as usize)?.take()?;
+    /// Gives a packet up; its bytes.
+    #[inline]
+    pub fn take(&mut self, buffer: Buffer) -> Option<Body> {
+        let RxPacket { body, .. } = self.packets.get_mut(buffer.index as usize)?.take()?;
         self.free.push(buffer.index);
-        Some(packet)
+        Some(body)
     }
 
     /// Gives all packets up.
@@ -75,7 +77,7 @@ mod tests {
         assert!(rx_table.get(&Buffer { index: 0 }).is_none());
         let (first, second) = (rx_table.put(packet(1)), rx_table.put(packet(2)));
         let index = first.index;
-        assert!(matches!(&rx_table.take(first).unwrap().body, Body::Copy(bytes) if **bytes == [1]));
+        assert!(matches!(rx_table.take(first), Some(Body::Copy(bytes)) if *bytes == [1]));
         assert!(rx_table.take(Buffer { index }).is_none());
         assert_eq!(rx_table.put(packet(3)).index, index);
         assert!(
