@@ -1,6 +1,7 @@
 //! The way of a fragment: kept in the ring for others and multicast from there (Liu 2004, section 5.1), received,
 //! sent again or read where it was lost.
 
+use super::operation::Operation;
 use super::{Repair, Report, Window};
 use crate::protocol::{
     Core, Disposition, Event, Incoming, Piece, Room, Target, Token, Transmit, Via, disagreement,
@@ -120,7 +121,7 @@ impl Window {
         }
         let is_head = operation.neighbours.is_head;
         let is_new = operation.own(packet.fragment, packet.via == Via::Multicast);
-        let next = operation.seq(packet.fragment).plus(1);
+        let (next, is_whole) = (operation.seq(packet.fragment).plus(1), operation.has_all());
         if next.after(self.seen) > 0 {
             self.seen = next;
         }
@@ -140,7 +141,10 @@ impl Window {
             if packet.via != Via::Fetched {
                 self.read_on();
             }
-            self.settle();
+            // Nothing completes by a fragment of a message of which others are missing.
+            if is_whole {
+                self.settle();
+            }
             return Disposition::Place(range);
         }
         self.answer();
@@ -250,7 +254,10 @@ impl Window {
 
     /// Whether this rank misses something that it may read.
     pub(super) fn reads(&self) -> bool {
-        let mut missing = self.operations.range(self.whole..);
-        self.config.repair == Repair::Pull && missing.any(|operation| operation.repairer.is_some())
+        let has_repairer = |operation: &Operation| operation.repairer.is_some();
+        // Asked for each fragment, which most often is of the first.
+        let is_first = self.operations.get(self.whole).is_some_and(has_repairer);
+        let missing = || self.operations.range(self.whole..);
+        self.config.repair == Repair::Pull && (is_first || missing().any(has_repairer))
     }
 }
