@@ -273,9 +273,7 @@ impl Core for Window {
 
     fn handle_missed(&mut self, now: Instant, _from: Rank, token: Token) {
         self.now = now;
-        let is_far = |operation: &mut Operation| operation.repairer != Some(operation.root);
-        let has_above = self.operation(token.op).is_some_and(is_far);
-        self.pull.missed(now, (token.op, token.fragment), has_above);
+        self.pull.missed(now, (token.op, token.fragment));
     }
 
     fn handle_flush(&mut self, now: Instant) {

@@ -8,10 +8,13 @@
 //! A repairer may be late itself. Who does not find there in [several looks](LOOKS) what it misses goes on, at each further
 //! look, to those above it up to the root. Most often the repairer has lost the same and reads it just then, so that others read from
 //! afar only what it does not get.
+//!
+//! Those above may leave, with the memory that is read, as soon as the repairer has everything. So only those are read with whom there
+//! was a connection, on which they would say so, when the repairer was looked at; and it is looked at again before each of them.
 
 use super::arrivals::Arrivals;
 use super::patience::Bounds;
-use crate::rank::{Fragment, OpId};
+use crate::rank::{Fragment, OpId, Rank};
 use crate::time::Instant;
 use std::time::Duration;
 
@@ -28,8 +31,12 @@ pub(super) type Wanted = (OpId, Fragment);
 pub(super) struct Pull {
     /// What is read, and how far above the repairer.
     under_way: Vec<(Wanted, usize)>,
-    /// How far above the repairer this look has come.
+    /// How far above the repairer is read now.
     up: usize,
+    /// How far above it this look goes next.
+    next: usize,
+    /// For an operation, those above its repairer who could be read when this look began, the nearest first.
+    ladder: Option<(OpId, Vec<Rank>)>,
     /// Looks in which the repairer's ring had nothing, since it had something, or something came in order.
     in_vain: u32,
     /// Fragments beyond what is known to have been sent that may be read.
@@ -50,6 +57,8 @@ impl Pull {
         Pull {
             under_way: Vec::new(),
             up: 0,
+            next: 1,
+            ladder: None,
             in_vain: 0,
             reach: 1,
             is_active: false,
@@ -127,6 +136,8 @@ impl Pull {
             self.due_at = None;
             self.is_active = true;
             self.up = 0;
+            self.next = 1;
+            self.ladder = None;
         }
     }
 
@@ -143,6 +154,22 @@ impl Pull {
     /// How far above the repairer is read.
     pub fn up(&self) -> usize {
         self.up
+    }
+
+    /// Whether this look goes on above the repairer if there is nothing.
+    pub fn may_climb(&self) -> bool {
+        self.in_vain + 1 >= LOOKS
+    }
+
+    /// Those above the repairer who could be read when this look began; none are known for another operation.
+    pub fn ladder(&self, op: OpId) -> Option<&[Rank]> {
+        let (of, ladder) = self.ladder.as_ref()?;
+        (*of == op).then_some(ladder)
+    }
+
+    /// Who can be read above the repairer of an operation, the nearest first; in this look it stays so.
+    pub fn climb(&mut self, op: OpId, ladder: Vec<Rank>) {
+        self.ladder = Some((op, ladder));
     }
 
     pub fn started(&mut self, wanted: Wanted) {
@@ -168,21 +195,27 @@ impl Pull {
         }
     }
 
-    /// A read found nothing yet. Above the repairer is another rank or none.
-    pub fn missed(&mut self, now: Instant, wanted: Wanted, has_above: bool) {
+    /// A read found nothing yet.
+    pub fn missed(&mut self, now: Instant, wanted: Wanted) {
         let up = self.ended(wanted);
         self.reach = 1;
         // Others of the same look may have sent it on already.
         if !self.is_active || up != Some(self.up) {
             return;
         }
-        if self.up == 0 && has_above {
+        let rungs = self.ladder(wanted.0).map_or(0, <[Rank]>::len);
+        if self.up == 0 {
             self.in_vain = LOOKS.min(self.in_vain + 1);
+            if self.in_vain == LOOKS && self.next <= rungs {
+                self.up = self.next;
+                return;
+            }
+        } else if self.up < rungs {
+            self.next = self.up + 1;
+            self.up = 0;
+            return;
         }
-        match has_above && self.in_vain == LOOKS {
-            true => self.up += 1,
-            false => self.give_up(now),
-        }
+        self.give_up(now);
     }
 
     /// A look has found nothing, wherever it could.

@@ -10,6 +10,35 @@ const FIRST: OpId = OpId(5);
 const LEN: u64 = 20;
 const LATER: Instant = Instant::from_nanos(10_000_000_000);
 
+/// Room for everything, by connections with all ranks, or with these.
+struct Connected<'a>(&'a [u32]);
+
+impl Room for Connected<'_> {
+    fn multicast_room(&self) -> usize {
+        Ample.multicast_room()
+    }
+
+    fn reliable_room(&self, to: Rank) -> usize {
+        Ample.reliable_room(to)
+    }
+
+    fn report_room(&self, to: Rank) -> usize {
+        Ample.report_room(to)
+    }
+
+    fn fetch_room(&self, from: Rank) -> usize {
+        Ample.fetch_room(from)
+    }
+
+    fn is_in_reach(&self, from: Rank) -> bool {
+        self.0.contains(&from.0)
+    }
+
+    fn is_idle(&self, slot: u32) -> bool {
+        Ample.is_idle(slot)
+    }
+}
+
 struct Ample;
 
 impl Room for Ample {
@@ -320,4 +349,34 @@ fn who_repairs_others_is_sent_something_again_only_after_long() {
         let before = Instant::from_nanos(overdue.as_nanos() - 1);
         assert_eq!((again_at(before), again_at(overdue)), (vec![], vec![0, 1]), "{size} ranks");
     }
+}
+
+/// Those above a late repairer may have left before they could be read, and told only whom they were connected with: then the
+/// repairer has everything, which another look shows.
+#[test]
+fn who_could_not_be_read_when_a_look_began_is_not_read_in_it() {
+    let config = Config { repairers: Repairers::Predecessor, ..Config::new(10, 8) };
+    let mut core = core(3, 4, 0, config);
+    core.start(Instant::ZERO, Rank(0), LEN).unwrap();
+    core.handle_packet(Instant::ZERO, &fragment(1, false));
+    let mut now = Instant::ZERO;
+    // Whom it reads in a look, one after the other, each in vain, with these connections at first and then with those.
+    let mut look = |first: &[u32], then: &[u32]| {
+        now = core.poll_timeout().expect("it looks again").1;
+        core.handle_timeout(now);
+        let (mut read, mut connections) = (Vec::new(), first);
+        while let Some(Transmit::Fetch { from, token, .. }) =
+            core.poll_transmit(&Connected(connections))
+        {
+            read.push(from.0);
+            connections = then;
+            core.handle_missed(now, from, token);
+        }
+        read
+    };
+    assert_eq!((look(&[0, 1], &[0, 1]), look(&[0, 1], &[0, 1])), (vec![2], vec![2]));
+    assert_eq!(look(&[], &[0, 1]), [2]);
+    assert_eq!(look(&[0], &[0, 1]), [2, 0]);
+    assert_eq!(look(&[0, 1], &[0, 1]), [2, 1, 2, 0]);
+    assert_eq!(look(&[], &[]), [2]);
 }

@@ -191,7 +191,8 @@ impl Window {
         for index in self.whole..self.operations.len() {
             let op = self.first.plus(index as u32);
             let operation = &self.operations[index];
-            if operation.repairer.is_none() {
+            let is_read = self.pull.up() == 0 || self.pull.ladder(op).is_some();
+            if operation.repairer.is_none() || !is_read {
                 continue;
             }
             let wanted = operation
@@ -218,33 +219,40 @@ impl Window {
 
     /// Whom this rank reads in an operation now, if there is anybody as far up as this look has come.
     fn reads_from(&mut self, index: usize, room: &dyn Room) -> Option<Rank> {
-        let (repairer, up) = (self.operations[index].repairer?, self.pull.up());
-        match (self.has_departed(repairer), up) {
-            (false, 0) => Some(repairer),
-            (false, _) => self.above(index, up - 1, room),
-            (true, _) => self.above(index, up, room),
+        let (op, repairer) = (self.first.plus(index as u32), self.operations[index].repairer?);
+        let has_left = self.has_departed(repairer);
+        if (has_left || self.pull.may_climb()) && self.pull.ladder(op).is_none() {
+            let ladder = self.above(index, room);
+            self.pull.climb(op, ladder);
         }
+        let up = self.pull.up();
+        if up == 0 && !has_left {
+            return Some(repairer);
+        }
+        let mut above =
+            self.pull.ladder(op)?.iter().copied().filter(|rank| !self.has_departed(*rank));
+        above.nth(if has_left { up } else { up - 1 })
     }
 
     fn has_departed(&self, rank: Rank) -> bool {
         self.departed.iter().any(|left| left.rank == rank)
     }
 
-    /// The n-th of those above this rank's repairer in an operation who can be read, counted from 0. In a gap, those with whom
-    /// there is no connection are wished for: that takes their CPUs, and nobody waits for it.
-    fn above(&mut self, index: usize, nth: usize, room: &dyn Room) -> Option<Rank> {
+    /// Those above this rank's repairer in an operation who can be read, the nearest first. In a gap, those with whom there is no
+    /// connection are wished for: that takes their CPUs, and nobody waits for it.
+    fn above(&mut self, index: usize, room: &dyn Room) -> Vec<Rank> {
         let neighbours = &self.operations[index].neighbours;
         let mut above: Vec<_> =
             self.neighbourhoods.above_repairer(neighbours).take(MAX_ABOVE).collect();
         if above.last().is_some_and(|last| *last != neighbours.root) {
             above.push(neighbours.root);
         }
-        let above = above.into_iter().filter(|rank| !self.has_departed(*rank));
-        let (near, far): (Vec<_>, Vec<_>) = above.partition(|rank| room.is_in_reach(*rank));
+        let (near, far): (Vec<_>, Vec<_>) =
+            above.into_iter().partition(|rank| room.is_in_reach(*rank));
         if self.is_gap() {
             self.wishes.extend(far);
         }
-        near.get(nth).copied()
+        near
     }
 
     /// Whether something is missing that was sent for certain.
