@@ -123,9 +123,14 @@ fn commands_that_need_more_are_commands() {
                 true => call.to_owned(),
                 false => call.replace(",mpi", ""),
             };
-            // It refuses what it does not know before it comes to the last option.
+            // It refuses what it does not know before it comes to the last option. After a program, that is the program's;
+            // it would be run if there were a library for it.
             let output = run(&mut bash(&folder, &format!("verbcast {call} --help")));
-            success(&block, &output);
+            let is_program = call.starts_with("preload ")
+                && text(&output.stderr).contains("install it for an MPI library");
+            if !is_program {
+                success(&block, &output);
+            }
             count += 1;
         }
     }

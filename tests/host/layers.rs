@@ -34,7 +34,7 @@ const LAYERS: &[Layers] = &[
             ("model", &[]),
             ("node", &["rank", "time", "wire"]),
             ("protocol", &["rank", "time", "wire", "model", "order"]),
-            ("transport", &["cause", "rank", "time", "wire", "protocol"]),
+            ("transport", &["cause", "numbers", "rank", "time", "wire", "protocol"]),
             ("driver", &["numbers", "rank", "time", "wire", "protocol", "transport"]),
         ],
     },
