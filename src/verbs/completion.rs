@@ -192,12 +192,10 @@ impl CompletionQueue {
     ///
     /// # Errors
     /// If the queue overran or the device failed.
-    pub fn poll(&self, mut each: impl FnMut(Completion)) -> Result<bool> {
+    pub fn poll(&self, each: impl FnMut(Completion)) -> Result<bool> {
         let mut polled = Polled::new();
         let any = self.poll_into(&mut polled)?;
-        while let Some(completion) = polled.next() {
-            each(completion);
-        }
+        polled.for_each(each);
         Ok(any)
     }
 
