@@ -51,7 +51,9 @@ fn nobody_waits(hosts: u32, late: &[u32], algorithm: &str) {
     assert!(outcome.statistics[1..].iter().all(|rank| rank.lost > 0));
     let found = latencies(&outcome, late);
     println!("of {} ranks, {late:?} late, {algorithm}: {found:?} ns", hosts * HOST);
-    assert!(found.iter().all(|latency| *latency < LATE / 2), "{late:?}: {found:?}");
+    assert!(found[0] < LATE / 2, "{late:?}: {found:?}");
+    // Those who are late are known by then.
+    assert!(found[1..].iter().all(|latency| *latency < LATE / 20), "{late:?}: {found:?}");
 }
 
 #[test]

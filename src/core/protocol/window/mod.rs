@@ -271,9 +271,9 @@ impl Core for Window {
         }
     }
 
-    fn handle_missed(&mut self, now: Instant, _from: Rank, token: Token) {
+    fn handle_missed(&mut self, now: Instant, from: Rank, token: Token) {
         self.now = now;
-        self.pull.missed(now, (token.op, token.fragment));
+        self.pull.missed(now, from, (token.op, token.fragment));
     }
 
     fn handle_flush(&mut self, now: Instant) {

@@ -5,9 +5,9 @@
 //! reads everything that is missing; into silence it reads late, one fragment, and on from there only if that was there.
 //! A root that is late costs its receivers a read now and then, with doubling pauses, and itself nothing.
 //!
-//! A repairer may be late itself. Who does not find there in [several looks](LOOKS) what it misses goes on, at each further
-//! look, to those above it up to the root. Most often the repairer has lost the same and reads it just then, so that others read from
-//! afar only what it does not get.
+//! A repairer may be late itself. Who has not found there what it misses for as long as a silence is borne goes on at each further
+//! look to those above it up to the root, until the repairer has something again. Most often the repairer has lost the same and
+//! reads it as soon as it has its CPU, so that others read from afar only what it does not get.
 //!
 //! Those above may leave, with the memory that is read, as soon as the repairer has everything. So only those are read with whom there
 //! was a connection, on which they would say so, when the repairer was looked at; and it is looked at again before each of them.
@@ -20,11 +20,17 @@ use std::time::Duration;
 
 /// Reads under way at most.
 const AT_ONCE: usize = 4;
-/// Looks at a repairer's ring in vain before it is taken for late.
-const LOOKS: u32 = 3;
 
 /// A fragment that is read.
 pub(super) type Wanted = (OpId, Fragment);
+
+/// Looks at a repairer's ring that had nothing, since it had something.
+#[derive(Clone, Copy, Debug)]
+struct InVain {
+    repairer: Rank,
+    since: Instant,
+    is_late: bool,
+}
 
 /// A receiver's reading.
 #[derive(Clone, Debug)]
@@ -37,8 +43,7 @@ pub(super) struct Pull {
     next: usize,
     /// For an operation, those above its repairer who could be read when this look began, the nearest first.
     ladder: Option<(OpId, Vec<Rank>)>,
-    /// Looks in which the repairer's ring had nothing, since it had something, or something came in order.
-    in_vain: u32,
+    in_vain: Option<InVain>,
     /// Fragments beyond what is known to have been sent that may be read.
     reach: u32,
     is_active: bool,
@@ -59,7 +64,7 @@ impl Pull {
             up: 0,
             next: 1,
             ladder: None,
-            in_vain: 0,
+            in_vain: None,
             reach: 1,
             is_active: false,
             due_at: None,
@@ -101,7 +106,7 @@ impl Pull {
             self.is_active = false;
             self.reach = 1;
             self.wait_for_more(now);
-            self.in_vain = 0;
+            self.forgive();
         } else if !self.is_active {
             self.pause = self.arrivals.overtaken();
             let soon = now + self.pause;
@@ -124,7 +129,12 @@ impl Pull {
         self.is_active = false;
         self.due_at = None;
         self.reach = 1;
-        self.in_vain = 0;
+        self.forgive();
+    }
+
+    /// What is missing from now on says nothing of what was looked for before, but of a repairer that is late.
+    fn forgive(&mut self) {
+        self.in_vain = self.in_vain.filter(|in_vain| in_vain.is_late);
     }
 
     pub fn due_at(&self) -> Option<Instant> {
@@ -156,9 +166,14 @@ impl Pull {
         self.up
     }
 
-    /// Whether this look goes on above the repairer if there is nothing.
-    pub fn may_climb(&self) -> bool {
-        self.in_vain + 1 >= LOOKS
+    /// Whether a look at a repairer goes on above it if there is nothing.
+    pub fn is_late(&mut self, now: Instant, repairer: Rank) -> bool {
+        let silence = self.silence();
+        let Some(in_vain) = self.in_vain.as_mut().filter(|known| known.repairer == repairer) else {
+            return false;
+        };
+        in_vain.is_late |= now - in_vain.since >= silence;
+        in_vain.is_late
     }
 
     /// Those above the repairer who could be read when this look began; none are known for another operation.
@@ -187,7 +202,8 @@ impl Pull {
     /// A read found its fragment, so what follows it may be there too.
     pub fn found(&mut self, wanted: Wanted) {
         if self.ended(wanted) == Some(0) {
-            self.in_vain = 0;
+            self.in_vain = None;
+            self.ladder = None;
         }
         self.was_repaired = true;
         if self.is_active {
@@ -195,8 +211,8 @@ impl Pull {
         }
     }
 
-    /// A read found nothing yet.
-    pub fn missed(&mut self, now: Instant, wanted: Wanted) {
+    /// A read of a rank's ring found nothing yet.
+    pub fn missed(&mut self, now: Instant, from: Rank, wanted: Wanted) {
         let up = self.ended(wanted);
         self.reach = 1;
         // Others of the same look may have sent it on already.
@@ -205,8 +221,10 @@ impl Pull {
         }
         let rungs = self.ladder(wanted.0).map_or(0, <[Rank]>::len);
         if self.up == 0 {
-            self.in_vain = LOOKS.min(self.in_vain + 1);
-            if self.in_vain == LOOKS && self.next <= rungs {
+            let known = self.in_vain.filter(|known| known.repairer == from);
+            let first = InVain { repairer: from, since: now, is_late: false };
+            self.in_vain = Some(known.unwrap_or(first));
+            if self.next <= rungs {
                 self.up = self.next;
                 return;
             }

@@ -221,7 +221,8 @@ impl Window {
     fn reads_from(&mut self, index: usize, room: &dyn Room) -> Option<Rank> {
         let (op, repairer) = (self.first.plus(index as u32), self.operations[index].repairer?);
         let has_left = self.has_departed(repairer);
-        if (has_left || self.pull.may_climb()) && self.pull.ladder(op).is_none() {
+        let goes_on = has_left || self.pull.is_late(self.now, repairer);
+        if goes_on && self.pull.ladder(op).is_none() {
             let ladder = self.above(index, room);
             self.pull.climb(op, ladder);
         }
