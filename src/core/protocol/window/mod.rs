@@ -225,7 +225,7 @@ impl Core for Window {
         }
         self.learn(packet.source, packet.report);
         if packet.via == Via::Fetched {
-            self.pull.found((packet.op, packet.fragment));
+            self.pull.found(now, (packet.op, packet.fragment));
         }
         match packet.kind {
             Kind::Fragment => self.handle_fragment(packet),

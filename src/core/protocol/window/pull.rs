@@ -5,21 +5,23 @@
 //! reads everything that is missing; into silence it reads late, one fragment, and on from there only if that was there.
 //! A root that is late costs its receivers a read now and then, with doubling pauses, and itself nothing.
 //!
-//! A repairer may be late itself. Who has not found there what it misses for as long as a silence is borne goes on at each further
-//! look to those above it up to the root, until the repairer has something again. Most often the repairer has lost the same and
+//! A repairer may be late itself. Who has not found there what it misses for as long as a silence is borne, and as a few reads of
+//! its own would take it, goes on at each further look to those above it up to the root, until the repairer has something again. Most often the repairer has lost the same and
 //! reads it as soon as it has its CPU, so that others read from afar only what it does not get.
 //!
 //! Those above may leave, with the memory that is read, as soon as the repairer has everything. So only those are read with whom there
 //! was a connection, on which they would say so, when the repairer was looked at; and it is looked at again before each of them.
 
 use super::arrivals::Arrivals;
-use super::patience::Bounds;
+use super::patience::{Bounds, Patience};
 use crate::rank::{Fragment, OpId, Rank};
 use crate::time::Instant;
 use std::time::Duration;
 
 /// Reads under way at most.
 const AT_ONCE: usize = 4;
+/// Reads, one after the other, in which a repairer that is not late comes by what it has lost itself.
+const READS: u32 = 2;
 
 /// A fragment that is read.
 pub(super) type Wanted = (OpId, Fragment);
@@ -32,11 +34,21 @@ struct InVain {
     is_late: bool,
 }
 
+/// A read under way.
+#[derive(Clone, Copy, Debug)]
+struct Read {
+    wanted: Wanted,
+    /// How far above the repairer.
+    up: usize,
+    since: Instant,
+}
+
 /// A receiver's reading.
 #[derive(Clone, Debug)]
 pub(super) struct Pull {
-    /// What is read, and how far above the repairer.
-    under_way: Vec<(Wanted, usize)>,
+    under_way: Vec<Read>,
+    /// How long reads take.
+    trips: Patience,
     /// How far above the repairer is read now.
     up: usize,
     /// How far above it this look goes next.
@@ -61,6 +73,7 @@ impl Pull {
     pub fn new(bounds: Bounds) -> Self {
         Pull {
             under_way: Vec::new(),
+            trips: Patience::new(bounds),
             up: 0,
             next: 1,
             ladder: None,
@@ -158,7 +171,7 @@ impl Pull {
     }
 
     pub fn is_under_way(&self, wanted: Wanted) -> bool {
-        self.under_way.iter().any(|(known, _)| *known == wanted)
+        self.under_way.iter().any(|read| read.wanted == wanted)
     }
 
     /// How far above the repairer is read.
@@ -168,11 +181,11 @@ impl Pull {
 
     /// Whether a look at a repairer goes on above it if there is nothing.
     pub fn is_late(&mut self, now: Instant, repairer: Rank) -> bool {
-        let silence = self.silence();
+        let borne = self.silence().max(self.trips.timeout() * READS);
         let Some(in_vain) = self.in_vain.as_mut().filter(|known| known.repairer == repairer) else {
             return false;
         };
-        in_vain.is_late |= now - in_vain.since >= silence;
+        in_vain.is_late |= now - in_vain.since >= borne;
         in_vain.is_late
     }
 
@@ -187,8 +200,8 @@ impl Pull {
         self.ladder = Some((op, ladder));
     }
 
-    pub fn started(&mut self, wanted: Wanted) {
-        self.under_way.push((wanted, self.up));
+    pub fn started(&mut self, now: Instant, wanted: Wanted) {
+        self.under_way.push(Read { wanted, up: self.up, since: now });
     }
 
     /// Nothing that may be read now is missing: wait for more.
@@ -200,8 +213,8 @@ impl Pull {
     }
 
     /// A read found its fragment, so what follows it may be there too.
-    pub fn found(&mut self, wanted: Wanted) {
-        if self.ended(wanted) == Some(0) {
+    pub fn found(&mut self, now: Instant, wanted: Wanted) {
+        if self.answered(now, wanted) == Some(0) {
             self.in_vain = None;
             self.ladder = None;
         }
@@ -213,7 +226,7 @@ impl Pull {
 
     /// A read of a rank's ring found nothing yet.
     pub fn missed(&mut self, now: Instant, from: Rank, wanted: Wanted) {
-        let up = self.ended(wanted);
+        let up = self.answered(now, wanted);
         self.reach = 1;
         // Others of the same look may have sent it on already.
         if !self.is_active || up != Some(self.up) {
@@ -248,9 +261,48 @@ impl Pull {
         self.under_way.clear();
     }
 
-    /// A read has ended; how far above the repairer it was.
-    fn ended(&mut self, wanted: Wanted) -> Option<usize> {
-        let at = self.under_way.iter().position(|(known, _)| *known == wanted)?;
-        Some(self.under_way.swap_remove(at).1)
+    /// The answer of a read is here; how far above the repairer it was.
+    fn answered(&mut self, now: Instant, wanted: Wanted) -> Option<usize> {
+        let read = self.ended(wanted)?;
+        self.trips.measured(now - read.since);
+        Some(read.up)
+    }
+
+    fn ended(&mut self, wanted: Wanted) -> Option<Read> {
+        let at = self.under_way.iter().position(|read| read.wanted == wanted)?;
+        Some(self.under_way.swap_remove(at))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: Duration = Duration::from_millis(1);
+    const REPAIRER: Rank = Rank(1);
+
+    /// Looks at a repairer that has nothing, each a read that takes so long, until it is late.
+    fn late_after(read: Duration) -> Duration {
+        let mut pull = Pull::new(Bounds::default());
+        let wanted = (OpId(0), Fragment(0));
+        let mut now = Instant::ZERO;
+        pull.begin(now);
+        let mut first_answer = None;
+        while !pull.is_late(now, REPAIRER) {
+            now = now.max(pull.due_at().expect("a look is due"));
+            pull.handle_timeout(now);
+            pull.started(now, wanted);
+            now = now + read;
+            pull.missed(now, REPAIRER, wanted);
+            first_answer.get_or_insert(now);
+            assert!(now < Instant::ZERO + 1_000 * MS, "it is late in the end");
+        }
+        now - first_answer.expect("a look was in vain")
+    }
+
+    #[test]
+    fn a_repairer_has_the_time_of_a_few_reads_of_its_own() {
+        assert!(late_after(MS / 100) < 20 * MS, "silence alone counts where reads are short");
+        assert!(late_after(40 * MS) >= 80 * MS, "it had to read once, and to find nothing once");
     }
 }

@@ -208,7 +208,7 @@ impl Window {
                 if room.fetch_room(from) == 0 {
                     return None;
                 }
-                self.pull.started((op, fragment));
+                self.pull.started(self.now, (op, fragment));
                 let token = Token { kind: Kind::Fragment, op, fragment };
                 return Some(Transmit::Fetch { from, slot, token });
             }
