@@ -183,6 +183,10 @@ const MAX_SERVICE_LEVEL: u8 = 15;
 pub(super) const CELL_LEN: usize = 16;
 /// Reports to a rank under way at once: a second one need not wait for the first to be answered.
 pub(super) const REPORTS_AT_ONCE: usize = 2;
+/// Writes of nothing behind the last message to a process, each with an acknowledgement that stands for those of all before it
+/// (InfiniBand Architecture, volume 1, section 9.7.5.1). Whoever has heard the message may be gone before its sender's adapter
+/// asks again for one that was lost, and then that asks in vain until it gives up.
+pub(super) const ECHOES: usize = 2;
 /// Bytes that the device puts in front of every received datagram (the GRH).
 pub(super) const GRH_LEN: usize = 40;
 /// Bytes in front of that in a slot.
@@ -262,19 +266,21 @@ impl Settings {
     }
 
     /// Requests outstanding at most on a connection: messages, each with a write before it, sends from the ring, reports,
-    /// fetches.
+    /// fetches, and echoes of the last message.
     pub(super) fn connection_requests(&self, size: u32) -> u32 {
         2 * self.depths.reliable_send
             + self.ring_sends(size)
             + REPORTS_AT_ONCE as u32
             + self.depths.fetch
+            + ECHOES as u32
     }
 
     /// Completions outstanding at most with so many connections, each with so many sends from rings.
     pub(super) fn completions_of(&self, connections: u32, ring_sends: u32) -> u32 {
         let (probes, reports) = (connections, REPORTS_AT_ONCE as u32 * connections);
+        let echoes = ECHOES as u32 * connections;
         let reliable = self.depths.reliable_receive + 2 * self.depths.reliable_send;
-        let one_sided = probes + reports + self.depths.fetch;
+        let one_sided = probes + reports + echoes + self.depths.fetch;
         let ring_sends = connections * ring_sends;
         self.depths.receive + self.datagram_requests() + reliable + ring_sends + one_sided
     }

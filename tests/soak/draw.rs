@@ -1,5 +1,6 @@
 //! What a round does, drawn from the seed and its number.
 
+use std::io::{self, Write};
 use std::time::Duration;
 use verbcast::{Config, Waiting};
 use verbcast_sim::Draw;
@@ -123,11 +124,14 @@ impl Round {
         config
     }
 
-    /// Says what went wrong, and how to repeat it.
+    /// Says what went wrong, and how to repeat it: at once, since other ranks write there too.
     pub fn complain(&self, what: &str) {
         let Round { seed, number, .. } = self;
-        eprintln!("round {number} failed: {what}\n{self:?}");
-        eprintln!("repeat it with the same options and --seed {seed} --first {number} --rounds 1");
+        let said = format!(
+            "round {number} failed: {what}\n{self:?}\nrepeat it with the same options and --seed {seed} --first {number} \
+             --rounds 1\n"
+        );
+        let _ = io::stderr().write_all(said.as_bytes());
     }
 
     /// Of all messages, each counted once.

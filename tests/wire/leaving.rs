@@ -1,19 +1,27 @@
-//! Ranks that leave while the wire to one of them carries nothing.
+//! Ranks that leave while the wire to one of them carries nothing, or not all.
 
 use crate::needs;
 use crate::ranks;
 use std::process::Command;
 use std::sync::Barrier;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
+use verbcast::bootstrap::Bootstrap;
 use verbcast::broadcast::{Broadcaster, Config};
 use verbcast_core::rank::Rank;
 
 /// Longer than a rank that leaves stays for what it may leave undone.
 const OUTAGE: Duration = Duration::from_secs(5);
 
-/// Nothing comes to the second NIC, as long as this is there; what it sends gets through.
+/// Not all comes to the second NIC, as long as this is there; what it sends gets through.
 struct Silence;
+
+/// What is dropped on the way to the second NIC.
+const EVERYTHING: &str = "matchall action drop";
+/// The first acknowledgement over a connection, the third and so on: an IPv4 header of 20 bytes and a UDP header are in front of
+/// the opcode (InfiniBand Architecture, volume 1, table 38).
+const EVERY_SECOND_ACKNOWLEDGEMENT: &str =
+    "protocol ip u32 match u8 0x11 0xff at 28 action drop random determ ok 2";
 
 fn tc(arguments: &str) {
     let status = Command::new("tc").args(arguments.split(' ')).status().unwrap();
@@ -21,10 +29,10 @@ fn tc(arguments: &str) {
 }
 
 impl Silence {
-    fn begin() -> Silence {
+    fn begin(dropped: &str) -> Silence {
         tc("qdisc add dev p2 clsact");
         let silence = Silence;
-        tc("filter add dev p2 egress matchall action drop");
+        tc(&format!("filter add dev p2 egress {dropped}"));
         silence
     }
 }
@@ -48,7 +56,7 @@ fn who_leaves_stays_until_its_farewell_has_arrived() {
     thread::scope(|scope| {
         let wire = scope.spawn(|| {
             together.wait();
-            let silence = Silence::begin();
+            let silence = Silence::begin(EVERYTHING);
             together.wait();
             thread::sleep(OUTAGE);
             drop(silence);
@@ -65,5 +73,32 @@ fn who_leaves_stays_until_its_farewell_has_arrived() {
             broadcaster.close().unwrap();
         });
         wire.join().unwrap();
+    });
+}
+
+/// Rank 1 leaves first. Rank 0 hears its farewell, has none for a rank that has left, and is gone before the adapter of rank 1
+/// asks again: that of rank 0 has acknowledged the farewell, which was lost.
+#[test]
+fn a_farewell_whose_acknowledgement_is_lost_holds_nobody_up() {
+    let Some(devices) = needs::devices() else { return };
+    let mut config = Config::default();
+    config.device.devices.clone_from(&devices);
+    config.device.ack_timeout = 6 * OUTAGE;
+    config.device.timeout = 12 * OUTAGE;
+    ranks::run(2, |bootstrap| {
+        let mut broadcaster = Broadcaster::new(bootstrap, &config).unwrap();
+        broadcaster.broadcast_into(Rank(1), &mut [1; 8]).unwrap();
+        broadcaster.flush().unwrap();
+        bootstrap.all_gather(&[]).unwrap();
+        let is_first = broadcaster.rank() == Rank(1);
+        let silence = is_first.then(|| Silence::begin(EVERY_SECOND_ACKNOWLEDGEMENT));
+        bootstrap.all_gather(&[]).unwrap();
+        if !is_first {
+            thread::sleep(OUTAGE / 20);
+        }
+        let begun = Instant::now();
+        broadcaster.close().unwrap();
+        assert!(begun.elapsed() < config.device.ack_timeout, "its adapter asks until it gives up");
+        drop(silence);
     });
 }

@@ -90,10 +90,10 @@ impl Endpoint {
         match work {
             Work::DatagramReceive(slot) => {
                 // SAFETY: the completion at hand is the request's.
-                let (slot, place) = unsafe { self.datagrams.arrived(slot) };
+                let slot = unsafe { self.datagrams.arrived(slot) };
                 let compact = immediate.map(Compact::of);
                 let received = Received { slot, outcome, compact, source_qpn };
-                return self.receive_datagram(by, now, (received, place), table);
+                return self.receive_datagram(by, now, received, table);
             }
             Work::Receive(slot) => {
                 // SAFETY: as above.
@@ -167,8 +167,8 @@ impl Endpoint {
             Request::Report(channel, counter) => {
                 self.tell_reported(channel, process, counter, is_done);
             }
-            // The message behind it tells.
-            Request::Write => {}
+            // The message behind it, or before it, tells.
+            Request::Write | Request::Echo => {}
             Request::Fetch(buffer) => {
                 // SAFETY: promised by the caller.
                 let (slot, fetcher) = unsafe { self.connections.fetched(buffer) };

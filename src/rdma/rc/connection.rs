@@ -9,6 +9,7 @@ use super::handshake::Handshake;
 use crate::rdma::ids::{ChannelId, ProcessId};
 use crate::rdma::memory::Tail;
 use crate::rdma::outstanding::Outstanding;
+use crate::rdma::settings::ECHOES;
 use crate::rdma::work::Work;
 use smallvec::SmallVec;
 use std::collections::VecDeque;
@@ -28,7 +29,8 @@ pub enum Pending {
     Message(Slot, usize, Option<Tail>),
     /// Write a part of some message's memory, before the message that says so.
     Write(Tail, Remote),
-    /// Send a message of so many bytes once all fetches before it have ended.
+    /// Send a message of so many bytes once all fetches before it have ended, and have its acknowledgement
+    /// repeated.
     Last(Slot, usize),
     /// Send the packet in a slot of a channel's ring.
     Ring(ChannelId, u32, Span),
@@ -45,6 +47,8 @@ pub enum Request {
     Message(u32),
     /// A write of a part of a message, which ends with the message behind it.
     Write,
+    /// A write of nothing behind the last message.
+    Echo,
     /// A send of the packet in a slot of a channel's ring.
     Ring(ChannelId, u32),
     /// A write of a channel's number.
@@ -81,6 +85,7 @@ pub struct Connection {
     outstanding: Outstanding<Request>,
     ring_sends: Share,
     reports: Share,
+    echoes: Share,
     /// To whom in a channel, and what the sender wants to be told, in the order in which sends from rings
     /// will end.
     pub ring_tokens: VecDeque<(Rank, Token)>,
@@ -111,6 +116,7 @@ impl Connection {
             outstanding: Outstanding::new(most),
             ring_sends: Share { under_way: 0, most: most_ring_sends },
             reports: Share { under_way: 0, most: most_reports },
+            echoes: Share { under_way: 0, most: ECHOES },
             ring_tokens: VecDeque::new(),
             owes_confirm: false,
             to_probe: false,
@@ -142,6 +148,7 @@ impl Connection {
         match ended.0 {
             Request::Ring(..) => self.ring_sends.under_way -= 1,
             Request::Report(..) => self.reports.under_way -= 1,
+            Request::Echo => self.echoes.under_way -= 1,
             Request::Message(_) | Request::Write | Request::Fetch(_) => {}
         }
         Some(ended)
@@ -171,8 +178,12 @@ impl Connection {
                 Pending::Last(slot, len) => {
                     let id = begin(Request::Message(slot.index()));
                     messages.send_fenced(slot, len, id)?;
-                    // Nobody may poll for long.
+                    // Nobody may poll for long. What goes by itself has a completion of its own.
                     messages.submit()?;
+                    while self.echoes.take() {
+                        messages.write_nothing(begin(Request::Echo))?;
+                        messages.submit()?;
+                    }
                 }
                 Pending::Message(slot, len, tail) => {
                     let id = begin(Request::Message(slot.index()));

@@ -363,15 +363,21 @@ impl UdPort {
         Some(ended)
     }
 
-    /// A receive has ended; its slot, and the place that it was for. The place's lease is still to be told
-    /// that the request has completed.
+    /// A receive has ended; its slot.
     ///
     /// # Safety
     /// A completion of the slot's receive was polled, and this is the first time that it is told.
-    pub unsafe fn arrived(&mut self, slot: u32) -> (Slot, Option<Place>) {
-        let place = self.receives_into[slot as usize].take();
+    #[inline]
+    pub unsafe fn arrived(&mut self, slot: u32) -> Slot {
         // SAFETY: promised by the caller.
-        (unsafe { self.receives.reclaim(slot) }, place)
+        unsafe { self.receives.reclaim(slot) }
+    }
+
+    /// The place that the receive of a slot was for, once it has ended. The place's lease is still to be told that the request has
+    /// completed.
+    #[inline]
+    pub fn take_place(&mut self, slot: &Slot) -> Option<Place> {
+        self.receives_into[slot.index() as usize].take()
     }
 
     /// A received datagram, its header first.
