@@ -72,14 +72,7 @@ impl<C: Core, T: Transport> Driver<C, T> {
     ) -> Result<(), TransportError> {
         let packet = match stored.packet(&self.transport, self.identity.key) {
             Ok(packet) => packet,
-            Err(malformed) => {
-                match malformed {
-                    Malformed::Foreign => self.statistics.foreign += 1,
-                    Malformed::Damaged => self.statistics.damaged += 1,
-                    Malformed::Forged => self.statistics.forged += 1,
-                }
-                return self.give_back(stored);
-            }
+            Err(malformed) => return self.drop_malformed(stored, &malformed),
         };
         let header = *packet.header();
         if !via.admits(&header, self.identity.size) {
@@ -89,84 +82,141 @@ impl<C: Core, T: Transport> Driver<C, T> {
             // Multicast comes back to its sender, unless the transport keeps it from that.
             return self.give_back(stored);
         }
+        let incoming = incoming(via, &header, packet.payload().len());
         match header.kind {
-            Kind::Abort => {
-                let notice = Notice::parse(packet.payload());
-                self.give_back(stored)?;
-                if let Ok(Notice { rank, reason }) = notice
-                    && rank.0 < self.identity.size
-                {
-                    self.fail(Failure::new(rank, reason));
-                }
-                return Ok(());
-            }
-            Kind::Bye => {
-                self.departed.insert(header.source);
-                self.needs_no_notice(header.source);
-                self.transport.disconnect(now, header.source);
-                self.core.handle_departed(now, header.source, header.op);
-                return self.give_back(stored);
-            }
-            _ => {}
-        }
-        // What can be sent on from where it is stays there from now on, so the transport is changed.
-        let mut can_write = false;
-        let packet = if header.kind == Kind::Offer {
-            can_write = self.transport.messages_mut().can_write(header.op);
-            match stored.packet(&self.transport, self.identity.key) {
-                Ok(packet) => packet,
-                Err(_) => return self.reject(stored),
-            }
-        } else {
-            packet
-        };
-        let mut incoming = incoming(via, &header, packet.payload().len());
-        let mut written = None;
-        match header.kind {
-            Kind::Offer => match Offer::parse(packet.payload()) {
-                Ok(offer) => incoming.memory = offer.memory.filter(|_| can_write),
-                Err(_) => return self.reject(stored),
-            },
-            Kind::Written => match Written::parse(packet.payload()) {
-                Ok(note) if self.transport.messages().is_exposed(header.op) => {
-                    incoming.payload_len = note.len as usize;
-                    written = Some(note);
-                }
-                _ => return self.reject(stored),
-            },
+            Kind::Abort => return self.receive_abort(stored),
+            Kind::Bye => return self.receive_farewell(now, &header, stored),
+            Kind::Offer => return self.receive_offer(now, incoming, &header, stored),
+            Kind::Written => return self.receive_written(now, incoming, &header, stored),
             _ => {}
         }
         let disposition = self.core.handle_packet(now, &incoming);
-        match &disposition {
-            Disposition::InPlace(range) => {
-                let here = self.transport.messages().lent(header.op, range.clone());
-                if !written.zip(here).is_some_and(|(note, here)| note.is_of(here)) {
-                    let Header { op, source: rank, .. } = header;
-                    let reason = format!("what it wrote of {op} is not what came there");
-                    self.fail(Failure::new(rank, reason));
-                }
-            }
-            Disposition::Place(range) => match self.messages.get_mut(lent, header.op) {
+        if let Disposition::Place(range) = &disposition {
+            match self.messages.get_mut(lent, header.op) {
                 Some(message) => message[range.clone()].copy_from_slice(packet.payload()),
                 None => self.place(header.op, range.clone(), stored.origin())?,
-            },
-            Disposition::Hold => {
-                let (is_copy, may_stay) = match &stored {
-                    Stored::Copy(..) => (true, false),
-                    Stored::Buffer(buffer) => (false, self.transport.may_stay(buffer)),
-                };
-                let early = self.held.admit(via, &packet, is_copy, may_stay);
-                self.statistics.overflowed = self.held.refused();
-                if early == Early::Kept {
-                    self.held.keep(via, &header, stored);
-                    return Ok(());
-                }
-                return self.give_back(stored);
             }
-            _ => {}
         }
-        self.count(via, &disposition);
+        self.end(via, &header, &disposition, stored)
+    }
+
+    /// What the core has decided of a packet is done, but for keeping it.
+    fn end(
+        &mut self,
+        via: Via,
+        header: &Header,
+        disposition: &Disposition,
+        stored: Stored,
+    ) -> Result<(), TransportError> {
+        if *disposition == Disposition::Hold {
+            return self.hold(via, header, stored);
+        }
+        self.count(via, disposition);
         self.give_back(stored)
+    }
+
+    /// Keeps a packet of an operation that has not begun here, if it may be kept.
+    fn hold(&mut self, via: Via, header: &Header, stored: Stored) -> Result<(), TransportError> {
+        let Ok(packet) = stored.packet(&self.transport, self.identity.key) else {
+            return self.reject(stored);
+        };
+        let (is_copy, may_stay) = match &stored {
+            Stored::Copy(..) => (true, false),
+            Stored::Buffer(buffer) => (false, self.transport.may_stay(buffer)),
+        };
+        let early = self.held.admit(via, &packet, is_copy, may_stay);
+        self.statistics.overflowed = self.held.refused();
+        match early {
+            Early::Kept => {
+                self.held.keep(via, header, stored);
+                Ok(())
+            }
+            Early::Copied | Early::Refused => self.give_back(stored),
+        }
+    }
+
+    #[cold]
+    fn drop_malformed(
+        &mut self,
+        stored: Stored,
+        malformed: &Malformed,
+    ) -> Result<(), TransportError> {
+        match malformed {
+            Malformed::Foreign => self.statistics.foreign += 1,
+            Malformed::Damaged => self.statistics.damaged += 1,
+            Malformed::Forged => self.statistics.forged += 1,
+        }
+        self.give_back(stored)
+    }
+
+    /// A rank has failed, or has heard of one that has.
+    fn receive_abort(&mut self, stored: Stored) -> Result<(), TransportError> {
+        let packet = stored.packet(&self.transport, self.identity.key);
+        let notice = packet.ok().and_then(|packet| Notice::parse(packet.payload()).ok());
+        self.give_back(stored)?;
+        if let Some(Notice { rank, reason }) = notice
+            && rank.0 < self.identity.size
+        {
+            self.fail(Failure::new(rank, reason));
+        }
+        Ok(())
+    }
+
+    /// A rank has left in good order.
+    fn receive_farewell(
+        &mut self,
+        now: Instant,
+        header: &Header,
+        stored: Stored,
+    ) -> Result<(), TransportError> {
+        self.departed.insert(header.source);
+        self.needs_no_notice(header.source);
+        self.transport.disconnect(now, header.source);
+        self.core.handle_departed(now, header.source, header.op);
+        self.give_back(stored)
+    }
+
+    /// A rank tells where its message is, to be written there.
+    fn receive_offer(
+        &mut self,
+        now: Instant,
+        mut incoming: Incoming,
+        header: &Header,
+        stored: Stored,
+    ) -> Result<(), TransportError> {
+        // What can be sent on from where it is stays there from now on, so the transport is changed.
+        let can_write = self.transport.messages_mut().can_write(header.op);
+        let packet = stored.packet(&self.transport, self.identity.key);
+        let offer = packet.ok().and_then(|packet| Offer::parse(packet.payload()).ok());
+        let Some(offer) = offer else { return self.reject(stored) };
+        incoming.memory = offer.memory.filter(|_| can_write);
+        let disposition = self.core.handle_packet(now, &incoming);
+        self.end(incoming.via, header, &disposition, stored)
+    }
+
+    /// A rank has written a part of a message here.
+    fn receive_written(
+        &mut self,
+        now: Instant,
+        mut incoming: Incoming,
+        header: &Header,
+        stored: Stored,
+    ) -> Result<(), TransportError> {
+        let packet = stored.packet(&self.transport, self.identity.key);
+        let note = packet.ok().and_then(|packet| Written::parse(packet.payload()).ok());
+        let note = note.filter(|_| self.transport.messages().is_exposed(header.op));
+        let Some(note) = note else { return self.reject(stored) };
+        incoming.payload_len = note.len as usize;
+        let disposition = self.core.handle_packet(now, &incoming);
+        if let Disposition::InPlace(range) = &disposition {
+            let here = self.transport.messages().lent(header.op, range.clone());
+            if !here.is_some_and(|here| note.is_of(here)) {
+                let Header { op, source: rank, .. } = *header;
+                let reason = format!("what it wrote of {op} is not what came there");
+                self.fail(Failure::new(rank, reason));
+            }
+        }
+        self.end(incoming.via, header, &disposition, stored)
     }
 
     /// A fetch has read a slot, which may have held anything: what is hoped for, or what was there before or comes after it.
