@@ -53,6 +53,10 @@ pub mod bootstrap;
 #[doc(hidden)]
 #[forbid(unsafe_code)]
 pub mod broadcast;
+#[cfg(feature = "verbs")]
+#[doc(hidden)]
+#[forbid(unsafe_code)]
+pub mod clock;
 #[cfg(feature = "mpi")]
 pub mod mpi;
 #[cfg(feature = "verbs")]

@@ -29,6 +29,7 @@ pub use variables::Variable;
 pub use waits::WaitedFor;
 
 use crate::bootstrap::{Bootstrap, VoteError, exchange};
+use crate::clock::Clock;
 use crate::rdma::{self, Agreed, Counters, Description, Origin, RdmaTransport};
 use bytemuck::Pod;
 use hosts::Hosts;
@@ -41,7 +42,6 @@ use verbcast_core::protocol::Core;
 use verbcast_core::protocol::options::SuiteParameters;
 use verbcast_core::protocol::suite::Suite;
 use verbcast_core::rank::Rank;
-use verbcast_core::time::Clock;
 use verbcast_core::transport::Faulty;
 use verbcast_core::wire::HEADER_LEN;
 use verbcast_verbs::Context;

@@ -4,10 +4,7 @@
 //! from zero, and the same core serves both.
 
 use std::ops::{Add, Sub};
-use std::sync::OnceLock;
 use std::time::Duration;
-
-const NANOS_PER_SECOND: u64 = 1_000_000_000;
 
 /// A point in time, in nanoseconds since the caller's origin (584 years fit).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -50,27 +47,6 @@ impl Sub for Instant {
     }
 }
 
-/// The monotonic clock of this process: all that is timed in it can be compared, as communicators must whose
-/// connections are the same.
-#[derive(Debug, Clone, Copy)]
-pub struct Clock {
-    origin: std::time::Instant,
-}
-
-impl Clock {
-    /// The clock, whose origin is the first call of this.
-    pub fn of_process() -> Self {
-        static ORIGIN: OnceLock<std::time::Instant> = OnceLock::new();
-        Clock { origin: *ORIGIN.get_or_init(std::time::Instant::now) }
-    }
-
-    /// The time now. Each turn asks for it, so it is made without the checks of a [`Duration`]'s arithmetic.
-    pub fn now(&self) -> Instant {
-        let elapsed = self.origin.elapsed();
-        Instant(elapsed.as_secs() * NANOS_PER_SECOND + u64::from(elapsed.subsec_nanos()))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -81,14 +57,5 @@ mod tests {
         assert_eq!(end + Duration::from_secs(1), end);
         assert_eq!(Instant::ZERO - end, Duration::ZERO);
         assert_eq!(Instant::from_nanos(7) - Instant::from_nanos(4), Duration::from_nanos(3));
-    }
-    #[test]
-    fn clocks_agree_whenever_they_are_made() {
-        let older = Clock::of_process();
-        let before = older.now();
-        std::thread::sleep(Duration::from_millis(2));
-        let younger = Clock::of_process();
-        let between = younger.now();
-        assert!(before + Duration::from_millis(2) <= between && between <= older.now());
     }
 }

@@ -36,18 +36,18 @@ impl Drop for Inner {
 }
 
 /// How a work request ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// Well; for a receive, with this many bytes.
     Done(usize),
     /// Because its QP had failed before.
     Flushed,
     /// Badly, in the library's words.
-    Failed(String),
+    Failed(&'static str),
 }
 
 /// A work request that ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Completion {
     /// The number that was given along.
     pub id: u64,
@@ -264,10 +264,10 @@ fn immediate(wc: &sys::ibv_wc) -> Option<u32> {
 }
 
 #[cold]
-fn status_text(status: sys::ibv_wc_status) -> String {
+fn status_text(status: sys::ibv_wc_status) -> &'static str {
     // SAFETY: the library returns a static C string for any number.
-    let text = unsafe { CStr::from_ptr(sys::ibv_wc_status_str(status)) };
-    text.to_string_lossy().into_owned()
+    let text: &'static CStr = unsafe { CStr::from_ptr(sys::ibv_wc_status_str(status)) };
+    text.to_str().unwrap_or("a status whose name is not text")
 }
 
 #[cfg(test)]

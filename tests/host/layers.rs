@@ -44,8 +44,9 @@ const LAYERS: &[Layers] = &[
         declared_in: "lib.rs",
         modules: &[
             ("bootstrap", &[]),
-            ("rdma", &["bootstrap"]),
-            ("broadcast", &["bootstrap", "rdma"]),
+            ("clock", &[]),
+            ("rdma", &["bootstrap", "clock"]),
+            ("broadcast", &["bootstrap", "clock", "rdma"]),
             ("mpi", &["bootstrap", "broadcast"]),
             ("trace", &["bootstrap"]),
         ],

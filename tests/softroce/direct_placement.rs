@@ -5,11 +5,11 @@ use crate::ranks;
 use std::ops::Range;
 use std::time::Duration;
 use verbcast::bootstrap::Bootstrap;
+use verbcast::clock::Clock;
 use verbcast::rdma::{self, Claims, RdmaTransport, Settings};
 use verbcast_core::driver::LentBytes;
 use verbcast_core::protocol::{Room, Token, Via};
 use verbcast_core::rank::{Fragment, OpId, Rank};
-use verbcast_core::time::Clock;
 use verbcast_core::transport::{
     Arrival, Buffer, LentMessages, Liveness, Origin, Park, Payload, Purpose, Transfer, Transport,
 };

@@ -8,10 +8,10 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 use verbcast::bootstrap::Bootstrap;
 use verbcast::broadcast::{Broadcaster, Config, Endpoint, Usage};
+use verbcast::clock::Clock;
 use verbcast::rdma::{self, RdmaTransport, Settings};
 use verbcast_core::protocol::Room;
 use verbcast_core::rank::Rank;
-use verbcast_core::time::Clock;
 use verbcast_core::transport::{Arrival, Liveness, Park, Payload, Transport};
 use verbcast_core::wire::HEADER_LEN;
 

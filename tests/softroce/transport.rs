@@ -6,10 +6,10 @@ use crate::ranks::Threads;
 use std::collections::HashMap;
 use std::time::Duration;
 use verbcast::bootstrap::Bootstrap;
+use verbcast::clock::Clock;
 use verbcast::rdma::{self, Agreed, RdmaTransport, Settings, SharedEndpoint};
 use verbcast_core::protocol::{Counter, Room, Token, Via};
 use verbcast_core::rank::{Fragment, OpId, Rank};
-use verbcast_core::time::Clock;
 use verbcast_core::transport::{Arrival, Buffer, Liveness, Park, Payload, Transport};
 use verbcast_core::wire::{HEADER_LEN, Header, Key, Kind, Malformed, Packet};
 

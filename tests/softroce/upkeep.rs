@@ -8,11 +8,11 @@ use std::time::{Duration, Instant};
 use std::{fs, thread};
 use verbcast::bootstrap::Bootstrap;
 use verbcast::broadcast::{Broadcaster, Config};
+use verbcast::clock::Clock;
 use verbcast::rdma::{self, Multicast, RdmaTransport, Settings, Waiting};
 use verbcast_core::driver::Statistics;
 use verbcast_core::protocol::Room;
 use verbcast_core::rank::{Fragment, OpId, Rank};
-use verbcast_core::time::Clock;
 use verbcast_core::transport::{Arrival, Liveness, Park, Payload, Transport};
 use verbcast_core::wire::{Header, Kind};
 

@@ -14,10 +14,10 @@ use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 use verbcast::bootstrap::Bootstrap;
 use verbcast::broadcast::{Config, Endpoint};
+use verbcast::clock::Clock;
 use verbcast::rdma::{Agreed, Description, Multicast, RdmaTransport};
 use verbcast_core::protocol::{Room, Token};
 use verbcast_core::rank::{Fragment, OpId, Rank};
-use verbcast_core::time::Clock;
 use verbcast_core::transport::{Arrival, Liveness, Park, Payload, Transport};
 use verbcast_core::wire::{HEADER_LEN, Header, Key, Kind, MacKey};
 

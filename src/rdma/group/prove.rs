@@ -11,10 +11,10 @@
 use super::member::{Heard, Member};
 use super::waves::{Turn, Waves};
 use crate::bootstrap::{Bootstrap, VoteError, read_all, vote};
+use crate::clock::Clock;
 use crate::rdma::settings::Settings;
 use std::time::Duration;
 use verbcast_core::rank::Rank;
-use verbcast_core::time::Clock;
 use verbcast_core::transport::TransportError;
 use verbcast_core::wire::{HEADER_LEN, ProofBallot};
 

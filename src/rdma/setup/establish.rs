@@ -8,6 +8,7 @@ use super::partitions::refusals;
 use super::preparation::{Origin, Preparation, Ready};
 use super::shared::SharedEndpoint;
 use crate::bootstrap::{Bootstrap, VoteError, read_all, vote};
+use crate::clock::Clock;
 use crate::rdma::endpoint::Site;
 use crate::rdma::group::{
     Gathered, JoinOrder, Member, PortSpeed, ProvenAmong, gather, members, proven_group,
@@ -20,7 +21,6 @@ use crate::rdma::transport::{Peer, RdmaTransport, Seat};
 use std::time::Duration;
 use verbcast_core::node::Nodes;
 use verbcast_core::rank::Rank;
-use verbcast_core::time::Clock;
 use verbcast_core::topology::SwitchPath;
 use verbcast_core::transport::{Arrival, Liveness, Park, Transport, TransportError};
 use verbcast_core::wire::{

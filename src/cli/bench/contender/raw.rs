@@ -11,11 +11,11 @@ use std::ops::DerefMut;
 use std::time::Duration;
 use verbcast::bootstrap::Bootstrap;
 use verbcast::broadcast::{Config, Endpoint};
+use verbcast::clock::Clock;
 use verbcast::rdma::{Agreed, Multicast, RdmaTransport};
 use verbcast_core::driver::Statistics;
 use verbcast_core::protocol::{Bitmap, Fragments, Room};
 use verbcast_core::rank::{Fragment, OpId, Rank};
-use verbcast_core::time::Clock;
 use verbcast_core::transport::{Arrival, Buffer, Faulty, Park, Payload, Transport, TransportError};
 use verbcast_core::wire::{HEADER_LEN, Header, Key, Kind, MacKey};
 

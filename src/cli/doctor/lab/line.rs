@@ -153,7 +153,7 @@ impl Line {
             let any = self.cq.poll(|completion| match completion.outcome {
                 Outcome::Done(_) => *done = (*done).max(completion.id),
                 Outcome::Flushed => failure = failure.take().or(Some("flushed".to_owned())),
-                Outcome::Failed(what) => failure = Some(what),
+                Outcome::Failed(what) => failure = Some(what.to_owned()),
             });
             if !any.map_err(|error| error.to_string())? {
                 thread::yield_now();

@@ -217,6 +217,6 @@ fn arrival(inbox: &Shared, at: u32, place: usize, outcome: Outcome) -> Arrival {
             Arrival::Datagram(bytes)
         }
         Outcome::Flushed => Arrival::Flushed(at),
-        Outcome::Failed(what) => Arrival::Failed(what),
+        Outcome::Failed(what) => Arrival::Failed(what.to_owned()),
     }
 }

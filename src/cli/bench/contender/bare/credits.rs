@@ -2,10 +2,10 @@
 //! writes that into the root's memory, a few times while its places go round.
 
 use super::patience::Patience;
+use verbcast::clock::Clock;
 use verbcast::rdma::RdmaTransport;
 use verbcast_core::protocol::{Counter, Room};
 use verbcast_core::rank::Rank;
-use verbcast_core::time::Clock;
 use verbcast_core::transport::{Arrival, Liveness, Transport};
 
 pub struct Credits {
