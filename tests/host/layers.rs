@@ -35,7 +35,7 @@ const LAYERS: &[Layers] = &[
             ("node", &["rank", "time", "wire"]),
             ("protocol", &["rank", "time", "wire", "model", "order"]),
             ("transport", &["cause", "numbers", "rank", "time", "wire", "protocol"]),
-            ("driver", &["numbers", "order", "rank", "time", "wire", "protocol", "transport"]),
+            ("driver", &["numbers", "rank", "time", "wire", "protocol", "transport"]),
         ],
     },
     Layers {

@@ -3,7 +3,6 @@
 mod noise;
 
 use super::*;
-use crate::order::RankOrder;
 use crate::protocol::choice::{Algorithm, Table};
 use crate::protocol::options::{Options, SuiteParameters};
 use crate::protocol::suite::Suite;
@@ -303,26 +302,13 @@ fn a_turn_that_has_worked_leaves_nothing_to_ask_for() {
 
 #[test]
 fn what_was_kept_is_taken_when_its_broadcast_begins_in_a_turn() {
-    let table = "ranks any bytes <= 10 window\nranks any bytes any two-stage\n".parse().unwrap();
-    let options = Options { table, ..Options::default() };
-    let suite = SuiteParameters {
-        rank: Rank(1),
-        order: RankOrder::by_number(3),
-        first_op: OpId(0),
-        seed: 1,
-        fragment_len: 100,
-        whole: None,
-        multicast: true,
-        depths: Depths::DEFAULT,
-    };
-    let parameters =
-        Parameters { suite, key: KEY, payload_crc: true, mac: None, shares_buffers: false };
-    let transport = Notes { knows_quiet: true, ..Notes::default() };
-    let mut driver = Driver::assemble(&options, &parameters, transport).unwrap();
+    let table = "ranks any bytes <= 5 window\nranks any bytes any two-stage\n".parse().unwrap();
+    let mut driver = assembled(1, OpId(0), &Options { table, ..Options::default() });
+    driver.transport.knows_quiet = true;
     // A two-stage broadcast begins when this rank owes nothing for earlier ones of the window.
+    driver.start_owned(Instant::ZERO, Rank(0), vec![0; 5]).unwrap();
     driver.start_owned(Instant::ZERO, Rank(0), vec![0; 10]).unwrap();
-    driver.start_owned(Instant::ZERO, Rank(0), vec![0; 100]).unwrap();
-    for (op, payload) in [(1, &[7; 100][..]), (0, &[9; 10])] {
+    for (op, payload) in [(1, &[7; 10][..]), (0, &[9; 5])] {
         let packet = packet(0, Kind::Fragment, op, KEY, payload);
         receive_by(&mut driver, Via::Multicast, packet).unwrap();
     }
