@@ -19,6 +19,10 @@ const MEANWHILE: Duration = Duration::from_millis(1);
 const LEFT_OVER: Duration = Duration::from_millis(1);
 /// How long a failed rank stays to have its notices delivered.
 pub(super) const LINGER: Duration = Duration::from_secs(3);
+/// How long it stays at least, where there are others who may name another one, so that all come to say the same.
+const AGREE: Duration = Duration::from_millis(100);
+/// A pause of a rank that lingers.
+const BETWEEN_LOOKS: Duration = Duration::from_micros(200);
 
 impl Broadcaster {
     pub(super) fn flush_until(&mut self, until: Option<Instant>) -> Result<(), Error> {
@@ -191,8 +195,22 @@ impl Broadcaster {
     }
 
     fn fail(&mut self, failure: Failure) -> Error {
+        if self.size() > 2 {
+            self.hear_others();
+        }
         self.linger(LINGER);
-        self.failed(failure)
+        let agreed = self.driver.failure().cloned();
+        self.failed(agreed.unwrap_or(failure))
+    }
+
+    /// Takes what others say of a failure, who may hear of it at the same time.
+    fn hear_others(&mut self) {
+        let until = self.clock.now() + AGREE;
+        while self.clock.now() < until {
+            if !self.driver.linger(self.clock.now()) {
+                std::thread::sleep(BETWEEN_LOOKS);
+            }
+        }
     }
 
     /// Stays until aborts and farewells are delivered, then says nothing more.
@@ -200,7 +218,7 @@ impl Broadcaster {
         let until = self.clock.now() + at_most;
         while self.driver.owes_notices() && self.clock.now() < until {
             if !self.driver.linger(self.clock.now()) {
-                std::thread::sleep(Duration::from_micros(200));
+                std::thread::sleep(BETWEEN_LOOKS);
             }
         }
         self.is_silent = true;

@@ -211,6 +211,12 @@ impl<C: Core, T: Transport> Driver<C, T> {
         self.held.most_kept()
     }
 
+    /// How the communicator has failed, as far as is known: while this rank [lingers](Self::linger), others may tell it what all are to
+    /// say.
+    pub fn failure(&self) -> Option<&Failure> {
+        self.failure.as_ref()
+    }
+
     /// Whether an abort or farewell is on its way.
     pub fn owes_notices(&self) -> bool {
         !self.owed.is_empty()
@@ -235,7 +241,8 @@ impl<C: Core, T: Transport> Driver<C, T> {
     /// Receives, fires timers, transmits and collects events; whether there was anything to do.
     ///
     /// # Errors
-    /// If this or another rank failed; from then on it is always the same error.
+    /// If this or another rank failed; from then on it is always the same error, but for what others
+    /// [tell](Self::failure) while this rank lingers.
     pub fn turn(&mut self, now: Instant, mut lent: Option<Lent<'_>>) -> Result<bool, Failure> {
         // Most turns of a rank that waits end here, so this asks for as little as it can.
         if self.failure.is_none() && self.rest.lasts(now) && self.transport.is_quiet(now) {

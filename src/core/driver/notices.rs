@@ -1,10 +1,10 @@
 //! The words that all protocols share: aborts and farewells.
 
 use super::{Driver, Failure, Identity};
-use crate::protocol::{Core, Token};
+use crate::protocol::{Core, Token, Via};
 use crate::rank::{Fragment, Rank};
 use crate::time::Instant;
-use crate::transport::{Arrival, Payload, Transport, TransportError};
+use crate::transport::{Arrival, Buffer, Payload, Transport, TransportError};
 use crate::wire::{HEADER_LEN, Header, Kind, Notice};
 use std::sync::Arc;
 
@@ -62,7 +62,7 @@ impl<C: Core, T: Transport> Driver<C, T> {
     }
 
     /// Takes reports until there are none, so that what is owed to others gets delivered even after a
-    /// failure; whether there were any.
+    /// failure, and what others say of one is [heard](Self::failure); whether there were any.
     pub fn linger(&mut self, now: Instant) -> bool {
         let mut any = false;
         while let Ok(Some(arrival)) = self.transport.poll(now) {
@@ -71,14 +71,7 @@ impl<C: Core, T: Transport> Driver<C, T> {
                 Arrival::Delivered { to, token } => self.paid(to, token.kind),
                 Arrival::Broken { peer, .. } => self.needs_no_notice(peer),
                 Arrival::Packet { via, buffer } => {
-                    let Identity { key, size, .. } = self.identity;
-                    let packet = self.transport.packet(&buffer, key);
-                    let header = packet.ok().map(|packet| *packet.header());
-                    let is_farewell =
-                        |header: &Header| header.kind == Kind::Bye && via.admits(header, size);
-                    if let Some(header) = header.filter(is_farewell) {
-                        self.needs_no_notice(header.source);
-                    }
+                    self.hear_last(via, &buffer);
                     if self.transport.recycle(buffer).is_err() {
                         break;
                     }
@@ -94,6 +87,43 @@ impl<C: Core, T: Transport> Driver<C, T> {
         // As above.
         let _ = self.send_notices();
         any
+    }
+
+    /// Hears the last word of a rank, if a packet is one.
+    fn hear_last(&mut self, via: Via, buffer: &Buffer) {
+        let Identity { key, size, .. } = self.identity;
+        let Ok(packet) = self.transport.packet(buffer, key) else { return };
+        let header = *packet.header();
+        if !via.admits(&header, size) {
+            return;
+        }
+        match header.kind {
+            Kind::Bye => self.needs_no_notice(header.source),
+            // Who has left in good order needs to hear of none.
+            Kind::Abort if self.failure.is_some() => {
+                let notice = Notice::parse(packet.payload());
+                self.hear_failure(notice.ok());
+            }
+            _ => {}
+        }
+    }
+
+    /// Another rank says who has failed. Of ranks that notice at once that one of several does not answer, each may name another
+    /// one, so all come to say what the least says that any of them does.
+    pub(super) fn hear_failure(&mut self, notice: Option<Notice>) {
+        let Some(Notice { rank, reason }) = notice else { return };
+        if rank.0 >= self.identity.size {
+            return;
+        }
+        let failure = Failure::new(rank, reason);
+        match &mut self.failure {
+            Some(known) => {
+                if (failure.rank, &failure.reason) < (known.rank, &known.reason) {
+                    *known = failure;
+                }
+            }
+            None => _ = self.fail(failure),
+        }
     }
 
     /// Sends what is owed, as far as there is room.

@@ -154,11 +154,7 @@ impl<C: Core, T: Transport> Driver<C, T> {
         let packet = stored.packet(&self.transport, self.identity.key);
         let notice = packet.ok().and_then(|packet| Notice::parse(packet.payload()).ok());
         self.give_back(stored)?;
-        if let Some(Notice { rank, reason }) = notice
-            && rank.0 < self.identity.size
-        {
-            self.fail(Failure::new(rank, reason));
-        }
+        self.hear_failure(notice);
         Ok(())
     }
 

@@ -1,5 +1,6 @@
 //! What the driver does by itself, at rank 1 of three with a transport that only takes notes.
 
+mod last_words;
 mod noise;
 
 use super::*;
