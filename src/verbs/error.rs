@@ -37,6 +37,12 @@ impl Error {
         [524, libc::EOPNOTSUPP].contains(&self.errno)
     }
 
+    /// Whether the kernel has not found, in the time that it takes for that, where an address is: a packet of its question may have been
+    /// lost.
+    pub fn is_unresolved(&self) -> bool {
+        [libc::ETIMEDOUT, libc::EHOSTUNREACH].contains(&self.errno)
+    }
+
     /// The system's error number.
     pub fn errno(&self) -> i32 {
         self.errno

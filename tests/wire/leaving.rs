@@ -1,8 +1,8 @@
 //! Ranks that leave while the wire to one of them carries nothing, or not all.
 
+use crate::drops::Drops;
 use crate::needs;
 use crate::ranks;
-use std::process::Command;
 use std::sync::Barrier;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -13,35 +13,12 @@ use verbcast_core::rank::Rank;
 /// Longer than a rank that leaves stays for what it may leave undone.
 const OUTAGE: Duration = Duration::from_secs(5);
 
-/// Not all comes to the second NIC, as long as this is there; what it sends gets through.
-struct Silence;
-
 /// What is dropped on the way to the second NIC.
 const EVERYTHING: &str = "matchall action drop";
 /// The first acknowledgement over a connection, the third and so on: an IPv4 header of 20 bytes and a UDP header are in front of
 /// the opcode (InfiniBand Architecture, volume 1, table 38).
 const EVERY_SECOND_ACKNOWLEDGEMENT: &str =
     "protocol ip u32 match u8 0x11 0xff at 28 action drop random determ ok 2";
-
-fn tc(arguments: &str) {
-    let status = Command::new("tc").args(arguments.split(' ')).status().unwrap();
-    assert!(status.success(), "tc {arguments}");
-}
-
-impl Silence {
-    fn begin(dropped: &str) -> Silence {
-        tc("qdisc add dev p2 clsact");
-        let silence = Silence;
-        tc(&format!("filter add dev p2 egress {dropped}"));
-        silence
-    }
-}
-
-impl Drop for Silence {
-    fn drop(&mut self) {
-        tc("qdisc del dev p2 clsact");
-    }
-}
 
 /// Rank 1 broadcasts, and hears neither that rank 0 has the message nor that it leaves, until the wire carries that again.
 /// If rank 0 were gone by then, rank 1 would take it for dead.
@@ -56,10 +33,10 @@ fn who_leaves_stays_until_its_farewell_has_arrived() {
     thread::scope(|scope| {
         let wire = scope.spawn(|| {
             together.wait();
-            let silence = Silence::begin(EVERYTHING);
+            let drops = Drops::begin(&[EVERYTHING]);
             together.wait();
             thread::sleep(OUTAGE);
-            drop(silence);
+            drop(drops);
         });
         ranks::run(2, |bootstrap| {
             let mut broadcaster = Broadcaster::new(bootstrap, &config).unwrap();
@@ -91,7 +68,7 @@ fn a_farewell_whose_acknowledgement_is_lost_holds_nobody_up() {
         broadcaster.flush().unwrap();
         bootstrap.all_gather(&[]).unwrap();
         let is_first = broadcaster.rank() == Rank(1);
-        let silence = is_first.then(|| Silence::begin(EVERY_SECOND_ACKNOWLEDGEMENT));
+        let drops = is_first.then(|| Drops::begin(&[EVERY_SECOND_ACKNOWLEDGEMENT]));
         bootstrap.all_gather(&[]).unwrap();
         if !is_first {
             thread::sleep(OUTAGE / 20);
@@ -99,6 +76,6 @@ fn a_farewell_whose_acknowledgement_is_lost_holds_nobody_up() {
         let begun = Instant::now();
         broadcaster.close().unwrap();
         assert!(begun.elapsed() < config.device.ack_timeout, "its adapter asks until it gives up");
-        drop(silence);
+        drop(drops);
     });
 }

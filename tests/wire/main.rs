@@ -2,6 +2,7 @@
 //! --netem …` makes one.
 
 mod broadcast;
+mod drops;
 mod leaving;
 #[path = "../support/long.rs"]
 mod long;

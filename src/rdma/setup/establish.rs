@@ -404,8 +404,8 @@ enum ConnectError {
     BrokenBefore(Rank),
     #[error("no connection with {peer}: {reason}")]
     Broken { peer: Rank, reason: String },
-    #[error("no connection with {peer} within {patience:?}")]
-    Timeout { peer: Rank, patience: Duration },
+    #[error("no connection with {peer} within {patience:?}{}", why.as_ref().map(|why| format!(" ({why})")).unwrap_or_default())]
+    Timeout { peer: Rank, patience: Duration, why: Option<String> },
 }
 
 fn try_connect(
@@ -436,7 +436,10 @@ fn try_connect(
             None => match peers.iter().find(|peer| !transport.is_connected(**peer)) {
                 None => return Ok(()),
                 Some(peer) if now >= until => {
-                    return Err(ConnectError::Timeout { peer: *peer, patience });
+                    let endpoint = transport.endpoint.see();
+                    let why = endpoint.datagrams.unresolved(transport.process(*peer));
+                    let why = why.map(str::to_owned);
+                    return Err(ConnectError::Timeout { peer: *peer, patience, why });
                 }
                 Some(_) => transport.park(now - begun, until - now)?,
             },

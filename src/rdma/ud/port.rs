@@ -34,6 +34,8 @@ pub struct UdPort {
     /// The groups that communicators are in.
     groups: Groups,
     handles: HashMap<ProcessId, AddressHandle>,
+    /// Processes whose addresses were not found, and why.
+    unresolved: HashMap<ProcessId, String>,
     receives: Pool,
     sends: Pool,
     free: Vec<Slot>,
@@ -122,6 +124,7 @@ impl UdPort {
             qkey: DEFAULT_QKEY,
             groups: Groups::new(most_groups),
             handles: HashMap::new(),
+            unresolved: HashMap::new(),
             receives,
             sends,
             free,
@@ -291,7 +294,8 @@ impl UdPort {
         Ok(true)
     }
 
-    /// Sends to the UD QP of one process; false where there is no slot.
+    /// Sends to the UD QP of one process; false where there is no slot. Where its address was [not found](Self::unresolved), it is as
+    /// if the datagram were lost.
     pub fn unicast(
         &mut self,
         (process, qpn, path): (ProcessId, u32, PathTo),
@@ -303,13 +307,27 @@ impl UdPort {
             return Ok(true);
         }
         if let Entry::Vacant(entry) = self.handles.entry(process) {
-            entry.insert(AddressHandle::new(&self.domain, &path)?);
+            match AddressHandle::new(&self.domain, &path) {
+                Ok(handle) => _ = entry.insert(handle),
+                Err(error) if error.is_unresolved() => {
+                    tracing::debug!("{error}");
+                    self.unresolved.insert(process, error.to_string());
+                    return Ok(true);
+                }
+                Err(error) => return Err(error),
+            }
+            self.unresolved.remove(&process);
         }
         let Some(slot) = self.free.pop() else { return Ok(false) };
         let (slot, len) = fill(&mut self.sends, slot, header, payload);
         let id = self.begin(Datagram::Slot(slot.index()));
         self.qp.send_datagram(slot, len, id, &self.handles[&process], (qpn, self.qkey))?;
         Ok(true)
+    }
+
+    /// Why the address of a process was not found, if it was not when it was looked for last.
+    pub fn unresolved(&self, process: ProcessId) -> Option<&str> {
+        self.unresolved.get(&process).map(String::as_str)
     }
 
     /// Gives a group up, for this user of it.
