@@ -218,11 +218,17 @@ unsafe fn join(
         unsafe { report(id, event, context, profile.join_delay) };
         return 0;
     }
+    // Another thread may take the event before the call returns.
+    if let Some(known) = ids().get_or_insert_default().get_mut(&id.addr()) {
+        known.groups.push(group(membership.ok()));
+    }
     let mut real = socket_v4(group_ipv4(&mgid));
     // SAFETY: the id is live, and the address valid.
     let answer = unsafe { real::rdma_join_multicast(id, (&raw mut real).cast(), context) };
-    if let (0, Some(known)) = (answer, ids().get_or_insert_default().get_mut(&id.addr())) {
-        known.groups.push(group(membership.ok()));
+    if answer != 0
+        && let Some(known) = ids().get_or_insert_default().get_mut(&id.addr())
+    {
+        known.groups.retain(|group| group.mgid != mgid);
     }
     answer
 }
