@@ -90,10 +90,10 @@ impl Endpoint {
         match work {
             Work::DatagramReceive(slot) => {
                 // SAFETY: the completion at hand is the request's.
-                let slot = unsafe { self.datagrams.arrived(slot) };
+                let (slot, place) = unsafe { self.datagrams.arrived(slot) };
                 let compact = immediate.map(Compact::of);
                 let received = Received { slot, outcome, compact, source_qpn };
-                return self.receive_datagram(by, now, received, table);
+                return self.receive_datagram(by, now, (received, place), table);
             }
             Work::Receive(slot) => {
                 // SAFETY: as above.

@@ -54,11 +54,10 @@ impl Endpoint {
         &mut self,
         by: ChannelId,
         now: Instant,
-        received: Received,
+        (received, place): (Received, Option<Place>),
         table: Option<&mut RxTable>,
     ) -> Result<Option<Buffer>, TransportError> {
         let Received { mut slot, outcome, compact, source_qpn } = received;
-        let place = self.datagrams.take_place(&slot);
         let Outcome::Done(len) = outcome else {
             return self.end_receive(now, slot, &outcome, place).map(|()| None);
         };

@@ -294,8 +294,8 @@ impl UdPort {
         Ok(true)
     }
 
-    /// Sends to the UD QP of one process; false where there is no slot. Where its address was [not found](Self::unresolved), it is as
-    /// if the datagram were lost.
+    /// Sends to the UD QP of one process; false where there is no slot. A datagram to an address that the kernel has
+    /// [not found](Self::unresolved) is lost.
     pub fn unicast(
         &mut self,
         (process, qpn, path): (ProcessId, u32, PathTo),
@@ -381,21 +381,15 @@ impl UdPort {
         Some(ended)
     }
 
-    /// A receive has ended; its slot.
+    /// A receive has ended; its slot, and the place that it was for. The place's lease is still to be told
+    /// that the request has completed.
     ///
     /// # Safety
     /// A completion of the slot's receive was polled, and this is the first time that it is told.
-    #[inline]
-    pub unsafe fn arrived(&mut self, slot: u32) -> Slot {
+    pub unsafe fn arrived(&mut self, slot: u32) -> (Slot, Option<Place>) {
+        let place = self.receives_into[slot as usize].take();
         // SAFETY: promised by the caller.
-        unsafe { self.receives.reclaim(slot) }
-    }
-
-    /// The place that the receive of a slot was for, once it has ended. The place's lease is still to be told that the request has
-    /// completed.
-    #[inline]
-    pub fn take_place(&mut self, slot: &Slot) -> Option<Place> {
-        self.receives_into[slot.index() as usize].take()
+        (unsafe { self.receives.reclaim(slot) }, place)
     }
 
     /// A received datagram, its header first.
