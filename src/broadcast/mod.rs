@@ -348,7 +348,7 @@ impl Broadcaster {
     /// Gives up: every other rank's next or current call fails with this rank and `reason`.
     pub fn abort(&mut self, reason: &str) {
         self.driver.abort(reason);
-        self.linger(LINGER);
+        self.linger(Duration::ZERO, LINGER);
     }
 
     /// Leaves in good order.
@@ -373,7 +373,7 @@ impl Broadcaster {
         // A rank that has not heard the farewell takes silence for death, as after an outage that is shorter than its
         // adapter's patience. One that is dead is given up by the adapter here.
         let left = until.since(self.clock.now());
-        self.linger(left.max(self.timeout.min(LINGER)));
+        self.linger(Duration::ZERO, left.max(self.timeout.min(LINGER)));
         self.tell_leaving();
         departed
     }

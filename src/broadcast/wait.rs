@@ -21,8 +21,6 @@ const LEFT_OVER: Duration = Duration::from_millis(1);
 pub(super) const LINGER: Duration = Duration::from_secs(3);
 /// How long it stays at least, where there are others who may name another one, so that all come to say the same.
 const AGREE: Duration = Duration::from_millis(100);
-/// A pause of a rank that lingers.
-const BETWEEN_LOOKS: Duration = Duration::from_micros(200);
 
 impl Broadcaster {
     pub(super) fn flush_until(&mut self, until: Option<Instant>) -> Result<(), Error> {
@@ -195,31 +193,21 @@ impl Broadcaster {
     }
 
     fn fail(&mut self, failure: Failure) -> Error {
-        if self.size() > 2 {
-            self.hear_others();
-        }
-        self.linger(LINGER);
+        let others = if self.size() > 2 { AGREE } else { Duration::ZERO };
+        self.linger(others, LINGER);
         let agreed = self.driver.failure().cloned();
         self.failed(agreed.unwrap_or(failure))
     }
 
-    /// Takes what others say of a failure, who may hear of it at the same time.
-    fn hear_others(&mut self) {
-        let until = self.clock.now() + AGREE;
-        while self.clock.now() < until {
-            if !self.driver.linger(self.clock.now()) {
-                std::thread::sleep(BETWEEN_LOOKS);
+    /// Stays until aborts and farewells are delivered, then says nothing more. What others say is heard meanwhile.
+    pub(super) fn linger(&mut self, at_least: Duration, at_most: Duration) {
+        let began = self.clock.now();
+        let mut now = began;
+        while now < began + at_least || (self.driver.owes_notices() && now < began + at_most) {
+            if !self.driver.linger(now) {
+                std::thread::sleep(Duration::from_micros(200));
             }
-        }
-    }
-
-    /// Stays until aborts and farewells are delivered, then says nothing more.
-    pub(super) fn linger(&mut self, at_most: Duration) {
-        let until = self.clock.now() + at_most;
-        while self.driver.owes_notices() && self.clock.now() < until {
-            if !self.driver.linger(self.clock.now()) {
-                std::thread::sleep(BETWEEN_LOOKS);
-            }
+            now = self.clock.now();
         }
         self.is_silent = true;
     }

@@ -108,8 +108,8 @@ impl<C: Core, T: Transport> Driver<C, T> {
         }
     }
 
-    /// Another rank says who has failed. Of ranks that notice at once that one of several does not answer, each may name another
-    /// one, so all come to say what the least says that any of them does.
+    /// Another rank says who has failed. Where several ranks are gone, those who notice at the same time may each name another one, so all
+    /// take over the least of what is said: the lowest rank, and of different words about it those that come first.
     pub(super) fn hear_failure(&mut self, notice: Option<Notice>) {
         let Some(Notice { rank, reason }) = notice else { return };
         if rank.0 >= self.identity.size {
