@@ -227,8 +227,9 @@ unsafe fn join(
     let answer = unsafe { real::rdma_join_multicast(id, (&raw mut real).cast(), context) };
     if answer != 0
         && let Some(known) = ids().get_or_insert_default().get_mut(&id.addr())
+        && let Some(at) = known.groups.iter().rposition(|group| group.mgid == mgid)
     {
-        known.groups.retain(|group| group.mgid != mgid);
+        known.groups.remove(at);
     }
     answer
 }
