@@ -16,7 +16,7 @@ const OUTAGE: Duration = Duration::from_secs(5);
 /// What is dropped on the way to the second NIC.
 const EVERYTHING: &str = "matchall action drop";
 /// The first acknowledgement over a connection, the third and so on: an IPv4 header of 20 bytes and a UDP header are in front of
-/// the opcode (InfiniBand Architecture, volume 1, table 38).
+/// the opcode (InfiniBand Architecture, volume 1, section 9.2.1).
 const EVERY_SECOND_ACKNOWLEDGEMENT: &str =
     "protocol ip u32 match u8 0x11 0xff at 28 action drop random determ ok 2";
 

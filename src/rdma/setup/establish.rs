@@ -404,8 +404,12 @@ enum ConnectError {
     BrokenBefore(Rank),
     #[error("no connection with {peer}: {reason}")]
     Broken { peer: Rank, reason: String },
-    #[error("no connection with {peer} within {patience:?}{}", why.as_ref().map(|why| format!(" ({why})")).unwrap_or_default())]
+    #[error("no connection with {peer} within {patience:?}{}", because(why.as_deref()))]
     Timeout { peer: Rank, patience: Duration, why: Option<String> },
+}
+
+fn because(why: Option<&str>) -> String {
+    why.map(|why| format!(" ({why})")).unwrap_or_default()
 }
 
 fn try_connect(
