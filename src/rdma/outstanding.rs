@@ -23,6 +23,11 @@ impl<R> Outstanding<R> {
         self.requests.len()
     }
 
+    /// The number of the first that has not ended.
+    pub fn first(&self) -> Option<u32> {
+        (!self.requests.is_empty()).then_some(self.first)
+    }
+
     /// A request is posted; its number.
     pub fn push(&mut self, request: R) -> u32 {
         self.requests.push_back(request);

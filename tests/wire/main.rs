@@ -11,5 +11,6 @@ mod needs;
 mod protocols;
 #[path = "../support/ranks.rs"]
 mod ranks;
+mod tails;
 #[path = "../support/variants.rs"]
 mod variants;

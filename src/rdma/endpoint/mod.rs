@@ -222,6 +222,7 @@ impl Endpoint {
             self.retire(now, process)?;
         }
         self.drive_handshakes(now)?;
+        self.connections.look_at_tails(now).map_err(failed)?;
         self.announce(now)?;
         // Nodes first, so that it is known what mates have when something is handed on.
         let any = self.tend_nodes(by, now) | self.submit_and_poll();
@@ -241,11 +242,11 @@ impl Endpoint {
             || self.announcement.is_under_way()
             || self.lifetimes.has_inquiries()
             || (self.is_shared && self.channels.has_slots());
-        match self.lifetimes.next_departed() {
-            _ if is_waiting => Instant::ZERO,
-            Some(at) => at.min(self.upkeep.due()),
-            None => self.upkeep.due(),
+        if is_waiting {
+            return Instant::ZERO;
         }
+        let due = [self.lifetimes.next_departed(), self.connections.tails_due()];
+        due.into_iter().flatten().fold(self.upkeep.due(), Instant::min)
     }
 
     /// Whether nothing is due, nothing waits for a channel, and nothing came.
@@ -297,7 +298,9 @@ impl Endpoint {
     /// How long to sleep at most, of `at_most`: with handshakes under way, with something to look after, and where
     /// somebody else may take the completion that the sleeper waits for.
     pub fn longest_sleep(&self, now: Instant, at_most: Duration) -> Duration {
-        let at_most = at_most.min(self.upkeep.due() - now);
+        let due =
+            self.connections.tails_due().map_or(self.upkeep.due(), |at| at.min(self.upkeep.due()));
+        let at_most = at_most.min(due - now);
         let others = if self.channels.open_count() > 1 { SLEEP_AMONG_OTHERS } else { at_most };
         match self.connections.are_opening() || self.announcement.is_under_way() {
             true => at_most.min(others).min(MAX_PAUSE / 16),

@@ -6,6 +6,7 @@
 //! that answers nothing counts as gone.
 
 use super::handshake::Handshake;
+use super::tails::LastSeen;
 use crate::rdma::ids::{ChannelId, ProcessId};
 use crate::rdma::memory::Tail;
 use crate::rdma::outstanding::Outstanding;
@@ -47,7 +48,7 @@ pub enum Request {
     Message(u32),
     /// A write of a part of a message, which ends with the message behind it.
     Write,
-    /// A write of nothing behind the last message.
+    /// A write of nothing behind others.
     Echo,
     /// A send of the packet in a slot of a channel's ring.
     Ring(ChannelId, u32),
@@ -86,6 +87,11 @@ pub struct Connection {
     ring_sends: Share,
     reports: Share,
     echoes: Share,
+    /// Reads under way.
+    fetches: usize,
+    pub last_seen: LastSeen,
+    /// It is looked at whether requests take long.
+    pub is_watched: bool,
     /// To whom in a channel, and what the sender wants to be told, in the order in which sends from rings
     /// will end.
     pub ring_tokens: VecDeque<(Rank, Token)>,
@@ -117,6 +123,9 @@ impl Connection {
             ring_sends: Share { under_way: 0, most: most_ring_sends },
             reports: Share { under_way: 0, most: most_reports },
             echoes: Share { under_way: 0, most: ECHOES },
+            fetches: 0,
+            last_seen: LastSeen::default(),
+            is_watched: false,
             ring_tokens: VecDeque::new(),
             owes_confirm: false,
             to_probe: false,
@@ -149,9 +158,32 @@ impl Connection {
             Request::Ring(..) => self.ring_sends.under_way -= 1,
             Request::Report(..) => self.reports.under_way -= 1,
             Request::Echo => self.echoes.under_way -= 1,
-            Request::Message(_) | Request::Write | Request::Fetch(_) => {}
+            Request::Fetch(_) => self.fetches -= 1,
+            Request::Message(_) | Request::Write => {}
         }
         Some(ended)
+    }
+
+    /// The number of the first request that has not ended, if others can be sent behind it.
+    pub fn first(&self) -> Option<u32> {
+        self.outstanding.first().filter(|_| !self.is_broken)
+    }
+
+    /// Whether a write of nothing may be sent now. rxe answers a read that is asked for again after one with an access error
+    /// (`read_reply` in `rxe_resp.c` of Linux 6.12 takes the length of the last request for the read's).
+    pub fn may_echo(&self) -> bool {
+        self.fetches == 0
+    }
+
+    /// Has an acknowledgement come for all that is under way, unless enough of that are on their way.
+    pub fn echo(&mut self, process: ProcessId) -> Result<()> {
+        if !self.echoes.take() {
+            return Ok(());
+        }
+        // What was not handed over goes with it.
+        let id = Work::Request(process, self.outstanding.push(Request::Echo)).id();
+        self.messages.write_nothing(id)?;
+        self.messages.submit()
     }
 
     /// Queues what has waited, once the handshake is done, as far as there is room.
@@ -159,7 +191,6 @@ impl Connection {
         if !self.handshake.is_connected() || self.is_broken {
             return Ok(());
         }
-        let Connection { messages, outstanding, .. } = self;
         while let Some(pending) = self.queue.pop_front() {
             let has_room = match &pending {
                 Pending::Ring(..) => self.ring_sends.take(),
@@ -173,6 +204,7 @@ impl Connection {
                 self.queue.push_front(pending);
                 break;
             }
+            let Connection { messages, outstanding, .. } = self;
             let mut begin = |request| Work::Request(process, outstanding.push(request)).id();
             match pending {
                 Pending::Last(slot, len) => {
@@ -180,9 +212,8 @@ impl Connection {
                     messages.send_fenced(slot, len, id)?;
                     // Nobody may poll for long. What goes by itself has a completion of its own.
                     messages.submit()?;
-                    while self.echoes.take() {
-                        messages.write_nothing(begin(Request::Echo))?;
-                        messages.submit()?;
+                    for _ in 0..ECHOES {
+                        self.echo(process)?;
                     }
                 }
                 Pending::Message(slot, len, tail) => {
@@ -205,6 +236,7 @@ impl Connection {
                 }
                 Pending::Fetch(slot, into, from) => {
                     let id = begin(Request::Fetch(slot.index()));
+                    self.fetches += 1;
                     messages.read(slot, into, from, id)?;
                 }
             }

@@ -6,6 +6,7 @@ mod group_turns;
 mod handshake;
 mod pool;
 mod send_slots;
+mod tails;
 
 pub(super) use connection::{Pending, Request};
 pub(super) use fetches::{Fetcher, Next};

@@ -5,6 +5,7 @@ mod opening;
 use super::connection::{Askers, Connection, Pending, Request};
 use super::fetches::{Fetcher, Fetches};
 use super::send_slots::{SendSlots, Sender};
+use super::tails::Tails;
 use crate::rdma::ids::{ChannelId, ProcessId};
 use crate::rdma::memory::{Source, Tail};
 use crate::rdma::settings::{RESERVED_SLOTS, Settings};
@@ -14,6 +15,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use verbcast_core::protocol::Token;
 use verbcast_core::rank::Rank;
+use verbcast_core::time::Instant;
 use verbcast_core::wire::{DatagramQp, HEADER_LEN, ProcessAddress};
 use verbcast_verbs::{
     CompletionQueue, Lease, Patience, Pool, PortPartition, ProtectionDomain, Remote, Result,
@@ -71,6 +73,7 @@ pub struct ConnectionPool {
     service: Service,
     /// Processes with requests that wait to be handed to the device.
     waiting: Vec<ProcessId>,
+    tails: Tails,
 }
 
 impl ConnectionPool {
@@ -105,6 +108,7 @@ impl ConnectionPool {
             patience: Patience::at_least(settings.ack_timeout),
             service: Service::default(),
             waiting: Vec::new(),
+            tails: Tails::default(),
         })
     }
 
@@ -208,10 +212,42 @@ impl ConnectionPool {
         // In the order asked for: a tree's root sends to its largest subtree first.
         for at in 0..self.waiting.len() {
             let process = self.waiting[at];
-            self.get_mut(process).map_or(Ok(()), |connection| connection.messages.submit())?;
+            let Some(connection) = self.get_mut(process) else { continue };
+            connection.messages.submit()?;
+            if !std::mem::replace(&mut connection.is_watched, true) {
+                self.tails.watch(process);
+            }
         }
         self.waiting.clear();
         self.srq.submit()
+    }
+
+    /// When to look [at the ends of queues](Self::look_at_tails), if anything is under way.
+    pub fn tails_due(&self) -> Option<Instant> {
+        self.tails.due()
+    }
+
+    /// Has adapters notice what was lost with nothing behind it, where a request takes long.
+    pub fn look_at_tails(&mut self, now: Instant) -> Result<()> {
+        if self.tails.due().is_none_or(|due| now < due) {
+            return Ok(());
+        }
+        let mut watched = self.tails.take();
+        let ConnectionPool { processes, tails, .. } = self;
+        let mut outcome = Ok(());
+        watched.retain(|process| {
+            let Some(connection) = &mut processes[process.0 as usize].connection else {
+                return false;
+            };
+            let first = connection.first();
+            if tails.look(now, &mut connection.last_seen, first) && connection.may_echo() {
+                outcome = std::mem::replace(&mut outcome, Ok(())).and(connection.echo(*process));
+            }
+            connection.is_watched = first.is_some();
+            connection.is_watched
+        });
+        self.tails.looked(now, watched);
+        outcome
     }
 
     /// Sends to a process whose connection was opened; false where there is no slot. Nobody is told of the
