@@ -107,7 +107,7 @@ mod tests {
         let mut tails = Tails::default();
         assert_eq!(probes(&mut tails, Instant::ZERO, 16, 7), [1, 3, 7, 15]);
         let later = Instant::ZERO + LOOK * 16;
-        assert_eq!(probes(&mut tails, later, 1, 8), [], "it has ended in time");
+        assert!(probes(&mut tails, later, 1, 8).is_empty(), "it has ended in time");
         let later = later + LOOK;
         assert_eq!(probes(&mut tails, later, 12, 9), [3, 9], "three times as long as that is long");
     }
