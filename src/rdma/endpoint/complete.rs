@@ -168,7 +168,7 @@ impl Endpoint {
                 self.tell_reported(channel, process, counter, is_done);
             }
             // The message behind it, or before it, tells.
-            Request::Write | Request::Echo => {}
+            Request::Write | Request::Echo | Request::EchoRead => {}
             Request::Fetch(buffer) => {
                 // SAFETY: promised by the caller.
                 let (slot, fetcher) = unsafe { self.connections.fetched(buffer) };

@@ -50,6 +50,8 @@ pub enum Request {
     Write,
     /// A write of nothing behind others.
     Echo,
+    /// A read of a byte that nobody looks at behind others.
+    EchoRead,
     /// A send of the packet in a slot of a channel's ring.
     Ring(ChannelId, u32),
     /// A write of a channel's number.
@@ -87,8 +89,9 @@ pub struct Connection {
     ring_sends: Share,
     reports: Share,
     echoes: Share,
-    /// Reads under way.
-    fetches: usize,
+    /// Reads under way, and from where the last of them reads.
+    reads: usize,
+    last_read: Option<Remote>,
     pub last_seen: LastSeen,
     /// It is looked at whether requests take long.
     pub is_watched: bool,
@@ -123,7 +126,8 @@ impl Connection {
             ring_sends: Share { under_way: 0, most: most_ring_sends },
             reports: Share { under_way: 0, most: most_reports },
             echoes: Share { under_way: 0, most: ECHOES },
-            fetches: 0,
+            reads: 0,
+            last_read: None,
             last_seen: LastSeen::default(),
             is_watched: false,
             ring_tokens: VecDeque::new(),
@@ -158,7 +162,11 @@ impl Connection {
             Request::Ring(..) => self.ring_sends.under_way -= 1,
             Request::Report(..) => self.reports.under_way -= 1,
             Request::Echo => self.echoes.under_way -= 1,
-            Request::Fetch(_) => self.fetches -= 1,
+            Request::EchoRead => {
+                self.echoes.under_way -= 1;
+                self.reads -= 1;
+            }
+            Request::Fetch(_) => self.reads -= 1,
             Request::Message(_) | Request::Write => {}
         }
         Some(ended)
@@ -169,20 +177,30 @@ impl Connection {
         self.outstanding.first().filter(|_| !self.is_broken)
     }
 
-    /// Whether a write of nothing may be sent now. rxe answers a read that is asked for again after one with an access error
-    /// (`read_reply` in `rxe_resp.c` of Linux 6.12 takes the length of the last request for the read's).
-    pub fn may_echo(&self) -> bool {
-        self.fetches == 0
+    /// Has an answer come behind all that is under way, unless enough of those are on their way; what is read for it
+    /// goes to `scratch`. Behind reads it is a read, of what the last of them reads: the other side keeps that for those. rxe
+    /// answers a read that is asked for again with an access error if a write of nothing came meanwhile (`read_reply`
+    /// in `rxe_resp.c` of Linux 6.12 takes the length of the last request for the read's).
+    pub fn probe_tail(&mut self, process: ProcessId, scratch: &Span) -> Result<()> {
+        match self.last_read.filter(|_| self.reads > 0) {
+            None => self.echo(process),
+            Some(_) if !self.echoes.take() => Ok(()),
+            Some(from) => {
+                self.reads += 1;
+                let number = self.outstanding.push(Request::EchoRead);
+                self.messages.read_into(scratch, from, Work::Request(process, number).id())?;
+                self.messages.submit()
+            }
+        }
     }
 
-    /// Has an acknowledgement come for all that is under way, unless enough of that are on their way.
-    pub fn echo(&mut self, process: ProcessId) -> Result<()> {
+    /// Has an acknowledgement come behind all that is under way, unless enough of those are on their way.
+    fn echo(&mut self, process: ProcessId) -> Result<()> {
         if !self.echoes.take() {
             return Ok(());
         }
-        // What was not handed over goes with it.
-        let id = Work::Request(process, self.outstanding.push(Request::Echo)).id();
-        self.messages.write_nothing(id)?;
+        let number = self.outstanding.push(Request::Echo);
+        self.messages.write_nothing(Work::Request(process, number).id())?;
         self.messages.submit()
     }
 
@@ -236,7 +254,8 @@ impl Connection {
                 }
                 Pending::Fetch(slot, into, from) => {
                     let id = begin(Request::Fetch(slot.index()));
-                    self.fetches += 1;
+                    self.reads += 1;
+                    self.last_read = Some(from);
                     messages.read(slot, into, from, id)?;
                 }
             }

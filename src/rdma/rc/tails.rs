@@ -2,8 +2,8 @@
 //!
 //! An adapter learns of a packet that was lost from a later one: it is out of sequence, or its acknowledgement comes without
 //! the answers before it (InfiniBand Architecture, volume 1, sections 9.7.3 and 9.7.5). Behind the last request there is none, so
-//! that the adapter waits for its timer, which is for ending connections: a seventh of `VERBCAST_ACK_TIMEOUT` or more. Here a
-//! write of nothing is sent behind a request that takes long: a tail loss probe (RFC 8985, section 7, has them for TCP).
+//! that the adapter waits for its timer, which is for ending connections: an eighth of `VERBCAST_ACK_TIMEOUT` or more. Here
+//! something small is sent behind a request that takes long: a tail loss probe (RFC 8985, section 7, has them for TCP).
 
 use crate::rdma::ids::ProcessId;
 use std::time::Duration;

@@ -18,8 +18,8 @@ use verbcast_core::rank::Rank;
 use verbcast_core::time::Instant;
 use verbcast_core::wire::{DatagramQp, HEADER_LEN, ProcessAddress};
 use verbcast_verbs::{
-    CompletionQueue, Lease, Patience, Pool, PortPartition, ProtectionDomain, Remote, Result,
-    Service, SharedReceiveQueue, Slot, Span,
+    Access, CompletionQueue, Lease, Patience, Pool, PortPartition, ProtectionDomain, Remote,
+    Result, Service, Shared, SharedReceiveQueue, Slot, Span,
 };
 
 /// This process's side of all connections.
@@ -74,6 +74,8 @@ pub struct ConnectionPool {
     /// Processes with requests that wait to be handed to the device.
     waiting: Vec<ProcessId>,
     tails: Tails,
+    /// A byte that [probes of tails](Connection::probe_tail) read into, which nobody looks at.
+    scratch: Shared,
 }
 
 impl ConnectionPool {
@@ -91,6 +93,7 @@ impl ConnectionPool {
             srq.post(slot, id)?;
         }
         srq.submit()?;
+        let scratch = Shared::new(domain, 1, Access::None)?;
         Ok(ConnectionPool {
             processes: Vec::new(),
             by_incarnation: HashMap::new(),
@@ -109,6 +112,7 @@ impl ConnectionPool {
             service: Service::default(),
             waiting: Vec::new(),
             tails: Tails::default(),
+            scratch,
         })
     }
 
@@ -233,6 +237,7 @@ impl ConnectionPool {
             return Ok(());
         }
         let mut watched = self.tails.take();
+        let scratch = self.scratch.span(0, 1);
         let ConnectionPool { processes, tails, .. } = self;
         let mut outcome = Ok(());
         watched.retain(|process| {
@@ -240,8 +245,8 @@ impl ConnectionPool {
                 return false;
             };
             let first = connection.first();
-            if tails.look(now, &mut connection.last_seen, first) && connection.may_echo() {
-                outcome = std::mem::replace(&mut outcome, Ok(())).and(connection.echo(*process));
+            if tails.look(now, &mut connection.last_seen, first) && outcome.is_ok() {
+                outcome = connection.probe_tail(*process, &scratch);
             }
             connection.is_watched = first.is_some();
             connection.is_watched
