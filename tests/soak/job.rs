@@ -44,10 +44,11 @@ fn take_part(
 ) -> Result<bool, Box<dyn Error>> {
     let mut config = round.config(device);
     config.device.timeout = PATIENCE;
-    config.device.ack_timeout = PATIENCE / 2;
+    config.device.ack_timeout = PATIENCE / 6;
     let token = format!("{} {}", environment.token, round.number);
     let environment = Environment { token, ..environment.clone() };
-    let mut bootstrap = Star::join(&environment, PATIENCE)?;
+    // Others may be in the round before still.
+    let mut bootstrap = Star::join(&environment, 3 * PATIENCE)?;
     let all = bootstrap.all_gather(&[u8::from(goes_on)])?;
     if all[Rank(0).index()] == [0] {
         return Ok(false);
