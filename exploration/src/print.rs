@@ -9,41 +9,42 @@ pub struct Fingerprint(u64);
 
 impl Fingerprint {
     pub fn of(state: &impl Debug) -> Self {
-        let mut filter = Filter { hasher: DefaultHasher::new(), word: String::new() };
+        let mut filter = Filter { text: Vec::with_capacity(4096), word: 0 };
         write!(filter, "{state:?}").expect("a filter takes everything");
-        filter.flush();
-        Fingerprint(filter.hasher.finish())
+        filter.end_word();
+        let mut hasher = DefaultHasher::new();
+        hasher.write(&filter.text);
+        Fingerprint(hasher.finish())
     }
 }
 
-/// Passes words on, but no times: neither `Instant(…)` nor numbers with a unit of time.
+/// Keeps words, but no times: neither `Instant(…)` nor numbers with a unit of time.
 struct Filter {
-    hasher: DefaultHasher,
-    word: String,
+    text: Vec<u8>,
+    /// Where the last word begins.
+    word: usize,
 }
 
 impl Filter {
-    fn flush(&mut self) {
-        let word = self.word.as_str();
-        let is_time = ["ns", "µs", "ms"].iter().any(|unit| word.ends_with(unit))
-            || word.ends_with('s') && word.starts_with(|c: char| c.is_ascii_digit());
-        let is_time = is_time && word.starts_with(|c: char| c.is_ascii_digit());
-        if !is_time && !word.starts_with("Instant(") {
-            word.hash(&mut self.hasher);
+    fn end_word(&mut self) {
+        let word = &self.text[self.word..];
+        let is_length = word.first().is_some_and(u8::is_ascii_digit) && word.ends_with(b"s");
+        if is_length || word.starts_with(b"Instant(") {
+            self.text.truncate(self.word);
         }
-        self.word.clear();
     }
 }
 
 impl Write for Filter {
     fn write_str(&mut self, text: &str) -> std::fmt::Result {
-        for c in text.chars() {
-            match c {
-                ' ' | ',' | '{' | '}' | '[' | ']' => {
-                    self.flush();
-                    c.hash(&mut self.hasher);
-                }
-                c => self.word.push(c),
+        for byte in text.bytes() {
+            let is_between = matches!(byte, b' ' | b',' | b'{' | b'}' | b'[' | b']');
+            if is_between {
+                self.end_word();
+            }
+            self.text.push(byte);
+            if is_between {
+                self.word = self.text.len();
             }
         }
         Ok(())
