@@ -64,7 +64,7 @@ impl Row {
 }
 
 /// Each rank goes on unharmed, or ends in time with an error that names a rank of the host. In the midst of broadcasts all do
-/// the same; where these begin or have ended meanwhile, some may have left before.
+/// the same, and say the same; where these begin or have ended meanwhile, some may have left before.
 fn judge(job: &Job, ends: &Ends, phase: Phase) -> Verdict {
     let all = || format!("{:?}", ends.ended);
     if !ends.are_all() {
@@ -83,7 +83,10 @@ fn judge(job: &Job, ends: &Ends, phase: Phase) -> Verdict {
     if longest > BOUND {
         return Verdict::Bad(format!("after more than {BOUND:?}: {}", all()));
     }
-    let errors = failed.iter().map(|(how, _)| how.clone()).collect();
+    let errors: BTreeSet<_> = failed.iter().map(|(how, _)| how.clone()).collect();
+    if phase == Phase::Broadcast && errors.len() > 1 {
+        return Verdict::Bad(format!("they do not say the same: {}", all()));
+    }
     Verdict::Good { unharmed: unharmed.len(), longest, errors }
 }
 
