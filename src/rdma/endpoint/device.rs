@@ -126,14 +126,22 @@ impl Device {
             return true;
         }
         match self.cq.poll_into(&mut self.polled) {
-            Ok(true) => {
-                let is_empty = self.polled.len() < MAX_POLLED;
-                self.was_empty = std::mem::replace(&mut self.is_empty, is_empty);
-                true
-            }
             Ok(false) => {
                 self.is_empty = true;
                 false
+            }
+            outcome => self.has_come(outcome),
+        }
+    }
+
+    /// A look at the queue found something, or failed; whether it found anything.
+    #[inline(never)]
+    fn has_come(&mut self, outcome: Result<bool, verbcast_verbs::Error>) -> bool {
+        match outcome {
+            Ok(any) => {
+                let is_empty = self.polled.len() < MAX_POLLED;
+                self.was_empty = std::mem::replace(&mut self.is_empty, is_empty);
+                any
             }
             Err(error) => {
                 self.fail(failed(error));
