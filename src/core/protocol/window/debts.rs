@@ -113,6 +113,11 @@ impl Debts {
         }
     }
 
+    /// Whether somebody asks for what is not here yet.
+    pub fn is_asked(&self) -> bool {
+        !self.asked.is_empty()
+    }
+
     /// Everything before a fragment is here: who has asked for that is owed a report now, unless it was told.
     pub fn answer(&mut self, have: Seq, now: Instant) {
         if self.asked.is_empty() {

@@ -19,7 +19,7 @@ impl Window {
         len: u64,
         repairers: Repairers,
     ) -> Result<OpId, StartError> {
-        self.now = now;
+        self.called(now);
         let Config { in_flight, .. } = self.config;
         let fragment_len = self.fragment_len(len);
         let limits = Limits { size: self.size, in_flight, fragment_len, fragments: MAX_FRAGMENTS };

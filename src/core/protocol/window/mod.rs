@@ -31,11 +31,12 @@
 //!
 //! # Where to find it
 //! This file holds the state and the contract; `lifecycle` how a broadcast begins and ends, `transfer` how its
-//! fragments are kept, multicast, received, pushed and read, `reporting` what is acknowledged, `questions` when that is asked for.
+//! fragments are kept, multicast, received, pushed and read, `coming` those that need little, `reporting` what is acknowledged, `questions` when that is asked for.
 //! The neighbourhoods of the state: an `operation` and who repairs whom in it (`groups`); the `ring`, which knows who has what by its
 //! `report`, and the `patience` of its timers; `debts` of reports; `credits` of the root; `pull`, when to read.
 
 mod arrivals;
+mod coming;
 mod config;
 mod credits;
 mod debts;
@@ -133,6 +134,8 @@ pub struct Window {
     lost: u8,
     debts: Debts,
     pull: Pull,
+    /// Of which operation the next fragment may be [taken in short](Self::take_next).
+    coming: Option<OpId>,
     departed: Vec<Departure>,
     events: VecDeque<Event>,
     now: Instant,
@@ -182,6 +185,7 @@ impl Window {
             lost: 0,
             debts: Debts::new(begin),
             pull: Pull::new(config.patience),
+            coming: None,
             departed: Vec::new(),
             events: VecDeque::new(),
             now: Instant::ZERO,
@@ -219,7 +223,10 @@ impl Core for Window {
     }
 
     fn handle_packet(&mut self, now: Instant, packet: &Incoming) -> Disposition {
-        self.now = now;
+        if let Some(taken) = self.take_next(now, packet) {
+            return taken;
+        }
+        self.called(now);
         if packet.source.0 >= self.size || packet.source == self.me {
             return Disposition::Reject;
         }
@@ -242,7 +249,7 @@ impl Core for Window {
     }
 
     fn handle_delivered(&mut self, now: Instant, to: Rank, token: Token) {
-        self.now = now;
+        self.called(now);
         match token.kind {
             Kind::Acknowledge => self.debts.arrived(to),
             _ => self.ring.delivered(to, token),
@@ -251,7 +258,7 @@ impl Core for Window {
     }
 
     fn handle_report(&mut self, now: Instant, from: Rank, counter: Counter, value: u64) {
-        self.now = now;
+        self.called(now);
         if counter == Counter::Acknowledged && from.0 < self.size {
             self.learn(from, value);
         }
@@ -265,19 +272,19 @@ impl Core for Window {
     }
 
     fn handle_write_acked(&mut self, now: Instant, to: Rank, counter: Counter) {
-        self.now = now;
+        self.called(now);
         if counter == Counter::Acknowledged {
             self.debts.arrived(to);
         }
     }
 
     fn handle_missed(&mut self, now: Instant, from: Rank, token: Token) {
-        self.now = now;
+        self.called(now);
         self.pull.missed(now, from, (token.op, token.fragment));
     }
 
     fn handle_flush(&mut self, now: Instant) {
-        self.now = now;
+        self.called(now);
         self.is_asking |= self.ring.unasked() > 0;
         if self.config.asks() {
             self.debts.call_in();
@@ -285,7 +292,7 @@ impl Core for Window {
     }
 
     fn handle_broken(&mut self, now: Instant, rank: Rank) {
-        self.now = now;
+        self.called(now);
         self.ring.forget(rank);
         self.debts.forget(rank);
         self.pull.forget();
@@ -293,7 +300,7 @@ impl Core for Window {
     }
 
     fn handle_departed(&mut self, now: Instant, rank: Rank, next: OpId) {
-        self.now = now;
+        self.called(now);
         let departure = Departure { rank, next };
         self.departed.push(departure);
         let begun = (0..self.operations.len() as u32).map(|index| self.first.plus(index));
@@ -307,7 +314,7 @@ impl Core for Window {
     }
 
     fn handle_timeout(&mut self, now: Instant) {
-        self.now = now;
+        self.called(now);
         self.debts.fall_due(now);
         self.handle_unasked();
         self.ring.push_overdue(now, self.wanted);
@@ -318,6 +325,7 @@ impl Core for Window {
     }
 
     fn poll_transmit(&mut self, room: &dyn Room) -> Option<Transmit> {
+        self.coming = None;
         if let Some(multicast) = self.to_multicast.take() {
             self.settle();
             return Some(multicast);

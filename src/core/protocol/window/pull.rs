@@ -170,6 +170,11 @@ impl Pull {
         (self.is_active && self.under_way.len() < AT_ONCE).then_some(self.reach)
     }
 
+    /// Whether nothing is read, or to be read now.
+    pub fn is_idle(&self) -> bool {
+        !self.is_active && self.under_way.is_empty()
+    }
+
     pub fn is_under_way(&self, wanted: Wanted) -> bool {
         self.under_way.iter().any(|read| read.wanted == wanted)
     }

@@ -39,7 +39,8 @@ impl Room for Connected<'_> {
     }
 }
 
-struct Ample;
+/// Room for everything.
+pub(super) struct Ample;
 
 impl Room for Ample {
     fn multicast_room(&self) -> usize {

@@ -145,6 +145,7 @@ impl Window {
             if is_whole {
                 self.settle();
             }
+            self.expect_next(packet);
             return Disposition::Place(range);
         }
         self.answer();
@@ -159,7 +160,7 @@ impl Window {
     /// Something of a broadcast that has not begun here was multicast: whoever did so was done with those before it, so
     /// what is missing of them was sent.
     pub fn note_later(&mut self, now: Instant) {
-        self.now = now;
+        self.called(now);
         self.seen = self.next_seq;
         self.read_on();
     }
