@@ -130,24 +130,20 @@ impl Device {
                 self.is_empty = true;
                 false
             }
-            outcome => self.has_come(outcome),
-        }
-    }
-
-    /// A look at the queue found something, or failed; whether it found anything.
-    #[inline(never)]
-    fn has_come(&mut self, outcome: Result<bool, verbcast_verbs::Error>) -> bool {
-        match outcome {
-            Ok(any) => {
-                let is_empty = self.polled.len() < MAX_POLLED;
-                self.was_empty = std::mem::replace(&mut self.is_empty, is_empty);
-                any
-            }
+            Ok(true) => self.has_come(),
             Err(error) => {
                 self.fail(failed(error));
                 false
             }
         }
+    }
+
+    /// A look at the queue found something: true.
+    #[inline(never)]
+    fn has_come(&mut self) -> bool {
+        let is_empty = self.polled.len() < MAX_POLLED;
+        self.was_empty = std::mem::replace(&mut self.is_empty, is_empty);
+        true
     }
 
     /// Takes the next of the completions that were polled.
