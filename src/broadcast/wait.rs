@@ -139,9 +139,9 @@ impl Broadcaster {
         self.transport().flush_receives().map_err(|error| self.give_up(&error))
     }
 
+    #[inline]
     pub(super) fn turn(&mut self, now: Instant, lent: Option<Lent<'_>>) -> Result<bool, Error> {
-        let outcome = self.driver.turn(now, lent);
-        outcome.map_err(|failure| self.fail(failure))
+        self.driver.turn(now, lent).map_err(|failure| self.fail(failure))
     }
 
     /// Waits for something to do, unless there was in the turn at `now`. Where the protocol waits for nobody in particular,
@@ -192,6 +192,7 @@ impl Broadcaster {
         self.fail(failure)
     }
 
+    #[cold]
     fn fail(&mut self, failure: Failure) -> Error {
         let others = if self.size() > 2 { AGREE } else { Duration::ZERO };
         self.linger(others, LINGER);

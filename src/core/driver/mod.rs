@@ -243,11 +243,18 @@ impl<C: Core, T: Transport> Driver<C, T> {
     /// # Errors
     /// If this or another rank failed; from then on it is always the same error, but for what others
     /// [tell](Self::failure) while this rank lingers.
-    pub fn turn(&mut self, now: Instant, mut lent: Option<Lent<'_>>) -> Result<bool, Failure> {
+    #[inline]
+    pub fn turn(&mut self, now: Instant, lent: Option<Lent<'_>>) -> Result<bool, Failure> {
         // Most turns of a rank that waits end here, so this asks for as little as it can.
         if self.failure.is_none() && self.rest.lasts(now) && self.transport.is_quiet(now) {
             return Ok(false);
         }
+        self.busy_turn(now, lent)
+    }
+
+    /// A turn that may have something to do: by itself, so that the others need not make room for what it keeps.
+    #[inline(never)]
+    fn busy_turn(&mut self, now: Instant, mut lent: Option<Lent<'_>>) -> Result<bool, Failure> {
         let outcome = self.try_turn(now, &mut lent);
         self.settle(outcome)
     }

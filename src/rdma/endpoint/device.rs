@@ -126,20 +126,24 @@ impl Device {
             return true;
         }
         match self.cq.poll_into(&mut self.polled) {
-            Ok(true) => {
-                let is_empty = self.polled.len() < MAX_POLLED;
-                self.was_empty = std::mem::replace(&mut self.is_empty, is_empty);
-                true
-            }
             Ok(false) => {
                 self.is_empty = true;
                 false
             }
+            Ok(true) => self.has_come(),
             Err(error) => {
                 self.fail(failed(error));
                 false
             }
         }
+    }
+
+    /// A look at the queue found something: true.
+    #[inline(never)]
+    fn has_come(&mut self) -> bool {
+        let is_empty = self.polled.len() < MAX_POLLED;
+        self.was_empty = std::mem::replace(&mut self.is_empty, is_empty);
+        true
     }
 
     /// Takes the next of the completions that were polled.
