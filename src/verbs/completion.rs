@@ -210,10 +210,14 @@ impl CompletionQueue {
         let (room, entries) = (MAX_POLLED as i32, polled.entries.as_mut_ptr().cast());
         // SAFETY: the queue is live and there is the room told.
         let count = unsafe { sys::inline::ibv_poll_cq(self.inner.ptr.as_ptr(), room, entries) };
-        // Any negative number says that it failed, and no more.
-        polled.count = usize::try_from(count)
-            .map_err(|_| Error::new("ibv_poll_cq", &*self.inner.context.name, libc::EIO))?;
+        polled.count = usize::try_from(count).map_err(|_| self.not_polled())?;
         Ok(count > 0)
+    }
+
+    /// Any negative number says that it failed, and no more.
+    #[cold]
+    fn not_polled(&self) -> Error {
+        Error::new("ibv_poll_cq", &*self.inner.context.name, libc::EIO)
     }
 
     /// Asks for the channel to become readable at the next completion of the kind. One that came before is not

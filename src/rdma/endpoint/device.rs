@@ -131,11 +131,15 @@ impl Device {
                 false
             }
             Ok(true) => self.has_come(),
-            Err(error) => {
-                self.fail(failed(error));
-                false
-            }
+            Err(error) => self.is_not_readable(error),
         }
+    }
+
+    /// A look at the queue failed: false.
+    #[cold]
+    fn is_not_readable(&mut self, error: verbcast_verbs::Error) -> bool {
+        self.fail(failed(error));
+        false
     }
 
     /// A look at the queue found something: true.
