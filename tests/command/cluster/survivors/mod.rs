@@ -22,8 +22,8 @@ use verdict::{Ends, Row};
 /// What `VERBCAST_TIMEOUT` and `VERBCAST_ACK_TIMEOUT` say in these jobs.
 const TIMEOUT: Duration = Duration::from_secs(10);
 const ACK_TIMEOUT: Duration = Duration::from_secs(4);
-/// How long ranks may take until they are where they are struck.
-const START_LIMIT: Duration = Duration::from_secs(150);
+/// How long ranks may take until they are where they are struck, with the start of their hosts.
+const START_LIMIT: Duration = Duration::from_secs(300);
 /// Until all ranks that are left must have ended, after what happened to the host is over.
 const END_LIMIT: Duration = Duration::from_secs(90);
 /// How often a host is struck in each phase.
