@@ -1,6 +1,6 @@
 //! Ranks that leave while the wire to one of them carries nothing, or not all.
 
-use crate::drops::Drops;
+use crate::drops::{Calm, Drops};
 use crate::needs;
 use crate::ranks;
 use std::sync::Barrier;
@@ -62,6 +62,7 @@ fn a_farewell_whose_acknowledgement_is_lost_holds_nobody_up() {
     config.device.devices.clone_from(&devices);
     config.device.ack_timeout = 6 * OUTAGE;
     config.device.timeout = 12 * OUTAGE;
+    let _calm = Calm::begin();
     ranks::run(2, |bootstrap| {
         let mut broadcaster = Broadcaster::new(bootstrap, &config).unwrap();
         broadcaster.broadcast_into(Rank(1), &mut [1; 8]).unwrap();
