@@ -1,6 +1,7 @@
 //! Ranks that leave while the wire to one of them carries nothing, or not all.
 
-use crate::drops::{Calm, Drops};
+use crate::calm::Calm;
+use crate::drops::Drops;
 use crate::needs;
 use crate::ranks;
 use std::sync::Barrier;

@@ -2,6 +2,7 @@
 //! --netem …` makes one.
 
 mod broadcast;
+mod calm;
 mod drops;
 mod leaving;
 #[path = "../support/long.rs"]

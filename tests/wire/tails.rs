@@ -1,6 +1,7 @@
 //! Requests over connections that the wire loses with nothing behind them.
 
-use crate::drops::{Calm, Drops};
+use crate::calm::Calm;
+use crate::drops::Drops;
 use crate::needs;
 use crate::ranks;
 use std::time::{Duration, Instant};
