@@ -11,6 +11,7 @@ mod message;
 mod pending;
 mod preparation;
 mod readiness;
+mod told;
 mod topology;
 mod variables;
 mod wait;
@@ -36,6 +37,7 @@ use hosts::Hosts;
 use pending::BroadcasterId;
 pub(crate) use preparation::Preparation;
 use std::time::Duration;
+use told::Told;
 use verbcast_core::driver::{Driver, Failure, LentBytes, Parameters, Statistics};
 use verbcast_core::order::RankOrder;
 use verbcast_core::protocol::Core;
@@ -68,6 +70,7 @@ pub struct Broadcaster {
     /// Since when calls that do not wait have found nothing to do.
     idle: Idle,
     waits: Waits,
+    told: Told,
     /// Nothing is to be said to the others any more.
     is_silent: bool,
     /// What it was made with, for further ones of the same ranks.
@@ -162,6 +165,7 @@ impl Broadcaster {
             meanwhile: Meanwhile::default(),
             idle: Idle::default(),
             waits: Waits::default(),
+            told: Told::new(Clock::of_process()),
             is_silent: false,
             origin: Box::new((config, agreed)),
             further: 0,

@@ -1,10 +1,10 @@
 //! Waiting: turns of the driver until something has happened.
 
+use super::told::Broadcast;
 use super::{Broadcaster, Error, waits};
 use crate::rdma::Claims;
 use std::fmt;
 use std::time::Duration;
-use tracing::Level;
 use verbcast_core::driver::{Failure, Lent, LentBytes};
 use verbcast_core::protocol::{Core, StartError};
 use verbcast_core::rank::{OpId, Rank};
@@ -48,7 +48,7 @@ impl Broadcaster {
     ) -> Result<(OpId, Ending, Instant), Error> {
         let mut idle = Idle::default();
         let mut now = self.clock.now();
-        let ending = Ending::new(now, root, len);
+        let ending = Ending { is_one_call: true, ..Ending::new(now, root, len) };
         loop {
             match self.driver.start(now, root, len) {
                 Err(StartError::TooManyInFlight(_)) => {
@@ -70,9 +70,29 @@ impl Broadcaster {
         op: OpId,
         ending: &mut Ending,
         began: Instant,
-        mut bytes: Option<LentBytes<'_>>,
+        bytes: Option<LentBytes<'_>>,
     ) -> Result<(), Error> {
-        let _span = tracing::debug_span!("broadcast", %op).entered();
+        let outcome = self.turn_until_complete(op, ending, began, bytes);
+        let ended = outcome.as_ref().copied().unwrap_or_else(|_| self.clock.now());
+        let (root, len) = (ending.root, ending.len);
+        self.told.call(|| {
+            let lost = self.driver.statistics().lost;
+            Broadcast { op, root, len, began, ended, lost }
+        });
+        outcome.map(|_| ()).inspect_err(|error| {
+            self.told.end();
+            tracing::debug!(%error, "failed");
+        })
+    }
+
+    /// Returns when that was.
+    fn turn_until_complete(
+        &mut self,
+        op: OpId,
+        ending: &mut Ending,
+        began: Instant,
+        mut bytes: Option<LentBytes<'_>>,
+    ) -> Result<Instant, Error> {
         let mut idle = Idle::default();
         let mut now = began;
         self.waits.begin_call(self.received());
@@ -82,9 +102,9 @@ impl Broadcaster {
             match self.time_to_end(op, ending)? {
                 None => {
                     let root = Some(ending.root).filter(|root| *root != self.rank());
-                    self.waits.end(&mut idle, now, root);
+                    self.end_wait(&mut idle, now, root);
                     self.waits.add_call(now - began);
-                    return Ok(());
+                    return Ok(now);
                 }
                 Some(at_most) => self.rest(now, worked, &mut idle, at_most, Some(ending.root))?,
             }
@@ -104,7 +124,13 @@ impl Broadcaster {
                 return Ok(Some(MAX_PARK));
             }
             ending.is_complete = true;
-            self.tell_completion(op, ending);
+            if !ending.is_one_call {
+                let Ending { began, root, len, .. } = *ending;
+                self.told.operation(|| {
+                    let (ended, lost) = (self.clock.now(), self.driver.statistics().lost);
+                    Broadcast { op, root, len, began, ended, lost }
+                });
+            }
         }
         match self.driver.transport().inner().claims(op) {
             Claims::None => Ok(None),
@@ -117,21 +143,6 @@ impl Broadcaster {
                 self.take_receives_back()?;
                 Ok(Some(Duration::ZERO))
             }
-        }
-    }
-
-    /// Tells whoever traces of an operation that is complete.
-    fn tell_completion(&self, op: OpId, ending: &Ending) {
-        if tracing::enabled!(Level::DEBUG) {
-            tracing::debug!(
-                nanos = (self.clock.now() - ending.began).as_nanos() as u64,
-                overlaps = true,
-                op = op.0,
-                root = ending.root.0,
-                len = ending.len as u64,
-                lost = self.driver.statistics().lost,
-                "operation"
-            );
         }
     }
 
@@ -156,7 +167,7 @@ impl Broadcaster {
     ) -> Result<(), Error> {
         let root = root.filter(|root| *root != self.rank());
         if worked {
-            self.waits.end(idle, now, root);
+            self.end_wait(idle, now, root);
         }
         idle.update(now, worked);
         let Some(for_long) = idle.time(now) else { return Ok(()) };
@@ -177,6 +188,13 @@ impl Broadcaster {
         let at_most = at_most.min(self.meanwhile.run());
         let parked = self.driver.transport_mut().park(for_long, at_most);
         parked.map_err(|error| self.give_up(&error))
+    }
+
+    /// There is something to do again, if there was nothing.
+    fn end_wait(&mut self, idle: &mut Idle, now: Instant, root: Option<Rank>) {
+        if let Some(time) = self.waits.end(idle, now, root) {
+            self.told.wait(time, self.waits.awaited());
+        }
     }
 
     /// Packets of others that have come, without copies and what is left of broadcasts before.
@@ -204,6 +222,7 @@ impl Broadcaster {
     pub(super) fn linger(&mut self, at_least: Duration, at_most: Duration) {
         let began = self.clock.now();
         let mut now = began;
+        self.told.end();
         while now < began + at_least || (self.driver.owes_notices() && now < began + at_most) {
             if !self.driver.linger(now) {
                 std::thread::sleep(Duration::from_micros(200));
@@ -220,15 +239,17 @@ pub(super) struct Ending {
     began: Instant,
     root: Rank,
     len: usize,
+    /// The call that began it ends with it, and tells of it.
+    is_one_call: bool,
     is_complete: bool,
     /// Since when only receives that are left over use the message.
     left_over: Option<Instant>,
 }
 
 impl Ending {
-    /// Of a broadcast of `len` bytes of `root` that begins now.
+    /// Of a broadcast of `len` bytes of `root` that begins now, and goes on when the call that began it has ended.
     pub fn new(now: Instant, root: Rank, len: usize) -> Ending {
-        Ending { began: now, root, len, is_complete: false, left_over: None }
+        Ending { began: now, root, len, is_one_call: false, is_complete: false, left_over: None }
     }
 }
 

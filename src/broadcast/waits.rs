@@ -3,7 +3,6 @@
 use super::wait::Idle;
 use std::collections::BTreeMap;
 use std::time::Duration;
-use tracing::Level;
 use verbcast_core::rank::Rank;
 use verbcast_core::time::Instant;
 
@@ -50,10 +49,10 @@ impl Waits {
         }
     }
 
-    /// There is something to do again, if there was nothing. A wait for several ranks is shared evenly by them. One that was
+    /// There is something to do again, if there was nothing; how long that was, if it counts. A wait for several ranks is shared evenly by them. One that was
     /// not asked about, as the thread slept through it, was for the `root`.
-    pub fn end(&mut self, idle: &mut Idle, now: Instant, root: Option<Rank>) {
-        let Some(time) = idle.time(now).filter(|time| *time >= SHORTEST) else { return };
+    pub fn end(&mut self, idle: &mut Idle, now: Instant, root: Option<Rank>) -> Option<Duration> {
+        let time = idle.time(now).filter(|time| *time >= SHORTEST)?;
         if !idle.is_noted {
             self.awaited.clear();
             self.awaited.extend(root);
@@ -67,10 +66,12 @@ impl Waits {
             waited.time += time;
             waited.first += if self.is_first { time } else { Duration::ZERO };
         }
-        if tracing::enabled!(Level::DEBUG) {
-            let ranks: Vec<_> = self.awaited.iter().map(|rank| rank.0).collect();
-            tracing::debug!(nanos = time.as_nanos() as u64, ?ranks, "wait");
-        }
+        Some(time)
+    }
+
+    /// For whom the last wait was.
+    pub fn awaited(&self) -> &[Rank] {
+        &self.awaited
     }
 
     /// A call that waits for a broadcast has ended.

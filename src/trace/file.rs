@@ -3,6 +3,7 @@
 
 use super::TraceError;
 use crate::bootstrap::Environment;
+use serde::Serialize;
 use serde_json::{Value, json};
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -14,6 +15,9 @@ pub const FORMAT: u32 = 1;
 
 /// Nanoseconds after which what is buffered is written, at the latest with the next event.
 const FLUSHED_AFTER: u64 = 1_000_000_000;
+
+/// Bytes that are written at once.
+const BUFFER: usize = 64 << 10;
 
 /// Whose timeline it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -102,11 +106,14 @@ impl EventFile {
     }
 
     /// Adds an event. After a failure, which is told once, nothing more is written.
-    pub fn add(&mut self, now: u64, event: &Value) {
+    pub fn add(&mut self, now: u64, event: &impl Serialize) {
         if self.has_failed {
             return;
         }
-        let added = self.open(now).and_then(|file| write!(file, ",\n{event}"));
+        let added = self.open(now).and_then(|file| {
+            file.write_all(b",\n")?;
+            Ok(serde_json::to_writer(file, event)?)
+        });
         self.tell(added);
         if now.saturating_sub(self.flushed) > FLUSHED_AFTER {
             self.flush(now);
@@ -124,7 +131,7 @@ impl EventFile {
         let file = match self.file.take() {
             Some(file) => file,
             None => {
-                let mut file = BufWriter::new(File::create(&self.path)?);
+                let mut file = BufWriter::with_capacity(BUFFER, File::create(&self.path)?);
                 write!(file, "[\n{}", self.process.introduction(now))?;
                 file
             }

@@ -1,13 +1,14 @@
 //! What happens when in a process, as a layer of the crate `tracing` that writes it to a file.
 //!
 //! A span becomes an event with a duration: of the thread that entered it, or of its own where no thread did, so that it
-//! may overlap others. An event with a field `nanos` has lasted so long when it is told; one with a field `overlaps`
-//! besides may overlap others. Any other event is a point in time.
+//! may overlap others. An event with a field `nanos` has lasted so long when it is told, or until `ago` nanoseconds before that;
+//! one with a field `overlaps` besides may overlap others. Any other event is a point in time.
 
 use super::TraceError;
 use super::file::{EventFile, Process};
 use rustix::time::{ClockId, clock_gettime};
-use serde_json::{Map, Value, json};
+use serde::{Serialize, Serializer};
+use smallvec::SmallVec;
 use std::cell::Cell;
 use std::fmt;
 use std::path::Path;
@@ -19,8 +20,8 @@ use tracing::{Event, Subscriber};
 use tracing_subscriber::layer::{Context, Layer};
 use tracing_subscriber::registry::LookupSpan;
 
-/// The name of the event with which a communicator ends.
-const LAST: &str = "left";
+/// The names of the events with which a communicator ends.
+const LAST: [&str; 2] = ["left", "failed"];
 
 /// A layer that writes a timeline, in the trace event format, to a file of this process.
 #[derive(Debug)]
@@ -50,36 +51,26 @@ impl Timeline {
     }
 
     /// Something that lasted from `began` to `ended`, of a thread or of its own.
-    fn add(&self, name: &str, [began, ended]: [u64; 2], thread: Option<u64>, fields: Fields) {
+    fn add(&self, name: &str, [began, ended]: [u64; 2], thread: Option<u64>, fields: &Values) {
+        let line = Line { name, ts: micros(began), pid: self.process, ..Line::default() };
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
-        let process = self.process;
-        let began_us = micros(began);
-        let arguments = Value::Object(fields.values);
-        let Some(thread) = thread else {
-            let number = number();
-            let event = |phase: &str, at: f64, arguments: Value| {
-                json!({"name": name, "cat": name, "ph": phase, "id": number, "ts": at,
-                    "pid": process, "tid": 0, "args": arguments})
-            };
-            file.add(ended, &event("b", began_us, arguments));
-            return file.add(ended, &event("e", micros(ended), json!({})));
-        };
-        file.add(
-            ended,
-            &json!({"name": name, "ph": "X", "ts": began_us, "dur": micros(ended - began),
-                "pid": process, "tid": thread, "args": arguments}),
-        );
+        if let Some(tid) = thread {
+            let dur = Some(micros(ended - began));
+            return file.add(ended, &Line { ph: "X", dur, tid, args: Some(fields), ..line });
+        }
+        let line = Line { cat: Some(name), id: Some(number()), ..line };
+        file.add(ended, &Line { ph: "b", args: Some(fields), ..line });
+        file.add(ended, &Line { ph: "e", ts: micros(ended), ..line });
     }
 
     /// Something that happened at a time.
-    fn add_point(&self, name: &str, at: u64, fields: Fields) {
+    fn add_point(&self, name: &str, at: u64, fields: &Values) {
+        let (pid, tid, args) = (self.process, thread(), Some(fields));
+        let line =
+            Line { name, ph: "i", s: Some("t"), ts: micros(at), pid, tid, args, ..Line::default() };
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
-        file.add(
-            at,
-            &json!({"name": name, "ph": "i", "s": "t", "ts": micros(at), "pid": self.process,
-                "tid": thread(), "args": Value::Object(fields.values)}),
-        );
-        if name == LAST {
+        file.add(at, &line);
+        if LAST.contains(&name) {
             file.flush(at);
         }
     }
@@ -111,23 +102,46 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Timeline {
         let Some(span) = context.span(&id) else { return };
         let open = span.extensions_mut().remove::<Open>();
         if let Some(Open { began, thread, fields }) = open {
-            self.add(span.name(), [began, now()], thread, fields);
+            self.add(span.name(), [began, now()], thread, &fields.values);
         }
     }
 
     fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
-        let ended = now();
+        let now = now();
         let mut fields = Fields::default();
         event.record(&mut fields);
         let name = fields.message.take().unwrap_or_else(|| event.metadata().target().to_owned());
         match fields.nanos.take() {
             Some(nanos) => {
+                let ended = now.saturating_sub(fields.ago);
                 let thread = if fields.overlaps { None } else { Some(thread()) };
-                self.add(&name, [ended.saturating_sub(nanos), ended], thread, fields);
+                self.add(&name, [ended.saturating_sub(nanos), ended], thread, &fields.values);
             }
-            None => self.add_point(&name, ended, fields),
+            None => self.add_point(&name, now, &fields.values),
         }
     }
+}
+
+/// An event as the format has it. Of those that many broadcasts have, a few hundred instructions are all that it may take, so
+/// that it is written as it stands here.
+#[derive(Clone, Copy, Default, Serialize)]
+struct Line<'a> {
+    name: &'a str,
+    /// With `id`, what the end of something that may overlap others has in common with its beginning.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cat: Option<&'a str>,
+    ph: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    s: Option<&'static str>,
+    ts: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dur: Option<f64>,
+    pid: u32,
+    tid: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    args: Option<&'a Values>,
 }
 
 /// What is said with a span or an event.
@@ -135,38 +149,69 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Timeline {
 struct Fields {
     message: Option<String>,
     nanos: Option<u64>,
+    ago: u64,
     overlaps: bool,
-    values: Map<String, Value>,
+    values: Values,
+}
+
+/// Names and values.
+#[derive(Default)]
+struct Values(SmallVec<[(&'static str, Said); 8]>);
+
+/// A value.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Said {
+    Unsigned(u64),
+    Signed(i64),
+    Bool(bool),
+    Text(String),
+}
+
+impl Values {
+    fn add(&mut self, field: &Field, said: Said) {
+        match self.0.iter_mut().find(|(name, _)| *name == field.name()) {
+            Some((_, value)) => *value = said,
+            None => self.0.push((field.name(), said)),
+        }
+    }
+}
+
+impl Serialize for Values {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(name, said)| (name, said)))
+    }
 }
 
 impl Visit for Fields {
     fn record_u64(&mut self, field: &Field, value: u64) {
         match field.name() {
             "nanos" => self.nanos = Some(value),
-            name => _ = self.values.insert(name.to_owned(), value.into()),
+            "ago" => self.ago = value,
+            _ => self.values.add(field, Said::Unsigned(value)),
         }
     }
 
     fn record_i64(&mut self, field: &Field, value: i64) {
-        self.values.insert(field.name().to_owned(), value.into());
+        self.values.add(field, Said::Signed(value));
     }
 
     fn record_bool(&mut self, field: &Field, value: bool) {
         match field.name() {
             "overlaps" => self.overlaps = value,
-            name => _ = self.values.insert(name.to_owned(), value.into()),
+            _ => self.values.add(field, Said::Bool(value)),
         }
     }
 
     fn record_str(&mut self, field: &Field, value: &str) {
-        self.values.insert(field.name().to_owned(), value.into());
+        self.values.add(field, Said::Text(value.to_owned()));
     }
 
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
         let text = format!("{value:?}");
         match field.name() {
             "message" => self.message = Some(text),
-            name => _ = self.values.insert(name.to_owned(), text.into()),
+            _ => self.values.add(field, Said::Text(text)),
         }
     }
 }
@@ -204,6 +249,7 @@ fn thread() -> u64 {
 mod tests {
     use super::super::FORMAT;
     use super::*;
+    use serde_json::Value;
     use std::fs;
     use tracing_subscriber::layer::SubscriberExt;
 

@@ -74,11 +74,22 @@ fn digest(timeline: &Timeline, seconds: impl Fn(f64) -> f64) -> Digest {
         Digest { id: *id, name: name.clone(), host: host.clone(), ..Digest::default() };
     let mut open: BTreeMap<u64, &Event> = BTreeMap::new();
     let mut known_lost = 0;
+    // It counts from the start of the communicator.
+    let mut note_lost = |digest: &mut Digest, at: f64, lost: Option<u64>| {
+        let lost = lost.unwrap_or(known_lost);
+        if lost > known_lost {
+            digest.losses.push((at, lost - known_lost));
+        }
+        known_lost = lost;
+    };
     for event in &timeline.events {
         let span = [seconds(event.began()), seconds(event.ended())];
         match (event.ph.as_str(), event.name.as_str()) {
             ("X", "set_up") => digest.set_ups.push(span),
-            ("X", "broadcast") => digest.calls.push(span),
+            ("X", "broadcast") => {
+                add_calls(&mut digest, event, span[0], span[1] - span[0]);
+                note_lost(&mut digest, span[1], event.number("lost"));
+            }
             ("X", "wait") => digest.waits.push((span, ranks(event))),
             ("b", "repair" | "operation") => _ = event.id.map(|id| open.insert(id, event)),
             ("e", _) => {
@@ -89,12 +100,7 @@ fn digest(timeline: &Timeline, seconds: impl Fn(f64) -> f64) -> Digest {
                     digest.repairs.push((lasted, from.unwrap_or_default()));
                     continue;
                 }
-                // It counts from the start of the communicator.
-                let lost = begin.number("lost").unwrap_or_default();
-                if lost > known_lost {
-                    digest.losses.push((span[0], lost - known_lost));
-                }
-                known_lost = lost;
+                note_lost(&mut digest, span[0], begin.number("lost"));
             }
             ("i", "left") => {
                 let number = |name: &str| event.number(name).unwrap_or_default();
@@ -107,6 +113,22 @@ fn digest(timeline: &Timeline, seconds: impl Fn(f64) -> f64) -> Digest {
         }
     }
     digest
+}
+
+/// Adds a call, or several that were told together: what was within the calls comes first then, and at its beginning the
+/// waits, one after another.
+fn add_calls(digest: &mut Digest, event: &Event, began: f64, time: f64) {
+    let nanos = |nanos: u64| nanos as f64 / 1e9;
+    let within = event.number("within").map_or(time, nanos);
+    digest.calls.push([began, began + within]);
+    let mut began = began;
+    let waited = event.args.get("waited").and_then(Value::as_str).unwrap_or_default();
+    for wait in waited.split_whitespace() {
+        let Some((rank, time)) = wait.split_once(':') else { continue };
+        let (Ok(rank), Ok(time)) = (rank.parse(), time.parse().map(nanos)) else { continue };
+        digest.waits.push(([began, began + time], vec![rank]));
+        began += time;
+    }
 }
 
 /// The ranks of a text like `[0, 3]`.
@@ -144,14 +166,20 @@ mod tests {
             add(&format!(r#"{{"name":"operation","ph":"e","ts":{at},"id":{id},"pid":1}}"#));
         }
         add(
+            r#"{"name":"broadcast","ph":"X","ts":2950000,"dur":50000,"pid":1,"args":{"calls":7,"within":30000000,"waited":"3:9000000 4:1000000","lost":5}}"#,
+        );
+        add(
             r#"{"name":"left","ph":"i","ts":3000000,"pid":1,"args":{"lost":2,"multicast_received":98,"operations":2}}"#,
         );
         let (digests, length) = digests(&[one], &[Offset { add: 1_000_000.0, error: None }]);
         let digest = &digests[0];
         assert_eq!((length, &digest.calls[0]), (3.0, &[2.0, 3.0]));
-        assert!((digest.waiting() - 0.4).abs() < 1e-9);
-        assert_eq!(digest.waiting_for().keys().copied().collect::<Vec<_>>(), [0, 3]);
-        assert_eq!((digest.repairs[0].1, digest.losses.as_slice()), (3, &[(2.5, 2)][..]));
+        assert!((digest.calls[1][1] - 2.98).abs() < 1e-9, "what was within calls comes first");
+        assert!((digest.waiting() - 0.41).abs() < 1e-9);
+        let waiting_for = digest.waiting_for();
+        assert_eq!(waiting_for.keys().copied().collect::<Vec<_>>(), [0, 3, 4]);
+        assert!((waiting_for[&3] - 0.209).abs() < 1e-9);
+        assert_eq!((digest.repairs[0].1, digest.losses.as_slice()), (3, &[(2.5, 2), (3.0, 3)][..]));
         assert_eq!((digest.lost, digest.received, digest.operations), (2, 98, 2));
     }
 }

@@ -1,0 +1,439 @@
+//! What whoever traces hears of calls and waits: of each, as long as they are few, and of several together where many
+//! follow one another, so that telling takes a small share of the time, however short they are and however long it takes.
+
+use crate::clock::Clock;
+use smallvec::SmallVec;
+use std::time::Duration;
+use tracing::level_filters::LevelFilter;
+use verbcast_core::rank::{OpId, Rank};
+use verbcast_core::time::Instant;
+
+/// One part in so many of a rank's time may go to telling.
+const SHARE: i64 = 200;
+/// Nanoseconds of telling that may be saved up.
+const SAVED: i64 = 10_000_000;
+/// How many must have been saved until calls are told one by one again.
+const ENOUGH: i64 = SAVED / 4;
+/// What one thing told costs at most: its thread may have lost its core meanwhile.
+const DEAREST: i64 = 500_000;
+/// How long calls are gathered at least to be told together.
+const TOGETHER: Duration = Duration::from_millis(20);
+
+/// A broadcast that has ended.
+#[derive(Debug)]
+pub(super) struct Broadcast {
+    pub op: OpId,
+    pub root: Rank,
+    pub len: usize,
+    pub began: Instant,
+    pub ended: Instant,
+    /// Fragments that had been lost in all when it ended.
+    pub lost: u64,
+}
+
+/// What has been told lately, and what is still to be.
+#[derive(Debug)]
+pub(super) struct Told<C = Clock> {
+    clock: C,
+    /// Nanoseconds that may go to telling now, and when that was reckoned.
+    credit: i64,
+    at: Instant,
+    gathered: Option<Gathered>,
+}
+
+/// Calls that are told together, and the waits in them.
+#[derive(Debug, Default)]
+struct Gathered {
+    calls: u64,
+    operations: u64,
+    /// Of the first.
+    op: u32,
+    /// If they have the same.
+    root: Option<Rank>,
+    bytes: u64,
+    began: Instant,
+    ended: Instant,
+    /// In calls.
+    within: Duration,
+    waits: SmallVec<[(Rank, Duration); 8]>,
+    lost: u64,
+}
+
+/// Tells the time.
+pub(super) trait Watch {
+    fn now(&self) -> Instant;
+}
+
+impl Watch for Clock {
+    fn now(&self) -> Instant {
+        Clock::now(self)
+    }
+}
+
+impl<C: Watch> Told<C> {
+    /// Nothing has been told so far.
+    pub fn new(clock: C) -> Told<C> {
+        let at = clock.now();
+        Told { clock, credit: SAVED, at, gathered: None }
+    }
+
+    /// A wait has ended, and was for these ranks in equal parts.
+    #[inline]
+    pub fn wait(&mut self, time: Duration, ranks: &[Rank]) {
+        if is_heard() {
+            self.tell_wait(time, ranks);
+        }
+    }
+
+    /// A call that waited for a broadcast has ended.
+    #[inline]
+    pub fn call(&mut self, call: impl FnOnce() -> Broadcast) {
+        if is_heard() {
+            self.tell_call(&call());
+        }
+    }
+
+    /// A broadcast is complete that went on between calls, and so may overlap others.
+    #[inline]
+    pub fn operation(&mut self, operation: impl FnOnce() -> Broadcast) {
+        if is_heard() {
+            self.tell_operation(&operation());
+        }
+    }
+
+    /// Nothing more follows.
+    pub fn end(&mut self) {
+        self.tell_gathered();
+    }
+
+    #[cold]
+    fn tell_wait(&mut self, time: Duration, ranks: &[Rank]) {
+        if let Some(gathered) = &mut self.gathered {
+            return gathered.add_wait(time, ranks);
+        }
+        let ranks: SmallVec<[u32; 8]> = ranks.iter().map(|rank| rank.0).collect();
+        self.spend(|_| tracing::debug!(nanos = nanos(time), ?ranks, "wait"));
+    }
+
+    #[cold]
+    fn tell_call(&mut self, call: &Broadcast) {
+        let Some(gathered) = &mut self.gathered else {
+            let mut alone = Gathered::default();
+            alone.add_call(call);
+            return self.spend(|now| alone.tell(now));
+        };
+        if gathered.is_far_from(call.began) {
+            self.tell_gathered();
+        }
+        if let Some(gathered) = &mut self.gathered {
+            gathered.add_call(call);
+        }
+        self.settle(call.ended);
+    }
+
+    #[cold]
+    fn tell_operation(&mut self, operation: &Broadcast) {
+        if let Some(gathered) = &mut self.gathered {
+            gathered.add_operation(operation);
+            return self.settle(operation.ended);
+        }
+        self.spend(|_| {
+            tracing::debug!(
+                nanos = nanos(operation.ended - operation.began),
+                overlaps = true,
+                op = operation.op.0,
+                root = operation.root.0,
+                len = operation.len as u64,
+                lost = operation.lost,
+                "operation"
+            );
+        });
+    }
+
+    /// Tells something by itself.
+    fn spend(&mut self, tell: impl FnOnce(Instant)) {
+        self.pay(tell);
+        if self.credit < 0 {
+            self.gathered = Some(Gathered::default());
+        }
+    }
+
+    /// Something was added to what is gathered.
+    fn settle(&mut self, now: Instant) {
+        let is_due = self.gathered.as_ref().is_some_and(|gathered| gathered.is_due(now));
+        if is_due && self.earn(now) >= 0 {
+            self.tell_gathered();
+            if self.credit >= ENOUGH {
+                self.gathered = None;
+            }
+        }
+    }
+
+    fn tell_gathered(&mut self) {
+        if let Some(mut gathered) = self.gathered.take() {
+            self.pay(|now| gathered.tell(now));
+            self.gathered = Some(gathered);
+        }
+    }
+
+    fn pay(&mut self, tell: impl FnOnce(Instant)) {
+        let began = self.clock.now();
+        self.earn(began);
+        tell(began);
+        let cost = nanos(self.clock.now() - began) as i64;
+        self.credit -= cost.min(DEAREST);
+    }
+
+    /// What may go to telling now.
+    fn earn(&mut self, now: Instant) -> i64 {
+        let earned = nanos(now - self.at) as i64 / SHARE;
+        self.at = self.at.max(now);
+        self.credit = (self.credit + earned).min(SAVED);
+        self.credit
+    }
+}
+
+impl Gathered {
+    fn is_empty(&self) -> bool {
+        self.calls + self.operations == 0
+    }
+
+    /// Whether what begins then is better told by itself.
+    fn is_far_from(&self, began: Instant) -> bool {
+        !self.is_empty() && began - self.ended > TOGETHER
+    }
+
+    fn is_due(&self, now: Instant) -> bool {
+        !self.is_empty() && now - self.began >= TOGETHER
+    }
+
+    fn begin(&mut self, broadcast: &Broadcast, began: Instant) {
+        if self.is_empty() {
+            (self.op, self.root, self.began) = (broadcast.op.0, Some(broadcast.root), began);
+        }
+        self.root = self.root.filter(|root| broadcast.root == *root);
+        self.ended = broadcast.ended;
+        self.bytes += broadcast.len as u64;
+        self.lost = broadcast.lost;
+    }
+
+    fn add_call(&mut self, call: &Broadcast) {
+        self.begin(call, call.began);
+        self.calls += 1;
+        self.within += call.ended - call.began;
+    }
+
+    fn add_operation(&mut self, operation: &Broadcast) {
+        self.begin(operation, operation.ended);
+        self.operations += 1;
+    }
+
+    fn add_wait(&mut self, time: Duration, ranks: &[Rank]) {
+        for rank in ranks {
+            let time = time / ranks.len() as u32;
+            match self.waits.iter_mut().find(|(other, _)| other == rank) {
+                Some((_, sum)) => *sum += time,
+                None => self.waits.push((*rank, time)),
+            }
+        }
+    }
+
+    /// Tells them, if there are any, and has none after that.
+    fn tell(&mut self, now: Instant) {
+        if self.is_empty() {
+            return;
+        }
+        let several = self.calls + self.operations > 1;
+        let all = std::mem::take(self);
+        let waited = (!all.waits.is_empty()).then(|| all.waits_of_ranks());
+        tracing::debug!(
+            nanos = nanos(all.ended - all.began),
+            ago = nanos(now - all.ended),
+            op = all.op,
+            root = all.root.map(|root| root.0),
+            len = all.bytes,
+            lost = all.lost,
+            calls = several.then_some(all.calls),
+            operations = several.then_some(all.operations),
+            within = several.then(|| nanos(all.within)),
+            waited,
+            "broadcast"
+        );
+    }
+
+    /// `RANK:NANOSECONDS` of each rank that was waited for.
+    fn waits_of_ranks(&self) -> String {
+        let waits: SmallVec<[String; 8]> =
+            self.waits.iter().map(|(rank, time)| format!("{}:{}", rank.0, nanos(*time))).collect();
+        waits.join(" ")
+    }
+}
+
+/// Whether anybody may listen.
+#[inline]
+fn is_heard() -> bool {
+    LevelFilter::current() >= LevelFilter::DEBUG
+}
+
+fn nanos(time: Duration) -> u64 {
+    time.as_nanos() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::Cell;
+    use std::collections::BTreeMap;
+    use std::sync::{Arc, Mutex};
+    use tracing::field::{Field, Visit};
+    use tracing::span::{Attributes, Id, Record};
+    use tracing::{Event, Metadata, Subscriber};
+
+    /// The fields of an event: numbers, and texts.
+    #[derive(Clone, Debug, Default)]
+    struct Heard(BTreeMap<&'static str, u64>, BTreeMap<&'static str, String>);
+
+    impl Visit for Heard {
+        fn record_u64(&mut self, field: &Field, value: u64) {
+            self.0.insert(field.name(), value);
+        }
+
+        fn record_debug(&mut self, field: &Field, value: &dyn std::fmt::Debug) {
+            self.1.insert(field.name(), format!("{value:?}").trim_matches('"').to_owned());
+        }
+    }
+
+    #[derive(Clone, Default)]
+    struct Listener(Arc<Mutex<Vec<Heard>>>);
+
+    impl Subscriber for Listener {
+        fn enabled(&self, _: &Metadata<'_>) -> bool {
+            true
+        }
+
+        fn new_span(&self, _: &Attributes<'_>) -> Id {
+            Id::from_u64(1)
+        }
+
+        fn record(&self, _: &Id, _: &Record<'_>) {}
+
+        fn record_follows_from(&self, _: &Id, _: &Id) {}
+
+        fn event(&self, event: &Event<'_>) {
+            let mut heard = Heard::default();
+            event.record(&mut heard);
+            self.0.lock().unwrap().push(heard);
+        }
+
+        fn enter(&self, _: &Id) {}
+
+        fn exit(&self, _: &Id) {}
+    }
+
+    /// What it takes to tell something here.
+    const COST: Duration = Duration::from_micros(3);
+
+    /// A clock that stands but for what telling takes, which is one look at it of two.
+    #[derive(Default)]
+    struct Stood(Cell<(Instant, bool)>);
+
+    impl Watch for &Stood {
+        fn now(&self) -> Instant {
+            let (now, is_second) = self.0.get();
+            let now = if is_second { now + COST } else { now };
+            self.0.set((now, !is_second));
+            now
+        }
+    }
+
+    /// What is heard of so many broadcasts of 8 bytes, one every `every`, each of which takes `time`, with a wait for ranks
+    /// 1 and 2 of half of that.
+    fn heard_of(number: u32, every: Duration, time: Duration, overlaps: bool) -> Vec<Heard> {
+        let listener = Listener::default();
+        tracing::subscriber::with_default(listener.clone(), || {
+            let clock = Stood::default();
+            let mut told = Told { clock: &clock, credit: SAVED, at: Instant::ZERO, gathered: None };
+            for op in 0..number {
+                let began = Instant::ZERO + every * op;
+                let (op, root, ended) = (OpId(op), Rank(0), began + time);
+                let broadcast = || Broadcast { op, root, len: 8, began, ended, lost: op.0.into() };
+                clock.0.set((ended, false));
+                told.wait(time / 2, &[Rank(1), Rank(2)]);
+                match overlaps {
+                    true => told.operation(broadcast),
+                    false => told.call(broadcast),
+                }
+            }
+            told.end();
+        });
+        let heard = listener.0.lock().unwrap().clone();
+        heard
+    }
+
+    /// How many things may be told in so many broadcasts.
+    fn most(number: u32, every: Duration) -> i64 {
+        (SAVED + nanos(every * number) as i64 / SHARE) / nanos(COST) as i64 + 2
+    }
+
+    fn named<'a>(heard: &'a [Heard], name: &'a str) -> impl Iterator<Item = &'a Heard> {
+        heard.iter().filter(move |heard| heard.1["message"] == name)
+    }
+
+    #[test]
+    fn few_calls_are_told_one_by_one() {
+        let heard = heard_of(2000, Duration::from_millis(10), Duration::from_micros(100), false);
+        assert_eq!((heard.len(), named(&heard, "wait").count()), (4000, 2000));
+        assert!(named(&heard, "broadcast").all(|call| !call.0.contains_key("calls")));
+    }
+
+    #[test]
+    fn many_calls_are_told_together_and_none_is_forgotten() {
+        let (number, every) = (100_000, Duration::from_micros(20));
+        let heard = heard_of(number, every, Duration::from_micros(16), false);
+        assert!((heard.len() as i64) <= most(number, every), "{} of {number}", heard.len());
+        let (mut calls, mut within, mut bytes) = (0, 0, 0);
+        let mut waited: u64 = named(&heard, "wait").map(|wait| wait.0["nanos"]).sum();
+        for call in named(&heard, "broadcast") {
+            calls += call.0.get("calls").copied().unwrap_or(1);
+            within += call.0.get("within").unwrap_or(&call.0["nanos"]);
+            bytes += call.0["len"];
+            let waits = call.1.get("waited").map(String::as_str).unwrap_or_default();
+            let waits = waits.split_whitespace().map(|wait| wait.split_once(':').unwrap().1);
+            waited += waits.map(|nanos| nanos.parse::<u64>().unwrap()).sum::<u64>();
+            assert!(call.0["nanos"] < 2 * nanos(TOGETHER));
+        }
+        assert_eq!((calls, bytes), (u64::from(number), 8 * u64::from(number)));
+        assert_eq!((within, waited), (calls * 16_000, calls * 8_000));
+        let last = named(&heard, "broadcast").last().unwrap();
+        assert_eq!(last.0["lost"], u64::from(number) - 1);
+    }
+
+    #[test]
+    fn what_is_told_together_has_no_long_gap() {
+        let listener = Listener::default();
+        tracing::subscriber::with_default(listener.clone(), || {
+            let clock = Stood::default();
+            let mut told = Told { clock: &clock, credit: 0, at: Instant::ZERO, gathered: None };
+            for micros in [0, 100, 200, 900_000] {
+                let began = Instant::ZERO + Duration::from_micros(micros);
+                let (op, root, ended) = (OpId(0), Rank(0), began + Duration::from_micros(10));
+                clock.0.set((ended, false));
+                told.call(|| Broadcast { op, root, len: 8, began, ended, lost: 0 });
+            }
+        });
+        let heard = listener.0.lock().unwrap();
+        let [_, second] = &heard[..] else { panic!("{heard:?}") };
+        assert_eq!((second.0["calls"], second.0["within"]), (2, 20_000));
+        assert_eq!((second.0["nanos"], second.0["ago"]), (110_000, 899_800_000));
+    }
+
+    #[test]
+    fn many_operations_are_told_together_and_none_is_forgotten() {
+        let (number, every) = (50_000, Duration::from_micros(20));
+        let heard = heard_of(number, every, Duration::from_micros(100), true);
+        assert!((heard.len() as i64) <= most(number, every), "{} of {number}", heard.len());
+        let together = named(&heard, "broadcast").map(|heard| heard.0.get("operations"));
+        let together: u64 = together.map(|number| number.copied().unwrap_or(1)).sum();
+        assert_eq!(together + named(&heard, "operation").count() as u64, u64::from(number));
+    }
+}
