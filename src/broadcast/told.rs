@@ -366,8 +366,7 @@ mod tests {
             }
             told.end();
         });
-        let heard = listener.0.lock().unwrap().clone();
-        heard
+        listener.0.lock().unwrap().clone()
     }
 
     /// How many things may be told in so many broadcasts.
