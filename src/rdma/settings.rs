@@ -48,7 +48,8 @@ pub enum Family {
 /// Whether ranks of a host share memory, by which one of them hands on to the others what it receives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum NodeSharing {
-    /// As is best; today as [`Flat`](Self::Flat).
+    /// As [`Shared`](Self::Shared), if some device would have more ranks than it takes queue pairs in a group; otherwise as
+    /// [`Flat`](Self::Flat).
     #[default]
     Auto,
     /// Each rank receives for itself.
@@ -64,7 +65,8 @@ impl NodeSharing {
     /// As many ranks share memory at most.
     pub(super) fn most(self) -> u16 {
         match self {
-            NodeSharing::Auto | NodeSharing::Flat => 1,
+            NodeSharing::Auto => u16::MAX,
+            NodeSharing::Flat => 1,
             NodeSharing::Shared { most } => most,
         }
     }

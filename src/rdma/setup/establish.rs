@@ -3,7 +3,7 @@
 use super::agreement::agree;
 use super::crowd::crowded;
 use super::local_rank::local_rank_of_process;
-use super::nodes::share;
+use super::nodes::{offered, share};
 use super::partitions::refusals;
 use super::preparation::{Origin, Preparation, Ready};
 use super::shared::SharedEndpoint;
@@ -19,7 +19,6 @@ use crate::rdma::node::NodeSeat;
 use crate::rdma::settings::{Multicast, Settings};
 use crate::rdma::transport::{Peer, RdmaTransport, Seat};
 use std::time::Duration;
-use verbcast_core::node::Nodes;
 use verbcast_core::rank::Rank;
 use verbcast_core::topology::SwitchPath;
 use verbcast_core::transport::{Arrival, Liveness, Park, Transport, TransportError};
@@ -138,7 +137,7 @@ pub fn complete(
     agree_on_partition(&all)?;
     agree_on_codes(&all)?;
     let assembled = assemble(ready, rank, &all, settings);
-    let offered = Nodes::of(&all.iter().map(|one| one.node).collect::<Vec<_>>());
+    let offered = offered(&all);
     let (nodes, seat) = match &assembled {
         // The others come to the votes on their nodes next.
         Err(what) if !offered.shared().is_empty() => return Err(tell(bootstrap, what)),

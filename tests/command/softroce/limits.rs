@@ -50,10 +50,32 @@ fn more_ranks_than_a_group_takes_go_without_multicast() {
     let Some(library) = library() else { return };
     for (ranks, multicasts) in [(4, false), (3, true)] {
         let folder = Folder::new();
-        let output = run(&mut copy(&folder, &library, "rxe,max_mcast_qp_attach=3", ranks));
+        let mut copy = copy(&folder, &library, "rxe,max_mcast_qp_attach=3", ranks);
+        let output = run(copy.env("VERBCAST_NODES", "flat"));
         let summary = is_copied(&folder, &output, ranks);
         let packets = summary["packets_multicast"].as_u64().unwrap();
         assert_eq!(packets > 0, multicasts, "{ranks} ranks");
+    }
+}
+
+#[test]
+fn more_ranks_than_a_group_takes_share_memory() {
+    let Some(library) = library() else { return };
+    for (nodes, ranks, share) in [("auto", 4, true), ("auto", 3, false), ("shared", 3, true)] {
+        let folder = Folder::new();
+        let mut copy = copy(&folder, &library, "rxe,max_mcast_qp_attach=3", ranks);
+        let output = run(copy.env("VERBCAST_NODES", nodes).env("VERBCAST_LOG", "debug"));
+        let summary = is_copied(&folder, &output, ranks);
+        assert!(summary["packets_multicast"].as_u64().unwrap() > 0, "{nodes}, {ranks} ranks");
+        let said = text(&output.stderr);
+        assert!(!said.contains("without multicast"), "{said}");
+        let shares = |line: &str| {
+            let (_, taken) = line.split_once(" node_received=")?;
+            Some(!taken.starts_with("0 "))
+        };
+        let shared: Vec<bool> = said.lines().filter_map(shares).collect();
+        assert_eq!(shared.len(), ranks as usize, "{said}");
+        assert_eq!(shared.contains(&true), share, "{nodes}, {ranks} ranks: {said}");
     }
 }
 
