@@ -55,7 +55,8 @@ struct Gathered {
     ended: Instant,
     /// In calls.
     within: Duration,
-    waits: SmallVec<[(Rank, Duration); 8]>,
+    /// For whom; nobody has those that were for no rank in particular.
+    waits: SmallVec<[(Option<Rank>, Duration); 8]>,
     lost: u64,
 }
 
@@ -229,12 +230,17 @@ impl Gathered {
     }
 
     fn add_wait(&mut self, time: Duration, ranks: &[Rank]) {
-        for rank in ranks {
-            let time = time / ranks.len() as u32;
-            match self.waits.iter_mut().find(|(other, _)| other == rank) {
-                Some((_, sum)) => *sum += time,
-                None => self.waits.push((*rank, time)),
-            }
+        let time = time / ranks.len().max(1) as u32;
+        if ranks.is_empty() {
+            self.add_wait_for(None, time);
+        }
+        ranks.iter().for_each(|rank| self.add_wait_for(Some(*rank), time));
+    }
+
+    fn add_wait_for(&mut self, rank: Option<Rank>, time: Duration) {
+        match self.waits.iter_mut().find(|(other, _)| *other == rank) {
+            Some((_, sum)) => *sum += time,
+            None => self.waits.push((rank, time)),
         }
     }
 
@@ -261,10 +267,13 @@ impl Gathered {
         );
     }
 
-    /// `RANK:NANOSECONDS` of each rank that was waited for.
+    /// `RANK:NANOSECONDS` of each rank that was waited for, and `:NANOSECONDS` of what was for none.
     fn waits_of_ranks(&self) -> String {
-        let waits: SmallVec<[String; 8]> =
-            self.waits.iter().map(|(rank, time)| format!("{}:{}", rank.0, nanos(*time))).collect();
+        let text = |(rank, time): &(Option<Rank>, Duration)| {
+            let rank = rank.map(|rank| rank.0.to_string()).unwrap_or_default();
+            format!("{rank}:{}", nanos(*time))
+        };
+        let waits: SmallVec<[String; 8]> = self.waits.iter().map(text).collect();
         waits.join(" ")
     }
 }

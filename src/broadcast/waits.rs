@@ -49,8 +49,8 @@ impl Waits {
         }
     }
 
-    /// There is something to do again, if there was nothing; how long that was, if it counts. A wait for several ranks is shared evenly by them. One that was
-    /// not asked about, as the thread slept through it, was for the `root`.
+    /// There is something to do again, if there was nothing; how long that was, if it counts. A wait for several ranks is
+    /// shared evenly by them. One that was not asked about, as the thread slept through it, was for the `root`.
     pub fn end(&mut self, idle: &mut Idle, now: Instant, root: Option<Rank>) -> Option<Duration> {
         let time = idle.time(now).filter(|time| *time >= SHORTEST)?;
         if !idle.is_noted {

@@ -125,8 +125,9 @@ fn add_calls(digest: &mut Digest, event: &Event, began: f64, time: f64) {
     let waited = event.args.get("waited").and_then(Value::as_str).unwrap_or_default();
     for wait in waited.split_whitespace() {
         let Some((rank, time)) = wait.split_once(':') else { continue };
-        let (Ok(rank), Ok(time)) = (rank.parse(), time.parse().map(nanos)) else { continue };
-        digest.waits.push(([began, began + time], vec![rank]));
+        let Ok(time) = time.parse().map(nanos) else { continue };
+        // Of those that were for no rank in particular there is none.
+        digest.waits.push(([began, began + time], rank.parse().into_iter().collect()));
         began += time;
     }
 }
@@ -166,7 +167,7 @@ mod tests {
             add(&format!(r#"{{"name":"operation","ph":"e","ts":{at},"id":{id},"pid":1}}"#));
         }
         add(
-            r#"{"name":"broadcast","ph":"X","ts":2950000,"dur":50000,"pid":1,"args":{"calls":7,"within":30000000,"waited":"3:9000000 4:1000000","lost":5}}"#,
+            r#"{"name":"broadcast","ph":"X","ts":2950000,"dur":50000,"pid":1,"args":{"calls":7,"within":30000000,"waited":"3:9000000 4:1000000 :500000","lost":5}}"#,
         );
         add(
             r#"{"name":"left","ph":"i","ts":3000000,"pid":1,"args":{"lost":2,"multicast_received":98,"operations":2}}"#,
@@ -175,7 +176,7 @@ mod tests {
         let digest = &digests[0];
         assert_eq!((length, &digest.calls[0]), (3.0, &[2.0, 3.0]));
         assert!((digest.calls[1][1] - 2.98).abs() < 1e-9, "what was within calls comes first");
-        assert!((digest.waiting() - 0.41).abs() < 1e-9);
+        assert!((digest.waiting() - 0.4105).abs() < 1e-9);
         let waiting_for = digest.waiting_for();
         assert_eq!(waiting_for.keys().copied().collect::<Vec<_>>(), [0, 3, 4]);
         assert!((waiting_for[&3] - 0.209).abs() < 1e-9);

@@ -27,7 +27,8 @@ fn overfull(adapters: impl Iterator<Item = Adapter>, nodes: &Nodes) -> Option<St
     let (guid, (most, ranks)) = by_guid.into_iter().find(is_overfull)?;
     Some(format!(
         "{} share the device with node GUID {guid:016x}, which takes at most {most} queue pairs in a group \
-         (max_mcast_qp_attach); with at most as many ranks on each device, or where they share memory (VERBCAST_NODES=auto), multicast is used",
+         (max_mcast_qp_attach); with at most as many ranks on each device, or where they share memory \
+         (VERBCAST_NODES=auto), multicast is used",
         name_ranks(&ranks)
     ))
 }
