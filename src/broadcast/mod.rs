@@ -378,7 +378,6 @@ impl Broadcaster {
         // adapter's patience. One that is dead is given up by the adapter here.
         let left = until.since(self.clock.now());
         self.linger(Duration::ZERO, left.max(self.timeout.min(LINGER)));
-        self.tell_leaving();
         departed
     }
 
@@ -388,7 +387,8 @@ impl Broadcaster {
     }
 
     /// Tells whoever traces what came of it all.
-    fn tell_leaving(&self) {
+    fn tell_leaving(&mut self) {
+        self.told.end();
         if tracing::enabled!(tracing::Level::DEBUG) {
             let sum = self.statistics();
             tracing::debug!(
@@ -431,6 +431,7 @@ impl Drop for Broadcaster {
         } else if let Err(error) = self.leave() {
             tracing::warn!("while dropping a broadcaster: {error}");
         }
+        self.tell_leaving();
     }
 }
 

@@ -79,10 +79,7 @@ impl Broadcaster {
             let lost = self.driver.statistics().lost;
             Broadcast { op, root, len, began, ended, lost }
         });
-        outcome.map(|_| ()).inspect_err(|error| {
-            self.told.end();
-            tracing::debug!(%error, "failed");
-        })
+        outcome.map(|_| ())
     }
 
     /// Returns when that was.
@@ -222,7 +219,6 @@ impl Broadcaster {
     pub(super) fn linger(&mut self, at_least: Duration, at_most: Duration) {
         let began = self.clock.now();
         let mut now = began;
-        self.told.end();
         while now < began + at_least || (self.driver.owes_notices() && now < began + at_most) {
             if !self.driver.linger(now) {
                 std::thread::sleep(Duration::from_micros(200));

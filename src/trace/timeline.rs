@@ -20,8 +20,8 @@ use tracing::{Event, Subscriber};
 use tracing_subscriber::layer::{Context, Layer};
 use tracing_subscriber::registry::LookupSpan;
 
-/// The names of the events with which a communicator ends.
-const LAST: [&str; 2] = ["left", "failed"];
+/// The name of the event with which a communicator ends.
+const LAST: &str = "left";
 
 /// A layer that writes a timeline, in the trace event format, to a file of this process.
 #[derive(Debug)]
@@ -70,7 +70,7 @@ impl Timeline {
             Line { name, ph: "i", s: Some("t"), ts: micros(at), pid, tid, args, ..Line::default() };
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
         file.add(at, &line);
-        if LAST.contains(&name) {
+        if name == LAST {
             file.flush(at);
         }
     }
@@ -122,8 +122,7 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Timeline {
     }
 }
 
-/// An event as the format has it. Of those that many broadcasts have, a few hundred instructions are all that it may take, so
-/// that it is written as it stands here.
+/// An event as the format has it. It is written from here, without a value of its kind in between, as calls wait for it.
 #[derive(Clone, Copy, Default, Serialize)]
 struct Line<'a> {
     name: &'a str,

@@ -26,7 +26,7 @@ pub struct Digest {
     pub repairs: Vec<(Span, u32)>,
     /// What the log told as a warning or as news.
     pub news: Vec<(f64, String)>,
-    /// Datagrams that were received and fragments that were lost, in communicators that were left in good order.
+    /// Datagrams that were received and fragments that were lost, in communicators that have ended.
     pub received: u64,
     pub lost: u64,
     pub operations: u64,

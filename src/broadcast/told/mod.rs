@@ -1,23 +1,17 @@
 //! What whoever traces hears of calls and waits: of each, as long as they are few, and of several together where many
 //! follow one another, so that telling takes a small share of the time, however short they are and however long it takes.
 
+mod budget;
+mod gathered;
+
 use crate::clock::Clock;
+use budget::Budget;
+use gathered::Gathered;
 use smallvec::SmallVec;
 use std::time::Duration;
 use tracing::level_filters::LevelFilter;
 use verbcast_core::rank::{OpId, Rank};
 use verbcast_core::time::Instant;
-
-/// One part in so many of a rank's time may go to telling.
-const SHARE: i64 = 200;
-/// Nanoseconds of telling that may be saved up.
-const SAVED: i64 = 10_000_000;
-/// How many must have been saved until calls are told one by one again.
-const ENOUGH: i64 = SAVED / 4;
-/// What one thing told costs at most: its thread may have lost its core meanwhile.
-const DEAREST: i64 = 500_000;
-/// How long calls are gathered at least to be told together.
-const TOGETHER: Duration = Duration::from_millis(20);
 
 /// A broadcast that has ended.
 #[derive(Debug)]
@@ -35,29 +29,8 @@ pub(super) struct Broadcast {
 #[derive(Debug)]
 pub(super) struct Told<C = Clock> {
     clock: C,
-    /// Nanoseconds that may go to telling now, and when that was reckoned.
-    credit: i64,
-    at: Instant,
+    budget: Budget,
     gathered: Option<Gathered>,
-}
-
-/// Calls that are told together, and the waits in them.
-#[derive(Debug, Default)]
-struct Gathered {
-    calls: u64,
-    operations: u64,
-    /// Of the first.
-    op: u32,
-    /// If they have the same.
-    root: Option<Rank>,
-    bytes: u64,
-    began: Instant,
-    ended: Instant,
-    /// In calls.
-    within: Duration,
-    /// For whom; nobody has those that were for no rank in particular.
-    waits: SmallVec<[(Option<Rank>, Duration); 8]>,
-    lost: u64,
 }
 
 /// Tells the time.
@@ -74,8 +47,7 @@ impl Watch for Clock {
 impl<C: Watch> Told<C> {
     /// Nothing has been told so far.
     pub fn new(clock: C) -> Told<C> {
-        let at = clock.now();
-        Told { clock, credit: SAVED, at, gathered: None }
+        Told { clock, budget: Budget::of_process(), gathered: None }
     }
 
     /// A wait has ended, and was for these ranks in equal parts.
@@ -123,7 +95,7 @@ impl<C: Watch> Told<C> {
             alone.add_call(call);
             return self.spend(|now| alone.tell(now));
         };
-        if gathered.is_far_from(call.began) {
+        if gathered.is_far_from(call.began) && self.budget.allows(call.ended) {
             self.tell_gathered();
         }
         if let Some(gathered) = &mut self.gathered {
@@ -153,8 +125,7 @@ impl<C: Watch> Told<C> {
 
     /// Tells something by itself.
     fn spend(&mut self, tell: impl FnOnce(Instant)) {
-        self.pay(tell);
-        if self.credit < 0 {
+        if !self.pay(tell) {
             self.gathered = Some(Gathered::default());
         }
     }
@@ -162,9 +133,9 @@ impl<C: Watch> Told<C> {
     /// Something was added to what is gathered.
     fn settle(&mut self, now: Instant) {
         let is_due = self.gathered.as_ref().is_some_and(|gathered| gathered.is_due(now));
-        if is_due && self.earn(now) >= 0 {
+        if is_due && self.budget.allows(now) {
             self.tell_gathered();
-            if self.credit >= ENOUGH {
+            if self.budget.is_ample() {
                 self.gathered = None;
             }
         }
@@ -177,104 +148,11 @@ impl<C: Watch> Told<C> {
         }
     }
 
-    fn pay(&mut self, tell: impl FnOnce(Instant)) {
+    /// Whether there is something left.
+    fn pay(&mut self, tell: impl FnOnce(Instant)) -> bool {
         let began = self.clock.now();
-        self.earn(began);
         tell(began);
-        let cost = nanos(self.clock.now() - began) as i64;
-        self.credit -= cost.min(DEAREST);
-    }
-
-    /// What may go to telling now.
-    fn earn(&mut self, now: Instant) -> i64 {
-        let earned = nanos(now - self.at) as i64 / SHARE;
-        self.at = self.at.max(now);
-        self.credit = (self.credit + earned).min(SAVED);
-        self.credit
-    }
-}
-
-impl Gathered {
-    fn is_empty(&self) -> bool {
-        self.calls + self.operations == 0
-    }
-
-    /// Whether what begins then is better told by itself.
-    fn is_far_from(&self, began: Instant) -> bool {
-        !self.is_empty() && began - self.ended > TOGETHER
-    }
-
-    fn is_due(&self, now: Instant) -> bool {
-        !self.is_empty() && now - self.began >= TOGETHER
-    }
-
-    fn begin(&mut self, broadcast: &Broadcast, began: Instant) {
-        if self.is_empty() {
-            (self.op, self.root, self.began) = (broadcast.op.0, Some(broadcast.root), began);
-        }
-        self.root = self.root.filter(|root| broadcast.root == *root);
-        self.ended = broadcast.ended;
-        self.bytes += broadcast.len as u64;
-        self.lost = broadcast.lost;
-    }
-
-    fn add_call(&mut self, call: &Broadcast) {
-        self.begin(call, call.began);
-        self.calls += 1;
-        self.within += call.ended - call.began;
-    }
-
-    fn add_operation(&mut self, operation: &Broadcast) {
-        self.begin(operation, operation.ended);
-        self.operations += 1;
-    }
-
-    fn add_wait(&mut self, time: Duration, ranks: &[Rank]) {
-        let time = time / ranks.len().max(1) as u32;
-        if ranks.is_empty() {
-            self.add_wait_for(None, time);
-        }
-        ranks.iter().for_each(|rank| self.add_wait_for(Some(*rank), time));
-    }
-
-    fn add_wait_for(&mut self, rank: Option<Rank>, time: Duration) {
-        match self.waits.iter_mut().find(|(other, _)| *other == rank) {
-            Some((_, sum)) => *sum += time,
-            None => self.waits.push((rank, time)),
-        }
-    }
-
-    /// Tells them, if there are any, and has none after that.
-    fn tell(&mut self, now: Instant) {
-        if self.is_empty() {
-            return;
-        }
-        let several = self.calls + self.operations > 1;
-        let all = std::mem::take(self);
-        let waited = (!all.waits.is_empty()).then(|| all.waits_of_ranks());
-        tracing::debug!(
-            nanos = nanos(all.ended - all.began),
-            ago = nanos(now - all.ended),
-            op = all.op,
-            root = all.root.map(|root| root.0),
-            len = all.bytes,
-            lost = all.lost,
-            calls = several.then_some(all.calls),
-            operations = several.then_some(all.operations),
-            within = several.then(|| nanos(all.within)),
-            waited,
-            "broadcast"
-        );
-    }
-
-    /// `RANK:NANOSECONDS` of each rank that was waited for, and `:NANOSECONDS` of what was for none.
-    fn waits_of_ranks(&self) -> String {
-        let text = |(rank, time): &(Option<Rank>, Duration)| {
-            let rank = rank.map(|rank| rank.0.to_string()).unwrap_or_default();
-            format!("{rank}:{}", nanos(*time))
-        };
-        let waits: SmallVec<[String; 8]> = self.waits.iter().map(text).collect();
-        waits.join(" ")
+        self.budget.pay(began, self.clock.now())
     }
 }
 
@@ -290,6 +168,8 @@ fn nanos(time: Duration) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use super::budget::{SAVED, SHARE};
+    use super::gathered::TOGETHER;
     use super::*;
     use std::cell::Cell;
     use std::collections::BTreeMap;
@@ -361,7 +241,7 @@ mod tests {
         let listener = Listener::default();
         tracing::subscriber::with_default(listener.clone(), || {
             let clock = Stood::default();
-            let mut told = Told { clock: &clock, credit: SAVED, at: Instant::ZERO, gathered: None };
+            let mut told = Told { clock: &clock, budget: Budget::new(SAVED), gathered: None };
             for op in 0..number {
                 let began = Instant::ZERO + every * op;
                 let (op, root, ended) = (OpId(op), Rank(0), began + time);
@@ -421,7 +301,7 @@ mod tests {
         let listener = Listener::default();
         tracing::subscriber::with_default(listener.clone(), || {
             let clock = Stood::default();
-            let mut told = Told { clock: &clock, credit: 0, at: Instant::ZERO, gathered: None };
+            let mut told = Told { clock: &clock, budget: Budget::new(0), gathered: None };
             for micros in [0, 100, 200, 900_000] {
                 let began = Instant::ZERO + Duration::from_micros(micros);
                 let (op, root, ended) = (OpId(0), Rank(0), began + Duration::from_micros(10));
@@ -443,5 +323,16 @@ mod tests {
         let together = named(&heard, "broadcast").map(|heard| heard.0.get("operations"));
         let together: u64 = together.map(|number| number.copied().unwrap_or(1)).sum();
         assert_eq!(together + named(&heard, "operation").count() as u64, u64::from(number));
+    }
+
+    #[test]
+    fn communicators_have_one_budget() {
+        let (all, ms) = (Budget::new(0), |ms| Instant::ZERO + Duration::from_millis(ms));
+        let other = all.clone();
+        assert!(
+            all.allows(ms(0)) && !all.pay(ms(0), ms(1)),
+            "half a millisecond is the most that it costs"
+        );
+        assert!(!other.allows(ms(99)) && other.allows(ms(101)), "that takes 200 times as long");
     }
 }
