@@ -14,8 +14,9 @@ use verbcast::{Broadcaster, Config, Environment, Rank, Star};
 const TURNS: u32 = 1000;
 /// Broadcasts of 8 bytes: fewer than there are slots and receives.
 const MESSAGES: usize = 16;
-/// Bytes of a message of 16 packets of 4 KiB.
-const LONG: usize = 16 * 4048;
+/// Bytes of a message of 16 packets of 4 KiB, and of one with 48 more.
+const LONG: usize = 16 * 4096;
+const LONGER: usize = 64 * 4096;
 const ROOT: Rank = Rank(0);
 /// Until what was sent has come.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -43,6 +44,13 @@ fn counted_long_message(broadcaster: &mut Broadcaster, message: &mut [u8]) -> Ou
     Ok(broadcaster.broadcast_into(ROOT, message)?)
 }
 
+#[inline(never)]
+fn counted_longer_message(broadcaster: &mut Broadcaster, message: &mut [u8]) -> Outcome {
+    // Without, the compiler makes one function of the two.
+    assert_eq!(message.len(), LONGER);
+    Ok(broadcaster.broadcast_into(ROOT, message)?)
+}
+
 /// Has the root do something, and then the leaf, which takes nothing of it before: both have ended what they did.
 fn in_turn(star: &mut Star, is_root: bool, mut what: impl FnMut() -> Outcome) -> Outcome {
     star.all_gather(&[])?;
@@ -62,17 +70,20 @@ fn main() -> Outcome {
     let mut star = Star::join(&environment, config.device.timeout)?;
     let mut broadcaster = Broadcaster::new(&mut star, &config)?;
     let is_root = broadcaster.rank() == ROOT;
-    let mut message = vec![1; LONG];
+    let (mut message, mut longer) = (vec![1; LONG], vec![1; LONGER]);
     // The first of everything takes more: connections are made, and maps grow.
     for _ in 0..3 {
         broadcaster.broadcast_into(ROOT, &mut [1; 8])?;
         broadcaster.broadcast_into(ROOT, &mut message)?;
+        broadcaster.broadcast_into(ROOT, &mut longer)?;
         broadcaster.flush()?;
     }
     in_turn(&mut star, is_root, || counted_idle_turns(&mut broadcaster))?;
     in_turn(&mut star, is_root, || counted_short_messages(&mut broadcaster))?;
     broadcaster.flush()?;
     in_turn(&mut star, is_root, || counted_long_message(&mut broadcaster, &mut message))?;
+    broadcaster.flush()?;
+    in_turn(&mut star, is_root, || counted_longer_message(&mut broadcaster, &mut longer))?;
     broadcaster.close()?;
     Ok(())
 }

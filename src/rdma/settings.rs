@@ -233,6 +233,12 @@ impl Settings {
         self.depths.receive / 4
     }
 
+    /// Whole fragments that a message has at most of which none is received at its place: those under way have their receives,
+    /// and what is posted next is for those as many behind.
+    pub(super) fn none_in_place(&self) -> usize {
+        (self.depths.receive + self.margin()) as usize
+    }
+
     /// Whether fragments may fill their datagrams, as far as this process goes: neither codes nor CRCs of payloads go along.
     pub(super) fn fills_datagrams(&self) -> bool {
         self.whole_datagrams && !self.mac && !self.payload_crc

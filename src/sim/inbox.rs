@@ -67,6 +67,14 @@ impl Inbox {
         self.told.push_back(told);
     }
 
+    /// The datagram that it is told of next, if it is one.
+    pub fn next_datagram(&self) -> Option<&Received> {
+        match self.told.front() {
+            Some(Told::Packet(received)) if received.via == Via::Multicast => Some(received),
+            _ => None,
+        }
+    }
+
     pub fn next(&mut self) -> Option<Told> {
         self.told.pop_front()
     }

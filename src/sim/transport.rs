@@ -11,15 +11,15 @@ use super::port::Slot;
 use std::cell::RefCell;
 use std::ops::Range;
 use std::rc::Rc;
-use verbcast_core::protocol::{Counter, Room, Token, Via};
-use verbcast_core::rank::{OpId, Rank};
+use verbcast_core::protocol::{Counter, Room, Run, Token, Via};
+use verbcast_core::rank::{Fragment, OpId, Rank};
 use verbcast_core::time::Instant;
 use verbcast_core::transport::{
     Arrival, Buffer, LentMessages, Liveness, Origin, Payload, Purpose, Transfer, Transport,
     TransportError,
 };
 use verbcast_core::wire::{
-    Checks, Compact, FreeTags, HEADER_LEN, Key, Kind, Malformed, Packet, RawHeader, Region,
+    Checks, Compact, FreeTags, HEADER_LEN, Header, Key, Kind, Malformed, Packet, RawHeader, Region,
 };
 
 /// One rank's transport over the simulated network.
@@ -121,6 +121,23 @@ fn next_told(network: &mut Network, process: Rank, channel: Channel) -> Option<T
         network.spend(process, cost);
     }
     Some(told)
+}
+
+/// The payload of a received datagram, if it is a fragment of a run, whole, and tells nothing else.
+fn payload_of<'a>(
+    received: &'a Received,
+    run: &Run,
+    fragment: Fragment,
+    checks: Checks,
+) -> Option<&'a [u8]> {
+    let raw = received.header?;
+    let Header { key, .. } = *raw.unchecked();
+    let (kind, message_len, report, asks) = (Kind::Fragment, Header::UNTOLD, 0, false);
+    let Run { op, source, fragment_len, .. } = *run;
+    let plain = Header { kind, source, key, op, fragment, message_len, report, asks };
+    let packet = raw.check(&received.bytes, checks).ok()?;
+    let is_it = *packet.header() == plain && packet.payload().len() == fragment_len;
+    is_it.then(|| packet.payload())
 }
 
 /// The bytes of a payload.
@@ -341,6 +358,28 @@ impl Transport for SimTransport {
             }
         }
         Ok(None)
+    }
+
+    fn take_run(&mut self, run: &Run, into: Option<&mut [u8]>) -> Result<u32, TransportError> {
+        let lent = self.lent.get_mut(run.op).map(|message| &mut message[run.range()]);
+        let Some(into) = into.or(lent) else { return Ok(0) };
+        let mut network = self.network.borrow_mut();
+        let mut taken = 0;
+        for (fragment, piece) in (run.first.0..).zip(into.chunks_exact_mut(run.fragment_len)) {
+            let inbox = network.endpoint(self.process).inbox(self.channel);
+            let next = inbox.next_datagram();
+            let payload =
+                next.and_then(|next| payload_of(next, run, Fragment(fragment), self.checks));
+            let Some(payload) = payload else { break };
+            piece.copy_from_slice(payload);
+            if let Some(Told::Packet(received)) =
+                next_told(&mut network, self.process, self.channel)
+            {
+                network.free(self.process, received.body);
+            }
+            taken += 1;
+        }
+        Ok(taken)
     }
 
     fn is_quiet(&mut self, _now: Instant) -> bool {

@@ -108,15 +108,18 @@ impl Polled {
     pub fn is_empty(&self) -> bool {
         self.next == self.count
     }
-}
 
-impl Iterator for Polled {
-    type Item = Completion;
+    /// Takes the next one if it is as wanted.
+    #[inline]
+    pub fn next_if(&mut self, is_wanted: impl FnOnce(&Completion) -> bool) -> Option<Completion> {
+        let completion = self.peek().filter(is_wanted)?;
+        self.next += 1;
+        Some(completion)
+    }
 
     #[inline]
-    fn next(&mut self) -> Option<Completion> {
+    fn peek(&self) -> Option<Completion> {
         let entry = self.entries[..self.count].get(self.next)?;
-        self.next += 1;
         // SAFETY: the device has written as many as are counted.
         let wc = unsafe { entry.assume_init_ref() };
         let outcome = match wc.status {
@@ -128,6 +131,15 @@ impl Iterator for Polled {
         let is_done = matches!(outcome, Outcome::Done(_));
         let (immediate, source_qpn) = (immediate(wc).filter(|_| is_done), wc.src_qp);
         Some(Completion { id: wc.wr_id, outcome, immediate, source_qpn })
+    }
+}
+
+impl Iterator for Polled {
+    type Item = Completion;
+
+    #[inline]
+    fn next(&mut self) -> Option<Completion> {
+        self.next_if(|_| true)
     }
 }
 

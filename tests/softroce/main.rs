@@ -25,6 +25,7 @@ mod preload_openmpi;
 mod protocols;
 #[path = "../support/ranks.rs"]
 mod ranks;
+mod runs;
 mod set_up;
 mod slots;
 #[path = "../support/stranger.rs"]

@@ -5,9 +5,10 @@ use std::time::Duration;
 use verbcast::Broadcaster;
 use verbcast::rdma::Settings;
 use verbcast_core::rank::Rank;
+use verbcast_core::wire::Compact;
 use verbcast_verbs::{
     Access, AddressHandle, CompletionQueue, Membership, MulticastGroup, Pool, PortPartition,
-    ProtectionDomain, QueuePair, Shared, Slot,
+    ProtectionDomain, QueuePair, Shared, Slot, Span,
 };
 
 const LONGEST: usize = 4096;
@@ -56,6 +57,18 @@ impl Stranger {
         self.noise ^= self.noise >> 7;
         self.noise ^= self.noise << 17;
         self.noise
+    }
+
+    /// Sends a datagram with a number along, and waits until it has left.
+    fn send_numbered(&mut self, span: &Span, immediate: u32) {
+        let to = (MULTICAST_QPN, self.qkey);
+        self.qp.send_datagram_numbered((span, immediate), 0, &self.to, to).unwrap();
+        self.qp.submit().unwrap();
+        let mut ended = 0;
+        while ended == 0 {
+            self.cq.poll(|_| ended += 1).unwrap();
+            std::thread::yield_now();
+        }
     }
 
     /// A slot that is not being sent from.
@@ -121,14 +134,14 @@ pub fn forge_compact(group: &str, count: usize) {
     for _ in 0..count {
         let (flags, op) = (stranger.draw() % 32, stranger.draw() % FIRST_OPS);
         let fragment = stranger.draw() % FRAGMENTS;
-        let immediate = ((flags << 27) | (op << 12) | fragment) as u32;
-        let to = (MULTICAST_QPN, stranger.qkey);
-        stranger.qp.send_datagram_numbered((&span, immediate), 0, &stranger.to, to).unwrap();
-        stranger.qp.submit().unwrap();
-        let mut ended = 0;
-        while ended == 0 {
-            stranger.cq.poll(|_| ended += 1).unwrap();
-            std::thread::yield_now();
-        }
+        stranger.send_numbered(&span, ((flags << 27) | (op << 12) | fragment) as u32);
     }
+}
+
+/// Sends one fragment that fills its datagram to a group, with this compact header.
+pub fn forge_fragment(group: &str, header: Compact) {
+    let mut stranger = Stranger::join(group);
+    let mut memory = Shared::new(&stranger.domain, LONGEST, Access::None).unwrap();
+    memory.write(0, &[0xf0; LONGEST]);
+    stranger.send_numbered(&memory.span(0, LONGEST), header.immediate());
 }

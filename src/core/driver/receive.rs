@@ -12,7 +12,7 @@ use crate::wire::{Header, Kind, Malformed, Notice, Offer, Written};
 use std::ops::Range;
 
 /// Reports taken from the transport in one turn, so that a flood cannot keep a turn from ending.
-const ARRIVALS_PER_TURN: usize = 256;
+const ARRIVALS_PER_TURN: u32 = 256;
 
 impl<C: Core, T: Transport> Driver<C, T> {
     pub(super) fn receive(
@@ -30,7 +30,15 @@ impl<C: Core, T: Transport> Driver<C, T> {
             // That may be all that the caller waits for. The transport is asked in the next turn.
             return Ok(true);
         }
-        for _ in 0..ARRIVALS_PER_TURN {
+        let mut left = ARRIVALS_PER_TURN;
+        while left > 0 {
+            let taken = self.receive_run(now, left, lent)?;
+            if taken > 0 {
+                worked = true;
+                left -= taken;
+                continue;
+            }
+            left -= 1;
             let Some(arrival) = self.transport.poll(now)? else { break };
             // An answer is not progress, and nor is a fetch that may find nothing.
             let asked = matches!(arrival, Arrival::Alive { .. } | Arrival::Fetched { .. });
@@ -61,6 +69,25 @@ impl<C: Core, T: Transport> Driver<C, T> {
             worked = true;
         }
         Ok(worked)
+    }
+
+    /// Takes the next fragments of a message, so many at most, if they came one behind the other; how many.
+    fn receive_run(
+        &mut self,
+        now: Instant,
+        most: u32,
+        lent: &mut Option<Lent<'_>>,
+    ) -> Result<u32, TransportError> {
+        let Some(run) = self.core.coming(now) else { return Ok(0) };
+        let run = run.up_to(most);
+        let message = self.messages.get_mut(lent, run.op);
+        let count = self.transport.take_run(&run, message.map(|bytes| &mut bytes[run.range()]))?;
+        if count > 0 {
+            self.progressed = true;
+            self.statistics.multicast_received += u64::from(count);
+            self.core.handle_run(now, count);
+        }
+        Ok(count)
     }
 
     fn receive_packet(

@@ -9,7 +9,7 @@ use crate::protocol::options::{Options, SuiteParameters};
 use crate::protocol::suite::Suite;
 use crate::protocol::two_stage::{self, TwoStage};
 use crate::protocol::window::{Config, Report, Seq, Window};
-use crate::protocol::{Counter, Depths, Room, Token, Via};
+use crate::protocol::{Counter, Depths, Room, Run, Token, Via};
 use crate::rank::Fragment;
 use crate::transport::{Arrival, Buffer, Liveness, Payload, Transfer};
 use crate::wire::{HEADER_LEN, Header, Malformed, Notice, Packet, Written};
@@ -45,6 +45,9 @@ struct Notes {
     is_scarce: bool,
     reserved: Option<(u64, OpId)>,
     polls: usize,
+    /// Fragments that are here in order, and the runs that were asked for.
+    in_order: u32,
+    runs: Vec<(Fragment, u32)>,
     /// It knows when there is nothing to do.
     knows_quiet: bool,
     expects_reports: bool,
@@ -167,6 +170,16 @@ impl Transport for Notes {
     fn poll(&mut self, _: Instant) -> Result<Option<Arrival>, TransportError> {
         self.polls += 1;
         Ok(self.arrivals.pop_front())
+    }
+
+    fn take_run(&mut self, run: &Run, into: Option<&mut [u8]>) -> Result<u32, TransportError> {
+        let count = run.count.min(self.in_order);
+        self.runs.push((run.first, run.count));
+        self.in_order -= count;
+        if let Some(bytes) = into {
+            bytes[..count as usize * run.fragment_len].fill(7);
+        }
+        Ok(count)
     }
 
     fn packet(&self, buffer: &Buffer, key: Key) -> Result<Packet<'_>, Malformed> {
@@ -299,6 +312,41 @@ fn a_turn_that_has_worked_leaves_nothing_to_ask_for() {
     let polls = driver.transport.polls;
     assert!(!driver.turn(Instant::ZERO, None).unwrap());
     assert_eq!(driver.transport.polls, polls);
+}
+
+#[test]
+fn fragments_in_order_are_taken_from_the_transport_together() {
+    let core = Window::new(Rank(1), 3, OpId(0), Config::new(10, 4096)).unwrap();
+    let mut driver = Driver::new(core, Notes::default(), identity(1));
+    driver.start_owned(Instant::ZERO, Rank(0), vec![0; 5000]).unwrap();
+    let header = Header {
+        kind: Kind::Fragment,
+        source: Rank(0),
+        key: KEY,
+        op: OpId(0),
+        fragment: Fragment(0),
+        message_len: 5000,
+        report: 0,
+        asks: false,
+    };
+    driver.transport.in_order = 300;
+    let first = [&header.emit(&[9; 10], true), &[9; 10][..]].concat();
+    receive_by(&mut driver, Via::Multicast, first).unwrap();
+    // So that a flood cannot keep a turn from ending.
+    assert_eq!(driver.transport.runs, [(Fragment(1), 255)]);
+    assert_eq!(driver.statistics().multicast_received, 256);
+    // In the next turn a pause is seen before more is taken together.
+    driver.turn(Instant::ZERO + STEP, None).unwrap();
+    assert_eq!(driver.transport.runs.len(), 1);
+    for fragment in 256..500 {
+        let header = Header { fragment: Fragment(fragment), ..header };
+        let packet = [&header.emit(&[9; 10], true), &[9; 10][..]].concat();
+        receive(&mut driver, packet).unwrap();
+    }
+    assert!(driver.take_complete(OpId(0)));
+    let message = driver.take_message(OpId(0)).unwrap();
+    let expected = [&[9; 10][..], &[7; 2550], &[9; 2440]].concat();
+    assert!(message == expected);
 }
 
 #[test]

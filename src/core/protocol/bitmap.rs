@@ -45,6 +45,23 @@ impl Bitmap {
         new
     }
 
+    /// Sets `count` flags from one on, which are clear.
+    ///
+    /// # Panics
+    /// If there are not so many.
+    pub fn insert_run(&mut self, start: u32, count: u32) {
+        let end = start + count;
+        assert!(end <= self.len, "flags {start} to {end} of {}", self.len);
+        let mut from = start;
+        while from < end {
+            let (word, bit) = (from as usize / 64, from % 64);
+            let here = (end - from).min(64 - bit);
+            self.words[word] |= u64::MAX >> (64 - here) << bit;
+            from += here;
+        }
+        self.set += count;
+    }
+
     /// Whether a flag is set; false beyond the end.
     pub fn contains(&self, index: u32) -> bool {
         self.words.get(index as usize / 64).is_some_and(|word| word >> (index % 64) & 1 == 1)
@@ -69,6 +86,16 @@ impl Bitmap {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_run_sets_what_each_of_its_flags_would_set() {
+        for (start, count) in [(0, 0), (0, 1), (3, 61), (3, 62), (64, 64), (10, 150), (0, 200)] {
+            let (mut run, mut each) = (Bitmap::new(200), Bitmap::new(200));
+            run.insert_run(start, count);
+            (start..start + count).for_each(|flag| assert!(each.insert(flag)));
+            assert_eq!((run.words, run.set), (each.words, each.set), "{count} from {start}");
+        }
+    }
 
     #[test]
     fn a_flag_is_new_once() {

@@ -35,6 +35,11 @@ impl Fragments {
         self.message_len
     }
 
+    /// Bytes of each fragment but the last.
+    pub fn fragment_len(&self) -> usize {
+        self.fragment_len
+    }
+
     /// The bytes of the message that a fragment is; `None` beyond the last.
     pub fn range(&self, fragment: Fragment) -> Option<Range<usize>> {
         if fragment.0 >= self.count {

@@ -16,6 +16,7 @@ mod depths;
 mod disagreement;
 mod fragments;
 pub mod options;
+mod run;
 mod small_map;
 mod start;
 pub mod suite;
@@ -29,6 +30,7 @@ pub use bitmap::Bitmap;
 pub use config_error::ConfigError;
 pub use depths::{Depths, DepthsError};
 pub use fragments::Fragments;
+pub use run::Run;
 pub use start::StartError;
 pub use transmit::{Counter, Piece, Room, Target, Token, Transmit};
 
@@ -160,6 +162,18 @@ pub trait Core {
 
     /// Takes a packet.
     fn handle_packet(&mut self, now: Instant, packet: &Incoming) -> Disposition;
+
+    /// The fragments that would only be [placed](Disposition::Place) if they came by multicast at `now`, one behind the other
+    /// and before all else. By default none is known.
+    fn coming(&self, now: Instant) -> Option<Run> {
+        let _ = now;
+        None
+    }
+
+    /// Learns that so many of the fragments that were [coming](Self::coming) have come and were placed.
+    fn handle_run(&mut self, now: Instant, count: u32) {
+        let _ = (now, count);
+    }
 
     /// Learns that the adapter of `to` has acknowledged a reliable message.
     fn handle_delivered(&mut self, now: Instant, to: Rank, token: Token);

@@ -16,8 +16,8 @@ use super::two_stage::TwoStage;
 use super::unicast::{self, Unicast};
 use super::window::{self, Repairers, Window};
 use super::{
-    Core, Counter, Departure, Disposition, Event, Incoming, Limits, Room, StartError, Timer, Token,
-    Transmit, Via,
+    Core, Counter, Departure, Disposition, Event, Incoming, Limits, Room, Run, StartError, Timer,
+    Token, Transmit, Via,
 };
 use crate::order::RankOrder;
 use crate::rank::{OpId, Rank};
@@ -371,6 +371,17 @@ impl Core for Suite {
         };
         self.settle();
         disposition
+    }
+
+    fn coming(&self, now: Instant) -> Option<Run> {
+        let run = self.parts.window.coming(now)?;
+        Some(Run { op: self.outer(Lane::Window, run.op), ..run })
+    }
+
+    fn handle_run(&mut self, now: Instant, count: u32) {
+        self.now = now;
+        // It makes no events.
+        self.parts.window.handle_run(now, count);
     }
 
     fn handle_delivered(&mut self, now: Instant, to: Rank, token: Token) {

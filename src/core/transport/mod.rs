@@ -25,7 +25,7 @@ pub use liveness::Liveness;
 pub use payload::{Origin, Payload, Purpose, Transfer};
 pub use reserved::Reserved;
 
-use crate::protocol::{Counter, Room, Token};
+use crate::protocol::{Counter, Room, Run, Token};
 use crate::rank::{OpId, Rank};
 use crate::time::Instant;
 use crate::wire::{HEADER_LEN, Key, Malformed, Packet};
@@ -167,6 +167,16 @@ pub trait Transport: Room + Liveness {
     /// # Errors
     /// If the device fails.
     fn poll(&mut self, now: Instant) -> Result<Option<Arrival>, TransportError>;
+
+    /// Takes the fragments of a run, the first first, as far as they are what a [poll](Self::poll) would report next, and came by
+    /// multicast with nothing in their headers that the run does not say; how many. They are put into these bytes, which are
+    /// the run's, or where there are none into the message that is lent. By default it takes none, and all are reported.
+    ///
+    /// # Errors
+    /// If the device fails.
+    fn take_run(&mut self, _run: &Run, _into: Option<&mut [u8]>) -> Result<u32, TransportError> {
+        Ok(0)
+    }
 
     /// Looks for what has come, and says whether that was nothing, and nothing is to be done besides: then a
     /// [poll](Self::poll) now would neither report nor do anything. It is asked where most answers are yes, and costs

@@ -83,11 +83,20 @@ impl Compact {
     /// If the message has more fragments than [may have such headers](Self::MAX_FRAGMENTS).
     pub fn new(tag: Tag, header: &Header, payload_len: usize, fragment_len: usize) -> Self {
         let Header { op, fragment, message_len, asks, .. } = *header;
-        assert!(fragment.0 < Self::MAX_FRAGMENTS, "fragment {} has no compact header", fragment.0);
         let is_last = end(fragment, payload_len, fragment_len) == message_len;
         let flags = if is_last { LAST } else { 0 } | if asks { ASKS } else { 0 };
+        Compact(flags | Self::plain(tag, op, fragment).0)
+    }
+
+    /// What is told of a fragment that is not the last and does not ask.
+    ///
+    /// # Panics
+    /// As [`new`](Self::new).
+    #[inline]
+    pub fn plain(tag: Tag, op: OpId, fragment: Fragment) -> Self {
+        assert!(fragment.0 < Self::MAX_FRAGMENTS, "fragment {} has no compact header", fragment.0);
         let tag = u32::from(tag.0) << (OP_BITS + FRAGMENT_BITS);
-        Compact(flags | tag | (op.0 & OP_MASK) << FRAGMENT_BITS | fragment.0)
+        Compact(tag | (op.0 & OP_MASK) << FRAGMENT_BITS | fragment.0)
     }
 
     /// What came along with a datagram.
@@ -96,6 +105,7 @@ impl Compact {
     }
 
     /// What goes along with it.
+    #[inline]
     pub fn immediate(self) -> u32 {
         self.0
     }

@@ -156,6 +156,12 @@ impl Device {
         self.polled.next()
     }
 
+    /// Takes the next of them if it is as wanted.
+    #[inline]
+    pub fn next_if(&mut self, is_wanted: impl FnOnce(&Completion) -> bool) -> Option<Completion> {
+        self.polled.next_if(is_wanted)
+    }
+
     /// Whether completions were polled and not taken.
     #[inline]
     pub fn has_polled(&self) -> bool {

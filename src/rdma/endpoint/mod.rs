@@ -27,6 +27,7 @@ mod parting;
 mod port_state;
 mod receive;
 mod relocation;
+mod run;
 mod rx_table;
 mod senders;
 mod suspects;

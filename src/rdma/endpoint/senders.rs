@@ -29,6 +29,11 @@ impl Senders {
         self.last = None;
     }
 
+    /// Where what was [found](Self::find) last came from, if it was of this process.
+    pub fn last_of(&self, process: ProcessId) -> Option<Sender> {
+        self.last.filter(|(_, last)| *last == process).map(|(sender, _)| sender)
+    }
+
     /// The process that sends from here, if it is known.
     pub fn find(&mut self, sender: Sender) -> Option<ProcessId> {
         if let Some((last, process)) = self.last
@@ -57,8 +62,11 @@ mod tests {
         senders.learn(sender(2, 17), ProcessId(3));
         senders.learn(sender(1, 18), ProcessId(4));
         assert_eq!(senders.find(sender(2, 17)), Some(ProcessId(3)));
+        assert_eq!(senders.last_of(ProcessId(3)), Some(sender(2, 17)));
+        assert_eq!(senders.last_of(ProcessId(4)), None);
         assert_eq!(senders.find(sender(2, 18)), None, "a stranger");
         senders.relocate(ProcessId(3), 19);
+        assert_eq!(senders.last_of(ProcessId(3)), None);
         assert_eq!((senders.find(sender(1, 17)), senders.find(sender(2, 17))), (None, None));
         assert_eq!(senders.find(sender(2, 19)), Some(ProcessId(3)));
         assert_eq!(senders.find(sender(1, 18)), Some(ProcessId(4)));

@@ -20,6 +20,9 @@ use verbcast_verbs::Remote;
 
 impl LentMessages for RdmaTransport {
     fn lend(&mut self, op: OpId, mut message: Vec<u8>, purpose: Purpose) -> Option<Vec<u8>> {
+        if !self.gains_by(message.len(), purpose) {
+            return Some(message);
+        }
         // SAFETY: the message becomes the loan's, which frees it after the lease has ended, and
         // touches it no earlier.
         if unsafe { self.accept(op, NonNull::from(&mut message[..]), purpose) }.is_none() {

@@ -27,6 +27,7 @@ mod peers;
 mod places;
 mod poll;
 mod room;
+mod runs;
 mod wait;
 mod whole;
 mod zero_copy;

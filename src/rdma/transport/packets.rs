@@ -3,7 +3,7 @@
 use super::RdmaTransport;
 use crate::rdma::endpoint::{Body, failed};
 use crate::rdma::rc::{Sender, is_last};
-use verbcast_core::protocol::{Counter, Token};
+use verbcast_core::protocol::{Counter, Run, Token};
 use verbcast_core::rank::{OpId, Rank};
 use verbcast_core::time::Instant;
 use verbcast_core::transport::{Arrival, Buffer, Payload, Transfer, Transport, TransportError};
@@ -131,6 +131,10 @@ impl Transport for RdmaTransport {
 
     fn poll(&mut self, now: Instant) -> Result<Option<Arrival>, TransportError> {
         self.next_arrival(now)
+    }
+
+    fn take_run(&mut self, run: &Run, into: Option<&mut [u8]>) -> Result<u32, TransportError> {
+        self.receive_run(run, into)
     }
 
     fn is_quiet(&mut self, now: Instant) -> bool {

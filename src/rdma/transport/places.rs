@@ -71,6 +71,11 @@ impl Places {
         self.end = 0;
     }
 
+    /// Whether no receive is posted for a place, and none will be.
+    pub fn are_closed(&self) -> bool {
+        self.end == 0 && self.armed.is_empty()
+    }
+
     /// Receives that are posted for places.
     pub fn armed(&self) -> usize {
         self.armed.len()

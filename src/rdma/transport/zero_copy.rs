@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use verbcast_core::driver::LentBytes;
 use verbcast_core::rank::OpId;
 use verbcast_core::transport::{Purpose, TransportError};
+use verbcast_core::wire::HEADER_LEN;
 use verbcast_verbs::{Anchor, Block, Lease, page_size};
 
 /// How long requests that were given up may take to end, before their memory is taken from them.
@@ -45,6 +46,9 @@ pub fn lend<O, R>(
         LentBytes::Send(bytes) => (NonNull::from(*bytes), Purpose::Send),
         LentBytes::Receive(bytes) => (NonNull::from(&mut **bytes), Purpose::Receive),
     };
+    if !transport(owner).gains_by(message.len(), purpose) {
+        return body(owner, Some(message));
+    }
     // SAFETY: the message is borrowed for longer than this call, in which nobody touches it after
     // here unless it is not lent, or only to be read; the guard ends the lease whichever way the call ends.
     let lease = unsafe { transport(owner).accept(op, memory, purpose) };
@@ -105,6 +109,14 @@ impl RdmaTransport {
             anchor.inspect_err(|error| tracing::debug!("a buffer stays unregistered: {error}"));
         counters.registrations += 1;
         registrations.insert(anchor.ok()?)?.block(len)
+    }
+
+    /// Whether anything may be sent from, or received into, the memory of a message of the operation that has begun last. What
+    /// fills its datagrams is sent from the ring, and received in place only where receives are not posted that far ahead.
+    pub(super) fn gains_by(&self, len: usize, purpose: Purpose) -> bool {
+        let fills_datagrams = self.fragment_len + HEADER_LEN > self.seat.packet_len;
+        let receives = purpose == Purpose::Receive;
+        !fills_datagrams || (receives && len / self.fragment_len > self.settings.none_in_place())
     }
 
     /// What keeps the memory of `op` from being given back.

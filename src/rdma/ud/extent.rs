@@ -26,6 +26,11 @@ impl Extent {
         Extent { start: if is_compact { 0 } else { GRH.end }, end: SLOT_PAD + len }
     }
 
+    /// Bytes of a datagram whose payload of so many came without a header, GRH included.
+    pub fn received(payload_len: usize) -> usize {
+        GRH_LEN + payload_len
+    }
+
     /// Whether its header came otherwise.
     pub fn is_compact(self) -> bool {
         self.start == 0

@@ -392,12 +392,35 @@ impl UdPort {
         (unsafe { self.receives.reclaim(slot) }, place)
     }
 
+    /// Whether the receive of a slot is for the place of a fragment.
+    #[inline]
+    pub fn has_place(&self, slot: u32) -> bool {
+        self.receives_into[slot as usize].is_some()
+    }
+
+    /// A receive has ended that was for [no place](Self::has_place); its slot.
+    ///
+    /// # Safety
+    /// As [`arrived`](Self::arrived).
+    #[inline]
+    pub unsafe fn arrived_in_slot(&self, slot: u32) -> Slot {
+        // SAFETY: promised by the caller.
+        unsafe { self.receives.reclaim(slot) }
+    }
+
+    /// So many bytes that were received behind the GRH.
+    #[inline]
+    pub fn payload<'a>(&'a self, slot: &'a Slot, len: usize) -> &'a [u8] {
+        &self.receives.bytes(slot)[GRH.end..GRH.end + len]
+    }
+
     /// A received datagram, its header first.
     pub fn bytes<'a>(&'a self, slot: &'a Slot, extent: Extent) -> &'a [u8] {
         extent.of(self.receives.bytes(slot))
     }
 
     /// Who has sent a received datagram, from a QP.
+    #[inline]
     pub fn sender(&self, slot: &Slot, qpn: u32) -> Sender {
         let grh = self.receives.bytes(slot)[GRH].first_chunk().expect("a GRH is so long");
         Sender::new(grh, qpn)
@@ -422,6 +445,16 @@ impl UdPort {
     /// no receive for what should have come before.
     pub fn note_received(&mut self, seen: Option<(Stream, Fragment)>) -> bool {
         self.prediction.complete(seen)
+    }
+
+    /// Whether a fragment comes in order behind the latest one if the first receive under way gets it.
+    pub fn is_next(&self, stream: Stream, fragment: Fragment) -> bool {
+        self.prediction.is_next(stream, fragment)
+    }
+
+    /// The first receives under way have ended with the fragments that [came in order](Self::is_next).
+    pub fn note_run(&mut self, count: u32) {
+        self.prediction.complete_run(count);
     }
 
     /// All completions before those that are taken note of next were known.

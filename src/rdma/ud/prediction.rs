@@ -69,6 +69,17 @@ impl Prediction {
         ran_out
     }
 
+    /// Whether a fragment comes in order behind the latest one if the first outstanding receive gets it.
+    pub fn is_next(&self, stream: Stream, fragment: Fragment) -> bool {
+        self.latest == Some((stream, i64::from(fragment.0) - self.completed as i64))
+    }
+
+    /// As many outstanding receives have ended with the fragments that [came in order](Self::is_next).
+    pub fn complete_run(&mut self, count: u32) {
+        self.in_order = self.depth.min(self.in_order + count);
+        self.completed += u64::from(count);
+    }
+
     /// Whether fragments are missing between the latest one and this.
     fn misses(&self, stream: Stream, fragment: Fragment) -> bool {
         let Some(((channel, op), ahead)) = self.latest else { return false };
@@ -114,6 +125,23 @@ mod tests {
             prediction.post();
             assert_eq!(prediction.outstanding(), u64::from(DEPTH));
         }
+    }
+
+    #[test]
+    fn a_run_counts_as_its_fragments_would() {
+        let (mut run, mut each) = (ready(), ready());
+        for prediction in [&mut run, &mut each] {
+            prediction.complete(seen(7));
+            // In place of 8 and 9, so that there was a gap.
+            prediction.complete(seen(10));
+        }
+        let (stream, _) = seen(0).unwrap();
+        let is_next = |fragment| run.is_next(stream, Fragment(fragment));
+        assert_eq!([10, 11, 12].map(is_next), [false, true, false]);
+        assert!(!run.is_next((ChannelId(1), stream.1), Fragment(11)));
+        run.complete_run(2);
+        (11..13).for_each(|fragment| _ = each.complete(seen(fragment)));
+        assert_eq!(format!("{run:?}"), format!("{each:?}"));
     }
 
     #[test]

@@ -18,6 +18,7 @@ const MAPPED: [u8; 12] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff];
 
 impl Sender {
     /// That of a datagram with these bytes in front of it, which a QP has sent.
+    #[inline]
     pub fn new(grh: &[u8; 40], qpn: u32) -> Self {
         let mut gid = [0; 16];
         if grh[0] >> 4 == GRH_VERSION {

@@ -5,7 +5,8 @@
 //! is little to ask of it. What it changes is what [`Window::handle_fragment`] would change.
 
 use super::Window;
-use crate::protocol::{Disposition, Incoming, Via};
+use super::operation::Operation;
+use crate::protocol::{Disposition, Incoming, Run, Via};
 use crate::time::Instant;
 use crate::wire::{Header, Kind};
 
@@ -25,27 +26,43 @@ impl Window {
         self.coming = (is_plain && is_all && !is_owed).then_some(op);
     }
 
-    /// Takes a fragment, if it is the next one, comes together with the one before it, and completes nothing.
-    pub(super) fn take_next(&mut self, now: Instant, packet: &Incoming) -> Option<Disposition> {
-        if self.coming != Some(packet.op) || self.now != now {
-            return None;
+    /// The fragments behind the last one that change nothing but what is here, as long as they come together with it: one that
+    /// completes the message is none, nor is one from which on a report is owed.
+    pub(super) fn run(&self, now: Instant) -> Option<Run> {
+        let op = self.coming.filter(|_| self.now == now)?;
+        let Operation { root, cut, .. } = self.operations.get(self.whole)?;
+        let first = self.operations.get(self.whole)?.next();
+        let before_last = i64::from(cut.count()) - 1 - i64::from(first.0);
+        let count = before_last.min(self.lags_from.after(self.have) - 1);
+        let count = u32::try_from(count).ok().filter(|count| *count > 0)?;
+        Some(Run { op, source: *root, first, count, fragment_len: cut.fragment_len() })
+    }
+
+    /// So many fragments of the [run](Self::run) came.
+    pub(super) fn take_run(&mut self, count: u32) {
+        if let Some(operation) = self.operations.get_mut(self.whole) {
+            operation.own_run(count);
+            self.have = self.have.plus(count);
+            self.seen = self.have;
         }
-        let have = self.have.plus(1);
+    }
+
+    /// Takes a fragment, if it is the next one of the [run](Self::run).
+    pub(super) fn take_next(&mut self, now: Instant, packet: &Incoming) -> Option<Disposition> {
+        let run = self.run(now)?.up_to(1);
+        let cut = &self.operations.get(self.whole)?.cut;
         let is_plain = packet.kind == Kind::Fragment && packet.via == Via::Multicast;
-        let is_silent = !packet.asks && packet.report == 0 && have.after(self.lags_from) < 0;
-        let operation = self.operations.get_mut(self.whole)?;
-        let (cut, fragment) = (&operation.cut, packet.fragment);
-        let is_next = operation.root == packet.source && operation.seq(fragment) == self.have;
+        let is_silent = !packet.asks && packet.report == 0;
+        let is_next =
+            (packet.op, packet.source, packet.fragment) == (run.op, run.source, run.first);
         let is_long =
             packet.message_len == Header::UNTOLD || packet.message_len == cut.message_len() as u64;
-        let is_last = fragment.0 + 1 >= cut.count();
-        if !is_plain || !is_silent || !is_next || !is_long || is_last {
+        let is_whole = packet.payload_len == run.fragment_len;
+        if !is_plain || !is_silent || !is_next || !is_long || !is_whole {
             return None;
         }
-        let range = cut.range(fragment).filter(|range| range.len() == packet.payload_len)?;
-        operation.own(fragment, true);
-        (self.have, self.seen) = (have, have);
-        Some(Disposition::Place(range))
+        self.take_run(1);
+        Some(Disposition::Place(run.range()))
     }
 }
 
@@ -127,18 +144,42 @@ mod tests {
             }
         }
 
+        /// Takes what comes of a run, as a transport does whose headers say no more; whether there was any.
+        fn take_run(&mut self, step: Step, most: u32) -> bool {
+            let Step::Come { asks, is_untold, via, source, .. } = step else { unreachable!() };
+            let is_plain = !asks && is_untold && via == Via::Multicast;
+            let Some(run) = self.core.coming(self.now).filter(|_| is_plain) else { return false };
+            let run = run.up_to(most);
+            if run.op.0 * FRAGMENTS + run.first.0 != 7 * FRAGMENTS + self.next
+                || run.source != Rank(source)
+            {
+                return false;
+            }
+            for fragment in 0..run.count {
+                let start = (run.first.0 + fragment) as usize * run.fragment_len;
+                let placed = Disposition::Place(start..start + run.fragment_len);
+                self.said.push(format!("{placed:?}"));
+            }
+            self.core.handle_run(self.now, run.count);
+            self.next += run.count;
+            true
+        }
+
         fn take(&mut self, step: Step) {
             match step {
                 Step::Come { skip, count, .. } => {
                     self.next = self.next.wrapping_add(skip).min(5 * FRAGMENTS);
-                    for _ in 0..count {
-                        let packet = self.packet(step);
-                        self.next += 1;
+                    let end = self.next + count;
+                    while self.next < end {
                         if !self.is_short {
                             self.core.coming = None;
                         }
-                        let disposition = self.core.handle_packet(self.now, &packet);
-                        self.said.push(format!("{disposition:?}"));
+                        if !self.take_run(step, end - self.next) {
+                            let packet = self.packet(step);
+                            self.next += 1;
+                            let disposition = self.core.handle_packet(self.now, &packet);
+                            self.said.push(format!("{disposition:?}"));
+                        }
                     }
                 }
                 Step::Wait(nanos) => {

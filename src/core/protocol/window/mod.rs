@@ -65,7 +65,7 @@ pub use report::Report;
 pub use seq::Seq;
 
 use super::{
-    ConfigError, Core, Counter, Departure, Disposition, Event, Incoming, Room, SmallMap,
+    ConfigError, Core, Counter, Departure, Disposition, Event, Incoming, Room, Run, SmallMap,
     StartError, Timer, ToCome, Token, Transmit, Via,
 };
 use crate::order::RankOrder;
@@ -134,7 +134,7 @@ pub struct Window {
     lost: u8,
     debts: Debts,
     pull: Pull,
-    /// Of which operation the next fragment may be [taken in short](Self::take_next).
+    /// Of which operation the next fragment may be [taken in short](Self::run).
     coming: Option<OpId>,
     departed: Vec<Departure>,
     events: VecDeque<Event>,
@@ -246,6 +246,14 @@ impl Core for Window {
             | Kind::Offer
             | Kind::Written => Disposition::Reject,
         }
+    }
+
+    fn coming(&self, now: Instant) -> Option<Run> {
+        self.run(now)
+    }
+
+    fn handle_run(&mut self, _now: Instant, count: u32) {
+        self.take_run(count);
     }
 
     fn handle_delivered(&mut self, now: Instant, to: Rank, token: Token) {

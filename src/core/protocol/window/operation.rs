@@ -73,6 +73,18 @@ impl Operation {
         new
     }
 
+    /// Takes note of so many fragments, which came by multicast and are the first that were missing.
+    pub fn own_run(&mut self, count: u32) {
+        self.owned.insert_run(self.prefix, count);
+        self.by_multicast += count;
+        self.prefix += count;
+    }
+
+    /// The first fragment that is missing, or the one behind the last.
+    pub fn next(&self) -> Fragment {
+        Fragment(self.prefix)
+    }
+
     /// Takes note that the root asks with a fragment.
     pub fn ask(&mut self, fragment: Fragment) {
         self.asked = self.asked.max(fragment.0 + 1);

@@ -1,0 +1,104 @@
+//! Fragments that come one behind the other, as most do. What would be asked of each of them on its
+//! [way](super::receive) has one answer for all, but whether it is the next one: so that alone is asked, of its completion and
+//! its source, and it goes from its slot to its message at once. Any other is left to that way.
+
+use super::receive::Received;
+use super::{Endpoint, failed};
+use crate::rdma::ids::ChannelId;
+use crate::rdma::ud::{Extent, Sender, Stream};
+use crate::rdma::work::Work;
+use verbcast_core::protocol::Run;
+use verbcast_core::rank::Fragment;
+use verbcast_core::time::Instant;
+use verbcast_core::transport::TransportError;
+use verbcast_core::wire::{Compact, Tag};
+use verbcast_verbs::{Completion, Outcome};
+
+/// What the fragments of a run are known by.
+#[derive(Clone, Copy, Debug)]
+struct Expected {
+    stream: Stream,
+    tag: Tag,
+    sender: Sender,
+    /// Of a datagram, GRH included.
+    len: usize,
+}
+
+impl Expected {
+    /// The slot of a completion, if it seems to be that of a fragment which is not the last and does not ask.
+    #[inline]
+    fn slot(&self, fragment: Fragment, completion: &Completion) -> Option<u32> {
+        let compact = Compact::plain(self.tag, self.stream.1, fragment);
+        let is_it = completion.immediate == Some(compact.immediate())
+            && completion.outcome == Outcome::Done(self.len);
+        match Work::of_id(completion.id) {
+            Some(Work::DatagramReceive(slot)) if is_it => Some(slot),
+            _ => None,
+        }
+    }
+}
+
+impl Endpoint {
+    /// Hands the fragments of a run that have come for a channel to `put`, as long as nothing else comes between: how far in
+    /// the run each begins, and its bytes. How many they were.
+    pub fn take_run(
+        &mut self,
+        by: ChannelId,
+        now: Instant,
+        run: &Run,
+        mut put: impl FnMut(usize, &[u8]),
+    ) -> Result<u32, TransportError> {
+        let Some(expected) = self.expect(by, run) else { return Ok(0) };
+        let (mut count, mut other) = (0, None);
+        while count < run.count && self.has_more(count > 0) {
+            let fragment = Fragment(run.first.0 + count);
+            let Endpoint { device, datagrams, .. } = self;
+            let is_next = |completion: &Completion| {
+                let slot = expected.slot(fragment, completion);
+                slot.is_some_and(|slot| !datagrams.has_place(slot))
+            };
+            let Some(completion) = device.next_if(is_next) else { break };
+            let Completion { id, outcome, source_qpn, .. } = completion;
+            let Some(Work::DatagramReceive(slot)) = Work::of_id(id) else { break };
+            // SAFETY: the completion at hand is the request's.
+            let slot = unsafe { datagrams.arrived_in_slot(slot) };
+            if datagrams.sender(&slot, source_qpn) != expected.sender {
+                let compact = completion.immediate.map(Compact::of);
+                other = Some((Received { slot, outcome, compact, source_qpn }, None));
+                break;
+            }
+            put(count as usize * run.fragment_len, datagrams.payload(&slot, run.fragment_len));
+            datagrams.recycle(slot).map_err(failed)?;
+            count += 1;
+        }
+        if count > 0 {
+            self.datagrams.note_run(count);
+            self.datagrams.note_work();
+        }
+        if let Some(received) = other {
+            self.receive_datagram(by, now, received, None)?;
+        }
+        Ok(count)
+    }
+
+    /// What the fragments of a run are known by, if the first of them may come next for a channel, and what is done with it is
+    /// what was done with the one before it.
+    fn expect(&self, by: ChannelId, run: &Run) -> Option<Expected> {
+        let channel = self.channels.get(by)?;
+        let compact = channel.compact.as_ref()?;
+        let is_alone = channel.node.is_none() && channel.inbox.is_empty() && channel.is_open();
+        let is_whole = compact.fragment_len == run.fragment_len
+            && run.first.0 + run.count <= Compact::MAX_FRAGMENTS;
+        let stream = (by, run.op);
+        let is_next = self.datagrams.is_next(stream, run.first);
+        let process = *channel.processes().get(run.source.index())?;
+        let (sender, len) = (self.senders.last_of(process)?, Extent::received(run.fragment_len));
+        let expected = Expected { stream, tag: compact.tag, sender, len };
+        (is_alone && is_whole && is_next).then_some(expected)
+    }
+
+    /// Whether there is a completion. The device is asked for more only if it had more than was polled.
+    fn has_more(&mut self, may_poll: bool) -> bool {
+        self.device.has_polled() || (may_poll && !self.device.is_empty() && self.poll())
+    }
+}
