@@ -82,8 +82,8 @@ mod tests {
     /// What happens to a leaf.
     #[derive(Clone, Copy, Debug)]
     enum Step {
-        /// Fragments come together, the first so far behind those before it.
-        Come { skip: u32, count: u32, asks: bool, is_untold: bool, via: Via, source: u32 },
+        /// Fragments come together, the first so far behind those before it; the last from a rank, the others from the root.
+        Come { skip: u32, count: u32, asks: bool, is_untold: bool, via: Via, last: u32 },
         /// Time passes, and what is due is done.
         Wait(u64),
         /// What it has to send is taken.
@@ -92,16 +92,16 @@ mod tests {
 
     fn steps() -> impl Strategy<Value = Vec<Step>> {
         let via = prop_oneof![8 => Just(Via::Multicast), 1 => Just(Via::Fetched), 1 => Just(Via::Reliable)];
-        let source = prop_oneof![12 => Just(0_u32), 1 => Just(2)];
+        let last = prop_oneof![6 => Just(0_u32), 1 => Just(2)];
         let skip = prop_oneof![12 => Just(0_u32), 1 => 1..4_u32, 1 => Just(u32::MAX)];
-        let come = (skip, 1..6_u32, proptest::bool::weighted(0.1), any::<bool>(), via, source);
-        let come = come.prop_map(|(skip, count, asks, is_untold, via, source)| Step::Come {
+        let come = (skip, 1..6_u32, proptest::bool::weighted(0.1), any::<bool>(), via, last);
+        let come = come.prop_map(|(skip, count, asks, is_untold, via, last)| Step::Come {
             skip,
             count,
             asks,
             is_untold,
             via,
-            source,
+            last,
         });
         let wait = (0..20_000_000_u64).prop_map(Step::Wait);
         prop::collection::vec(prop_oneof![6 => come, 2 => wait, 2 => Just(Step::Send)], 1..60)
@@ -125,14 +125,15 @@ mod tests {
             Leaf { core, is_short, now: Instant::ZERO, next: 0, said: Vec::new() }
         }
 
-        fn packet(&self, step: Step) -> Incoming {
-            let Step::Come { asks, is_untold, via, source, .. } = step else { unreachable!() };
+        /// The next of so many that are left of a step.
+        fn packet(&self, step: Step, left: u32) -> Incoming {
+            let Step::Come { asks, is_untold, via, last, .. } = step else { unreachable!() };
             let (op, fragment) = (OpId(7 + self.next / FRAGMENTS), self.next % FRAGMENTS);
             let is_last = fragment + 1 == FRAGMENTS;
             let len = u64::from(FRAGMENTS) * 10 - 3;
             Incoming {
                 via,
-                source: Rank(source),
+                source: if left == 1 { Rank(last) } else { ROOT },
                 kind: Kind::Fragment,
                 op,
                 fragment: Fragment(fragment),
@@ -146,13 +147,13 @@ mod tests {
 
         /// Takes what comes of a run, as a transport does whose headers say no more; whether there was any.
         fn take_run(&mut self, step: Step, most: u32) -> bool {
-            let Step::Come { asks, is_untold, via, source, .. } = step else { unreachable!() };
+            let Step::Come { asks, is_untold, via, last, .. } = step else { unreachable!() };
+            let of_root = if Rank(last) == ROOT { most } else { most - 1 };
             let is_plain = !asks && is_untold && via == Via::Multicast;
             let Some(run) = self.core.coming(self.now).filter(|_| is_plain) else { return false };
-            let run = run.up_to(most);
-            if run.op.0 * FRAGMENTS + run.first.0 != 7 * FRAGMENTS + self.next
-                || run.source != Rank(source)
-            {
+            let run = run.up_to(of_root);
+            let is_next = run.op.0 * FRAGMENTS + run.first.0 == 7 * FRAGMENTS + self.next;
+            if !is_next || run.count == 0 {
                 return false;
             }
             for fragment in 0..run.count {
@@ -175,7 +176,7 @@ mod tests {
                             self.core.coming = None;
                         }
                         if !self.take_run(step, end - self.next) {
-                            let packet = self.packet(step);
+                            let packet = self.packet(step, end - self.next);
                             self.next += 1;
                             let disposition = self.core.handle_packet(self.now, &packet);
                             self.said.push(format!("{disposition:?}"));
@@ -240,10 +241,10 @@ mod tests {
             asks: false,
             is_untold: true,
             via: Via::Multicast,
-            source: ROOT.0,
+            last: ROOT.0,
         };
         let short = (0..FRAGMENTS).filter(|_| {
-            let packet = leaf.packet(come);
+            let packet = leaf.packet(come, 1);
             let is_short = leaf.core.clone().take_next(leaf.now, &packet).is_some();
             leaf.take(come);
             is_short
