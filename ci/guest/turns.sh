@@ -1,19 +1,28 @@
 #!/bin/bash
 # Counts the instructions of a root and of a leaf in the program turns of benches: the other rank runs as it is.
-# Usage: turns.sh TURNS FOLDER. FOLDER/turns.RANK gets what Callgrind says.
+# Usage: turns.sh TURNS FOLDER. FOLDER/turns.RANK gets what Callgrind says, FOLDER/traced.RANK the same of a rank that writes a timeline.
 set -euo pipefail
 
 turns=$1 folder=$2
 
 # Usage: as_rank RANK COMMAND…
 as_rank() {
-    VERBCAST_SIZE=2 VERBCAST_RENDEZVOUS=unix:/tmp/turns.$counted VERBCAST_TOKEN=turns VERBCAST_RANK=$1 \
+    VERBCAST_SIZE=2 VERBCAST_RENDEZVOUS=unix:/tmp/$what.$counted VERBCAST_TOKEN=turns VERBCAST_RANK=$1 \
         VERBCAST_DEVICE=$VERBCAST_TEST_DEVICES VERBCAST_ALGORITHM=window "${@:2}" </dev/null
 }
 
-for counted in 0 1; do
-    as_rank $((1 - counted)) "$turns" &
-    as_rank "$counted" valgrind --quiet --tool=callgrind --callgrind-out-file="$folder/turns.$counted" \
-        --toggle-collect='turns::counted_*' "$turns"
-    wait
-done
+# Usage: count_both WHAT [NAME=VALUE]
+count_both() {
+    local what=$1
+    for counted in 0 1; do
+        as_rank $((1 - counted)) "$turns" &
+        as_rank "$counted" env "${@:2}" valgrind --quiet --tool=callgrind --callgrind-out-file="$folder/$what.$counted" \
+            --toggle-collect='turns::counted_*' "$turns"
+        wait
+    done
+}
+
+timelines=$(mktemp -d)
+trap 'rm -rf "$timelines"' EXIT
+count_both turns
+count_both traced VERBCAST_TRACE="$timelines"

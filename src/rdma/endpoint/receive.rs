@@ -23,6 +23,8 @@
 //!    that the transport does not have.
 //! 8. `RdmaTransport::recycle` (`../transport/packets.rs`) takes the slot back, to be posted with the next ones for the place
 //!    of the fragment that it will probably get.
+//!
+//! Fragments that are the next ones of a [run](super::run) go past all stops but the first and the last.
 
 use super::event::{Body, Event};
 use super::rx_table::{RxPacket, RxTable};

@@ -17,7 +17,7 @@ use std::process::{Command, Stdio};
 
 const LARGE: u64 = 4 << 30;
 /// So that what takes no space is sent all the same.
-const WITHOUT_HOLES: [&str; 2] = ["--sparse", "never"];
+pub const WITHOUT_HOLES: [&str; 2] = ["--sparse", "never"];
 
 /// The devices to use, with commas.
 pub fn devices() -> Option<String> {
@@ -48,12 +48,12 @@ fn json(command: &mut Command) -> Value {
 }
 
 /// A source too long to be copied before the test does something about it; it takes no space.
-fn large_source(folder: &Folder) {
+pub fn large_source(folder: &Folder) {
     File::create(folder.path("src")).unwrap().set_len(LARGE).unwrap();
 }
 
 /// Waits until data has arrived in every partial file.
-fn until_data_flows(folder: &Folder, files: usize) {
+pub fn until_data_flows(folder: &Folder, files: usize) {
     until("data", || {
         let has_data = |name: &String| {
             fs::metadata(folder.path(name)).is_ok_and(|metadata| metadata.len() > 0)
