@@ -65,7 +65,7 @@ fn in_turn(star: &mut Star, is_root: bool, mut what: impl FnMut() -> Outcome) ->
 }
 
 fn main() -> Outcome {
-    let _timeline = verbcast::trace::from_env("off")?;
+    verbcast::trace::from_env("off")?;
     let config = Config::from_env()?;
     let environment = Environment::from_env()?.ok_or("not started as a rank of a job")?;
     let mut star = Star::join(&environment, config.device.timeout)?;

@@ -53,13 +53,14 @@ impl Endpoint {
         while count < run.count && self.has_more(count > 0) {
             let fragment = Fragment(run.first.0 + count);
             let Endpoint { device, datagrams, .. } = self;
+            let mut next = None;
             let is_next = |completion: &Completion| {
                 let slot = expected.slot(fragment, completion);
-                slot.is_some_and(|slot| !datagrams.has_place(slot))
+                next = slot.filter(|slot| !datagrams.has_place(*slot));
+                next.is_some()
             };
-            let Some(completion) = device.next_if(is_next) else { break };
-            let Completion { id, outcome, source_qpn, .. } = completion;
-            let Some(Work::DatagramReceive(slot)) = Work::of_id(id) else { break };
+            let (Some(completion), Some(slot)) = (device.next_if(is_next), next) else { break };
+            let Completion { outcome, source_qpn, .. } = completion;
             // SAFETY: the completion at hand is the request's.
             let slot = unsafe { datagrams.arrived_in_slot(slot) };
             if datagrams.sender(&slot, source_qpn) != expected.sender {
