@@ -46,7 +46,7 @@ fn counted_long_message(broadcaster: &mut Broadcaster, message: &mut [u8]) -> Ou
 
 #[inline(never)]
 fn counted_longer_message(broadcaster: &mut Broadcaster, message: &mut [u8]) -> Outcome {
-    // Without, the compiler makes one function of the two.
+    // Otherwise the compiler would merge the two functions.
     assert_eq!(message.len(), LONGER);
     Ok(broadcaster.broadcast_into(ROOT, message)?)
 }

@@ -1,6 +1,7 @@
 #!/bin/bash
 # Counts the instructions of a root and of a leaf in the program turns of benches: the other rank runs as it is.
-# Usage: turns.sh TURNS FOLDER. FOLDER/turns.RANK gets what Callgrind says, FOLDER/traced.RANK the same of a rank that writes a timeline.
+# Usage: turns.sh TURNS FOLDER. FOLDER/turns.RANK gets what Callgrind says, FOLDER/traced.RANK that of a rank which writes a
+# timeline.
 set -euo pipefail
 
 turns=$1 folder=$2

@@ -128,6 +128,6 @@ ledger_instructions() {
     ci/softroce exec --timeout 1800 -- "$REPO/ci/guest/turns.sh" "$1" "$LEDGER" || return
     echo "user instructions (window, Callgrind): at, idle turn, broadcast of 8 bytes, fragment of 4 KiB of 16, one of 48 more"
     ledger_row root "$LEDGER/turns.0" && ledger_row leaf "$LEDGER/turns.1" || return
-    echo "the same where a timeline is written, which the ranks that are counted here have little time for"
+    echo "the same while a timeline is written; Callgrind makes calls so slow that each of them is told"
     ledger_row root-traced "$LEDGER/traced.0" && ledger_row leaf-traced "$LEDGER/traced.1"
 }

@@ -233,8 +233,8 @@ impl Settings {
         self.depths.receive / 4
     }
 
-    /// Whole fragments that a message has at most of which none is received at its place: those under way have their receives,
-    /// and what is posted next is for those as many behind.
+    /// Of a message with no more whole fragments than this, none can be received at its place: receives are posted that far ahead,
+    /// and the [last ones](Self::margin) always go into slots.
     pub(super) fn none_in_place(&self) -> usize {
         (self.depths.receive + self.margin()) as usize
     }

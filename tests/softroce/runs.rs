@@ -31,6 +31,12 @@ impl Member<'_> {
         self.bootstrap.all_gather(&[]).unwrap();
     }
 
+    /// Waits until what the root multicasts before the barrier has come.
+    fn until_all_came(&mut self) {
+        self.barrier();
+        std::thread::sleep(PAUSE);
+    }
+
     /// Multicasts a fragment that fills its datagram.
     fn multicast(&mut self, message: &[u8], fragment: u32, asks: bool) {
         let len = self.transport.packet_len();
@@ -143,8 +149,7 @@ fn fragments_in_order_are_taken_together() {
             member.barrier();
         },
         |member, message| {
-            member.barrier();
-            std::thread::sleep(PAUSE);
+            member.until_all_came();
             let in_runs = receive_all(member, message, 0);
             println!("{in_runs} of {FRAGMENTS} in runs");
             assert!(in_runs > FRAGMENTS / 2);
@@ -161,8 +166,7 @@ fn a_fragment_that_asks_ends_a_run() {
             member.barrier();
         },
         |member, message| {
-            member.barrier();
-            std::thread::sleep(PAUSE);
+            member.until_all_came();
             assert_eq!(member.next(message), 0);
             assert_eq!(member.take_run(message, 1), 2);
             assert_eq!(member.take_run(message, 3), 0);
@@ -183,8 +187,7 @@ fn a_fragment_that_is_missing_ends_a_run() {
             member.multicast(message, 2, false);
         },
         |member, message| {
-            member.barrier();
-            std::thread::sleep(PAUSE);
+            member.until_all_came();
             assert_eq!(member.next(message), 0);
             assert_eq!(member.take_run(message, 1), 1);
             assert_eq!(member.take_run(message, 2), 0);
@@ -207,8 +210,7 @@ fn a_fragment_of_a_stranger_is_none_of_a_run() {
             member.barrier();
         },
         |member, message| {
-            member.barrier();
-            std::thread::sleep(PAUSE);
+            member.until_all_came();
             assert_eq!(member.next(message), 0);
             assert_eq!(member.take_run(message, 1), 2);
             let len = member.transport.packet_len();

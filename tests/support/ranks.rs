@@ -2,7 +2,7 @@
 
 #![allow(dead_code, reason = "each test uses a part of it")]
 
-use std::sync::{Arc, Barrier, Mutex};
+use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 use verbcast::bootstrap::{Bootstrap, BootstrapError};
 use verbcast::broadcast::{Broadcaster, Config};
@@ -14,11 +14,66 @@ struct Table {
     barrier: Barrier,
 }
 
+impl Table {
+    fn new(size: u32) -> Self {
+        let blobs = Mutex::new(vec![Vec::new(); size as usize]);
+        Table {
+            blobs,
+            barrier: Barrier { size, meeting: Mutex::default(), changed: Condvar::new() },
+        }
+    }
+}
+
+/// Where all wait for all, unless one of them panics: then the others do so, too, in place of waiting for ever.
+struct Barrier {
+    size: u32,
+    meeting: Mutex<Round>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct Round {
+    number: u32,
+    arrived: u32,
+    is_given_up: bool,
+}
+
+impl Barrier {
+    fn wait(&self) {
+        let mut round = self.meeting.lock().unwrap();
+        round.arrived += 1;
+        if round.arrived == self.size {
+            (round.arrived, round.number) = (0, round.number + 1);
+            self.changed.notify_all();
+            return;
+        }
+        let number = round.number;
+        let waits = |round: &mut Round| round.number == number && !round.is_given_up;
+        let round = self.changed.wait_while(round, waits).unwrap();
+        let is_met = round.number != number;
+        drop(round);
+        assert!(is_met, "another rank has panicked");
+    }
+
+    fn give_up(&self) {
+        self.meeting.lock().unwrap().is_given_up = true;
+        self.changed.notify_all();
+    }
+}
+
 /// A bootstrap among threads.
 pub struct Threads {
     rank: Rank,
     size: u32,
     table: Arc<Table>,
+}
+
+impl Drop for Threads {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            self.table.barrier.give_up();
+        }
+    }
 }
 
 impl Bootstrap for Threads {
@@ -49,10 +104,8 @@ pub struct Meeting {
 impl Meeting {
     /// For the ranks `members`.
     pub fn new(members: &[u32]) -> Self {
-        let size = members.len();
-        let table =
-            Table { blobs: Mutex::new(vec![Vec::new(); size]), barrier: Barrier::new(size) };
-        Meeting { members: members.to_vec(), table: Arc::new(table) }
+        let table = Arc::new(Table::new(members.len() as u32));
+        Meeting { members: members.to_vec(), table }
     }
 
     /// The bootstrap of a rank, if it is a member.
@@ -65,10 +118,7 @@ impl Meeting {
 
 /// Runs `body` as every rank of `size` at once, and returns what they return, by rank.
 pub fn run<R: Send>(size: u32, body: impl Fn(&mut Threads) -> R + Sync) -> Vec<R> {
-    let table = Arc::new(Table {
-        blobs: Mutex::new(vec![Vec::new(); size as usize]),
-        barrier: Barrier::new(size as usize),
-    });
+    let table = Arc::new(Table::new(size));
     thread::scope(|scope| {
         let ranks: Vec<_> = (0..size)
             .map(|rank| {

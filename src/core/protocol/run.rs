@@ -3,7 +3,7 @@
 use crate::rank::{Fragment, OpId, Rank};
 use std::ops::Range;
 
-/// The next fragments of a broadcast, one behind the other. Each has as many bytes as all but the last of its message.
+/// Consecutive fragments of a broadcast. All have the full length; the last fragment of a message is in no run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Run {
     /// The broadcast.

@@ -165,7 +165,10 @@ mod tests {
         assert_eq!(places.place(&(1000..1050)), Some(Destination::Place));
         places.close();
         assert_eq!(places.arm(Fragment(1)), None);
+        assert!(!places.are_closed(), "one is armed");
         assert_eq!(places.armed(), 1);
+        places.disarm(Fragment(6), true);
+        assert!(places.are_closed());
     }
 
     #[test]
@@ -174,6 +177,7 @@ mod tests {
         for fragment in 0..12 {
             assert_eq!(places.arm(Fragment(fragment)), None, "{fragment}");
         }
+        assert!(places.are_closed());
     }
 
     #[test]

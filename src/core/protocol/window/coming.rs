@@ -5,7 +5,6 @@
 //! is little to ask of it. What it changes is what [`Window::handle_fragment`] would change.
 
 use super::Window;
-use super::operation::Operation;
 use crate::protocol::{Disposition, Incoming, Run, Via};
 use crate::time::Instant;
 use crate::wire::{Header, Kind};
@@ -30,12 +29,12 @@ impl Window {
     /// completes the message is none, nor is one from which on a report is owed.
     pub(super) fn run(&self, now: Instant) -> Option<Run> {
         let op = self.coming.filter(|_| self.now == now)?;
-        let Operation { root, cut, .. } = self.operations.get(self.whole)?;
-        let first = self.operations.get(self.whole)?.next();
+        let operation = self.operations.get(self.whole)?;
+        let (source, cut, first) = (operation.root, &operation.cut, operation.next());
         let before_last = i64::from(cut.count()) - 1 - i64::from(first.0);
         let count = before_last.min(self.lags_from.after(self.have) - 1);
         let count = u32::try_from(count).ok().filter(|count| *count > 0)?;
-        Some(Run { op, source: *root, first, count, fragment_len: cut.fragment_len() })
+        Some(Run { op, source, first, count, fragment_len: cut.fragment_len() })
     }
 
     /// So many fragments of the [run](Self::run) came.
