@@ -3,6 +3,7 @@
 mod notes;
 
 use super::*;
+use crate::rank::Fragment;
 use notes::Notes;
 
 /// A transport of rank 1, to which `count` datagrams come.
@@ -188,4 +189,14 @@ fn all_that_is_asked_of_it_is_asked_inside() {
     let mut notes = Notes::default();
     assert_eq!(answers, notes::ask_everything(&mut notes));
     assert_eq!(transport.inner().asked, notes.asked);
+}
+
+/// What is taken together would go past the faults.
+#[test]
+fn fragments_are_taken_together_only_where_nothing_can_happen_to_them() {
+    let (op, source, first) = (OpId(7), Rank(0), Fragment(1));
+    let run = Run { op, source, first, count: 3, fragment_len: 1 };
+    for (faults, taken) in [("loss=0", 3), ("loss=0.5", 0), ("corrupt=0.1", 0)] {
+        assert_eq!(faulty(faults, 1).take_run(&run, None).unwrap(), taken, "{faults}");
+    }
 }

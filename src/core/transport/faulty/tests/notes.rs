@@ -1,7 +1,6 @@
 //! A transport that reports what a test puts in, and notes what is asked of it.
 
 use super::*;
-use crate::rank::Fragment;
 use crate::transport::{LentMessages, Origin, Purpose};
 use crate::wire::Kind;
 use std::cell::RefCell;
@@ -135,6 +134,10 @@ impl Transport for Notes {
 
     fn poll(&mut self, _: Instant) -> Result<Option<Arrival>, TransportError> {
         Ok(self.arrivals.pop_front())
+    }
+
+    fn take_run(&mut self, run: &Run, _: Option<&mut [u8]>) -> Result<u32, TransportError> {
+        Ok(run.count)
     }
 
     fn packet(&self, buffer: &Buffer, key: Key) -> Result<Packet<'_>, Malformed> {
