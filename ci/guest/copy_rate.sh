@@ -1,6 +1,6 @@
 #!/bin/bash
 # How fast a file of 64 MiB comes to all ranks, beside as many bytes as a stream of broadcasts of 1 MiB: bare, which is the
-# floor, raw and window. They take turns.
+# floor, raw and window, and beside the files alone. They take turns.
 # Usage: copy_rate.sh VERBCAST RANKS ROUNDS
 set -euo pipefail
 # What fails in $(…) ends the script too.
@@ -26,12 +26,25 @@ stream() {
         awk '/^1048576 / { printf "%.2f", $2; found = 1 } END { exit !found }'
 }
 
+# The same of the files alone: all that copy writes, written at once and without a network.
+files() {
+    local began rank writers=()
+    began=$EPOCHREALTIME
+    for ((rank = 1; rank < ranks; rank++)); do
+        dd if=/dev/zero of="$folder/dst.$rank" bs=1M count=64 status=none &
+        writers+=($!)
+    done
+    for rank in "${writers[@]}"; do wait "$rank"; done
+    awk -v began="$began" -v ended="$EPOCHREALTIME" 'BEGIN { printf "%.2f", 64 * 1048576 / (ended - began) / 1e6 }'
+    rm -f "$folder"/dst.*
+}
+
 echo "# 64 MiB to $ranks ranks, MB/s (10⁶ bytes a second) to each; kernel $(uname -r)"
-echo "# bare, raw, window: broadcasts of 1 MiB; the others: verbcast copy with that --hash"
-printf '%8s %8s %8s %8s %8s %8s\n' bare raw window sha256 blake3 none
+echo "# bare, raw, window: broadcasts of 1 MiB; sha256, blake3, none: verbcast copy with that --hash; files: what copy writes, by dd"
+printf '%8s %8s %8s %8s %8s %8s %8s\n' bare raw window sha256 blake3 none files
 for ((round = 0; round < rounds; round++)); do
     printf '%8s' "$(stream bare)"
     for algorithm in raw window; do printf ' %8s' "$(stream $algorithm)"; done
     for hash in sha256 blake3 none; do printf ' %8s' "$(copy $hash)"; done
-    echo
+    printf ' %8s\n' "$(files)"
 done

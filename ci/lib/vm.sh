@@ -128,7 +128,9 @@ vm_launch() {
     target=$(realpath "$target")
     local options=(--run "$(kernel_image)" --force-9p --user root --cpus "$(nproc)" --memory "$(vm_memory)"
         --verbose --append "tsc=reliable loglevel=5" --cwd "$REPO" --rwdir "$REPO")
-    [[ $1 == kvm ]] || options+=(--disable-kvm)
+    # Without ERMS: the emulator moves a byte in each step of "rep movsb", where a processor moves a cache line. The C library
+    # and the kernel then copy by other loops.
+    [[ $1 == kvm ]] || options+=(--disable-kvm --qemu-opts="-cpu max,-erms")
     # A target folder elsewhere must be writable from inside as well.
     [[ $target == "$(realpath "$REPO")"/* ]] || options+=(--rwdir "$target")
     # For programs.sh.
