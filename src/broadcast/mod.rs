@@ -11,6 +11,7 @@ mod message;
 mod pending;
 mod preparation;
 mod readiness;
+mod short;
 mod told;
 mod topology;
 mod variables;
@@ -299,7 +300,12 @@ impl Broadcaster {
         self.broadcast_bytes(self.place.rank, LentBytes::Send(bytemuck::cast_slice(message)))
     }
 
-    fn broadcast_bytes(&mut self, root: Rank, bytes: LentBytes<'_>) -> Result<(), Error> {
+    fn broadcast_bytes(&mut self, root: Rank, mut bytes: LentBytes<'_>) -> Result<(), Error> {
+        if let LentBytes::Receive(message) = &mut bytes
+            && self.receive_short(root, message)?
+        {
+            return Ok(());
+        }
         let (op, mut ending, now) = self.start_when_possible(root, bytes.len())?;
         rdma::lend(self, Self::transport, op, bytes, |broadcaster, bytes| {
             broadcaster.run_until_complete(op, &mut ending, now, bytes)

@@ -154,7 +154,7 @@ impl Broadcaster {
 
     /// Waits for something to do, unless there was in the turn at `now`. Where the protocol waits for nobody in particular,
     /// it is for the `root`.
-    fn rest(
+    pub(super) fn rest(
         &mut self,
         now: Instant,
         worked: bool,
@@ -188,7 +188,7 @@ impl Broadcaster {
     }
 
     /// There is something to do again, if there was nothing.
-    fn end_wait(&mut self, idle: &mut Idle, now: Instant, root: Option<Rank>) {
+    pub(super) fn end_wait(&mut self, idle: &mut Idle, now: Instant, root: Option<Rank>) {
         if let Some(time) = self.waits.end(idle, now, root) {
             self.told.wait(time, self.waits.awaited());
         }
@@ -208,7 +208,7 @@ impl Broadcaster {
     }
 
     #[cold]
-    fn fail(&mut self, failure: Failure) -> Error {
+    pub(super) fn fail(&mut self, failure: Failure) -> Error {
         let others = if self.size() > 2 { AGREE } else { Duration::ZERO };
         self.linger(others, LINGER);
         let agreed = self.driver.failure().cloned();

@@ -1,6 +1,7 @@
 //! Ranks on the simulated network: each the real driver with a real core.
 
-use super::checkers;
+mod calls;
+
 use super::communicator::{Channel, Group};
 use super::event::Event;
 use super::jobs::Jobs;
@@ -9,7 +10,7 @@ use super::outcome::{Call, Outcome, Violation};
 use super::plan::Plan;
 use super::transport::SimTransport;
 use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::{Rng, SeedableRng};
+use rand_chacha::rand_core::SeedableRng;
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -212,15 +213,6 @@ impl<'a> Cluster<'a> {
     }
 
     /// Draws when a rank calls its next broadcast.
-    fn plan_call(&mut self, rank: Rank) {
-        let Plan { interval, skew, late, .. } = self.plan;
-        let drawn = if *skew > 0 { self.draw.next_u64() % (skew + 1) } else { 0 };
-        let late = late.iter().find(|(other, _)| *other == rank).map_or(0, |(_, nanos)| *nanos);
-        let cpu = self.network.borrow_mut().port(rank).cpu;
-        let member = &mut self.members[rank.index()];
-        member.calls_at = cpu.max(member.next as u64 * interval + late) + drawn;
-    }
-
     fn turn(&mut self, now: u64, rank: Rank) -> Result<(), Violation> {
         let Some(has_polled) = self.network.borrow_mut().begin_turn(now, rank) else {
             return Ok(());
@@ -288,59 +280,6 @@ impl<'a> Cluster<'a> {
         if !member.driver.owes_notices() {
             self.network.borrow_mut().leave(rank);
         }
-    }
-
-    /// Calls the broadcasts whose time has come.
-    fn call(&mut self, rank: Rank, at: u64) -> Result<(), Violation> {
-        loop {
-            let member = &mut self.members[rank.index()];
-            let step = member.next;
-            let is_full = member.flying.len() >= self.plan.at_once;
-            if step >= self.plan.steps.len() || is_full || member.calls_at > at {
-                return Ok(());
-            }
-            let root = self.plan.steps[step].root;
-            let mistaken = self.plan.mistaken.filter(|(who, at, _)| (*who, *at) == (rank, step));
-            let len = mistaken.map_or(self.plan.steps[step].len, |(.., len)| len);
-            let message = if root == rank { self.plan.message(step) } else { vec![0xee; len] };
-            let started = member.driver.start_owned(Instant::from_nanos(at), root, message);
-            let op = started.map_err(|error| Violation(format!("{rank}: {error}")))?;
-            member.flying.push_back((step, op));
-            member.next += 1;
-            self.calls[step][rank.index()].began = at;
-            self.plan_call(rank);
-        }
-    }
-
-    /// Takes the broadcasts that have ended; whether there were any.
-    fn end(&mut self, rank: Rank) -> Result<bool, Violation> {
-        let mut any = false;
-        let cpu = self.network.borrow_mut().port(rank).cpu;
-        while let Some((step, op)) = self.members[rank.index()].flying.front().copied() {
-            let member = &mut self.members[rank.index()];
-            if !member.driver.take_complete(op) {
-                break;
-            }
-            any = true;
-            member.flying.pop_front();
-            checkers::in_order(rank, member.ended, step)?;
-            member.ended += 1;
-            let bytes = member.driver.take_message(op).unwrap_or_default();
-            checkers::same_bytes(self.plan, rank, step, &bytes)?;
-            self.calls[step][rank.index()].ended = cpu.max(1);
-            (self.observe)(rank, step);
-            let elsewhere = self.plan.computing.iter();
-            for computing in elsewhere.filter(|one| one.rank == rank && one.after == step) {
-                member.computes_until = cpu + computing.nanos;
-            }
-            if member.is_done(self.plan.steps.len()) {
-                self.done += 1;
-                self.network.borrow_mut().port(rank).sleeps = self.plan.leaves;
-            } else if self.plan.at_once == 1 {
-                self.plan_call(rank);
-            }
-        }
-        Ok(any)
     }
 
     fn fail(&mut self, rank: Rank, failure: Failure) {

@@ -12,6 +12,7 @@ mod messages;
 mod notices;
 mod receive;
 mod rest;
+mod short;
 mod statistics;
 #[cfg(test)]
 mod tests;
@@ -27,7 +28,7 @@ use crate::numbers::NumberSet;
 use crate::protocol::{Core, Event, StartError};
 use crate::rank::{OpId, Rank};
 use crate::time::Instant;
-use crate::transport::{LentMessages, Purpose, Transport, TransportError};
+use crate::transport::{Arrival, LentMessages, Purpose, Transport, TransportError};
 use crate::wire::{Key, Kind, MacKey};
 use held::Held;
 use messages::Messages;
@@ -69,6 +70,8 @@ pub struct Driver<C, T> {
     /// Whether this turn has brought anything forward, and not only asked for it.
     progressed: bool,
     rest: Rest,
+    /// What was reported, and is to be taken before all else.
+    pending: Option<Arrival>,
     completed: NumberSet<OpId>,
     /// Behind the last operation that was taken as complete.
     left: OpId,
@@ -100,6 +103,7 @@ impl<C: Core, T: Transport> Driver<C, T> {
             watch: Watch::default(),
             progressed: false,
             rest: Rest::default(),
+            pending: None,
             completed: NumberSet::default(),
             in_flight: 0,
             connecting: Vec::new(),

@@ -65,7 +65,7 @@ impl<C: Core, T: Transport> Driver<C, T> {
     /// failure, and what others say of one is [heard](Self::failure); whether there were any.
     pub fn linger(&mut self, now: Instant) -> bool {
         let mut any = false;
-        while let Ok(Some(arrival)) = self.transport.poll(now) {
+        while let Ok(Some(arrival)) = self.next_arrival(now) {
             any = true;
             match arrival {
                 Arrival::Delivered { to, token } => self.paid(to, token.kind),

@@ -30,8 +30,10 @@ impl<C: Core, T: Transport> Driver<C, T> {
             // That may be all that the caller waits for. The transport is asked in the next turn.
             return Ok(true);
         }
+        let waits = !self.core.has_all() && self.transport.may_wait();
         let mut left = ARRIVALS_PER_TURN;
-        while left > 0 {
+        // What comes behind the last that is needed is mostly of broadcasts that have not begun: it need not be kept for them.
+        while left > 0 && !(waits && self.core.has_all()) {
             let taken = self.receive_run(now, left, lent)?;
             if taken > 0 {
                 worked = true;
@@ -39,7 +41,7 @@ impl<C: Core, T: Transport> Driver<C, T> {
                 continue;
             }
             left -= 1;
-            let Some(arrival) = self.transport.poll(now)? else { break };
+            let Some(arrival) = self.next_arrival(now)? else { break };
             // An answer is not progress, and nor is a fetch that may find nothing.
             let asked = matches!(arrival, Arrival::Alive { .. } | Arrival::Fetched { .. });
             self.progressed |= !asked;
@@ -71,6 +73,13 @@ impl<C: Core, T: Transport> Driver<C, T> {
         Ok(worked)
     }
 
+    pub(super) fn next_arrival(&mut self, now: Instant) -> Result<Option<Arrival>, TransportError> {
+        match self.pending.take() {
+            Some(arrival) => Ok(Some(arrival)),
+            None => self.transport.poll(now),
+        }
+    }
+
     /// Takes the next fragments of a message, so many at most, if they came one behind the other; how many.
     fn receive_run(
         &mut self,
@@ -78,7 +87,9 @@ impl<C: Core, T: Transport> Driver<C, T> {
         most: u32,
         lent: &mut Option<Lent<'_>>,
     ) -> Result<u32, TransportError> {
-        let Some(run) = self.core.coming(now) else { return Ok(0) };
+        let Some(run) = self.core.coming(now).filter(|_| self.pending.is_none()) else {
+            return Ok(0);
+        };
         let run = run.up_to(most);
         let message = self.messages.get_mut(lent, run.op);
         let count = self.transport.take_run(&run, message.map(|bytes| &mut bytes[run.range()]))?;

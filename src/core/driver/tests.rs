@@ -6,6 +6,7 @@ mod last_words;
 mod noise;
 mod notes;
 mod runs;
+mod short;
 mod turns;
 
 use self::notes::Notes;

@@ -175,6 +175,25 @@ pub trait Core {
         let _ = (now, count);
     }
 
+    /// Whether the next broadcast, of `len` bytes of `root`, need not be [started](Self::start) if its message comes `now`, in one
+    /// fragment by multicast that neither asks nor reports: it would be over then, with nothing owed for it at once. By
+    /// default it is not known.
+    fn is_short(&self, now: Instant, root: Rank, len: u64) -> bool {
+        let _ = (now, root, len);
+        false
+    }
+
+    /// Learns that the message of a broadcast has come which [is short](Self::is_short), and was placed; which one it was.
+    fn handle_short(&mut self, now: Instant, root: Rank, len: u64) -> OpId {
+        let _ = (now, root, len);
+        unreachable!("no broadcast is short")
+    }
+
+    /// Whether no packet is missing that a broadcast begun here needs to complete. By default it is not known.
+    fn has_all(&self) -> bool {
+        false
+    }
+
     /// Learns that the adapter of `to` has acknowledged a reliable message.
     fn handle_delivered(&mut self, now: Instant, to: Rank, token: Token);
 

@@ -98,6 +98,18 @@ pub struct Parts {
 }
 
 impl Parts {
+    /// Who repairs whom where the window takes an algorithm's operations.
+    fn repairers(&self, algorithm: Algorithm) -> Option<Repairers> {
+        match algorithm {
+            Algorithm::Window => Some(self.window.repairers()),
+            Algorithm::TwoStageOnDemand => Some(Repairers::Predecessor),
+            Algorithm::TwoStage
+            | Algorithm::Binomial
+            | Algorithm::Chain
+            | Algorithm::ScatterAllgather => None,
+        }
+    }
+
     fn have_events(&self) -> bool {
         self.window.has_events() || self.two_stage.has_events() || self.unicast.has_events()
     }
@@ -322,6 +334,11 @@ impl Suite {
         }
         self.collect_events();
         self.begin_waiting();
+        self.retire();
+    }
+
+    /// Lets go of operations that are over, but for the latest.
+    fn retire(&mut self) {
         while self.entries.get(self.over).is_some_and(Entry::is_over) {
             self.over += 1;
         }
@@ -382,6 +399,29 @@ impl Core for Suite {
         self.now = now;
         // It makes no events.
         self.parts.window.handle_run(now, count);
+    }
+
+    fn is_short(&self, now: Instant, root: Rank, len: u64) -> bool {
+        let repairers = self.parts.repairers(self.parts.table.choose(len, self.size));
+        let is_short = |repairers| self.parts.window.is_short_with(now, root, len, repairers);
+        self.waiting.is_empty() && self.departed.is_empty() && repairers.is_some_and(is_short)
+    }
+
+    fn handle_short(&mut self, now: Instant, root: Rank, len: u64) -> OpId {
+        self.now = now;
+        let op = self.next_op();
+        let repairers = self.parts.repairers(self.parts.table.choose(len, self.size));
+        let Some(repairers) = repairers else { unreachable!("{op} is not short") };
+        let inner = self.parts.window.handle_short_with(now, root, repairers);
+        let lane = Lane::Window;
+        self.entries.push_back(Entry { lane, inner, is_complete: true, is_quiescent: true });
+        self.retire();
+        op
+    }
+
+    fn has_all(&self) -> bool {
+        let [takes_two_stage, _, takes_unicast] = self.used;
+        !takes_two_stage && !takes_unicast && self.waiting.is_empty() && self.parts.window.has_all()
     }
 
     fn handle_delivered(&mut self, now: Instant, to: Rank, token: Token) {

@@ -205,6 +205,12 @@ pub trait Transport: Room + Liveness {
         true
     }
 
+    /// Whether what else has come may wait for the next turn, as nobody depends on what this rank does with it. By default it
+    /// may.
+    fn may_wait(&self) -> bool {
+        true
+    }
+
     /// Takes a received buffer back and makes it ready for the next packet.
     ///
     /// # Errors

@@ -173,6 +173,11 @@ impl Transport for RdmaTransport {
         packet.checks = Some(checks);
     }
 
+    /// Mates wait for what this rank hands on.
+    fn may_wait(&self) -> bool {
+        !self.is_seated
+    }
+
     fn may_stay(&self, buffer: &Buffer) -> bool {
         let is_copy =
             self.rx_table.get(buffer).is_some_and(|packet| matches!(packet.body, Body::Copy(_)));

@@ -23,6 +23,8 @@ pub struct Notes {
     pub connecting: Vec<Rank>,
     /// Others have left no receives for what may still come.
     pub is_full: bool,
+    /// Others wait for what this rank hands on.
+    pub has_mates: bool,
     /// Receive buffers are needed at once.
     pub is_scarce: bool,
     pub reserved: Option<(u64, OpId)>,
@@ -174,6 +176,10 @@ impl Transport for Notes {
 
     fn expect_reports(&mut self, are_expected: bool) {
         self.expects_reports = are_expected;
+    }
+
+    fn may_wait(&self) -> bool {
+        !self.has_mates
     }
 
     fn may_stay(&self, _: &Buffer) -> bool {

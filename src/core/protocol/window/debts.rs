@@ -105,6 +105,11 @@ impl Debts {
         *unsaid
     }
 
+    /// The fragments that a rank keeps until it is told.
+    pub fn unsaid(&self, to: Rank) -> u32 {
+        self.unsaid.get(to).copied().unwrap_or(0)
+    }
+
     /// A rank asks to be told when everything before a fragment is here.
     pub fn ask(&mut self, to: Rank, until: Seq, neighbours: &Arc<Neighbours>) {
         let is_known = self.asked.get(to).is_some_and(|last| until.after(last.until) <= 0);
@@ -179,6 +184,11 @@ impl Debts {
     /// Whether a rank that keeps something until it is told is to be told now.
     pub fn is_due(&self, to: Rank) -> bool {
         self.owed.get(to).is_some_and(|debt| debt.is_due && debt.is_awaited)
+    }
+
+    /// Whether what is owed to a rank is to be told by now, and waits at most for quiet.
+    pub fn is_overdue(&self, now: Instant, to: Rank) -> bool {
+        self.owed.get(to).is_some_and(|debt| debt.is_due || debt.by <= now)
     }
 
     fn under_way_to(&self, to: Rank) -> usize {

@@ -31,7 +31,7 @@
 //!
 //! # Where to find it
 //! This file holds the state and the contract; `lifecycle` how a broadcast begins and ends, `transfer` how its
-//! fragments are kept, multicast, received, pushed and read, `coming` those that need little, `reporting` what is acknowledged, `questions` when that is asked for.
+//! fragments are kept, multicast, received, pushed and read, `coming` and `short` those that need little, `reporting` what is acknowledged, `questions` when that is asked for.
 //! The neighbourhoods of the state: an `operation` and who repairs whom in it (`groups`); the `ring`, which knows who has what by its
 //! `report`, and the `patience` of its timers; `debts` of reports; `credits` of the root; `pull`, when to read.
 
@@ -53,6 +53,7 @@ mod report;
 mod reporting;
 mod ring;
 mod seq;
+mod short;
 #[cfg(test)]
 mod tests;
 mod transfer;
@@ -207,6 +208,11 @@ impl Window {
         self.operations.get_mut(index)
     }
 
+    /// Who repairs whom, if nothing else is said.
+    pub fn repairers(&self) -> Repairers {
+        self.config.repairers
+    }
+
     /// Whether there is an event.
     pub(super) fn has_events(&self) -> bool {
         !self.events.is_empty()
@@ -254,6 +260,18 @@ impl Core for Window {
 
     fn handle_run(&mut self, _now: Instant, count: u32) {
         self.take_run(count);
+    }
+
+    fn is_short(&self, now: Instant, root: Rank, len: u64) -> bool {
+        self.is_short_with(now, root, len, self.config.repairers)
+    }
+
+    fn handle_short(&mut self, now: Instant, root: Rank, _len: u64) -> OpId {
+        self.handle_short_with(now, root, self.config.repairers)
+    }
+
+    fn has_all(&self) -> bool {
+        self.whole == self.operations.len()
     }
 
     fn handle_delivered(&mut self, now: Instant, to: Rank, token: Token) {

@@ -90,6 +90,11 @@ impl Neighbourhoods {
         (new, true)
     }
 
+    /// Those under a root, if they were asked for before.
+    pub fn known(&self, root: Rank, groups: Groups) -> Option<&Neighbours> {
+        self.known.get(&(root, groups)).map(Arc::as_ref)
+    }
+
     /// The ranks on the way from the repairer of this rank to the root, the nearest first.
     pub fn above_repairer(&self, neighbours: &Neighbours) -> impl Iterator<Item = Rank> + '_ {
         let under = neighbours.groups.under(neighbours.root, &self.order);

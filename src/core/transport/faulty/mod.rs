@@ -282,6 +282,10 @@ impl<T: Transport> Transport for Faulty<T> {
         self.inner.damage(buffer, drawn);
     }
 
+    fn may_wait(&self) -> bool {
+        self.inner.may_wait()
+    }
+
     fn may_stay(&self, buffer: &Buffer) -> bool {
         self.inner.may_stay(buffer)
     }

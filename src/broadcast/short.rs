@@ -1,0 +1,40 @@
+//! Messages of one packet at a rank that receives them: most are over as soon as they come, and are not begun at all.
+
+use super::told::Broadcast;
+use super::wait::{Idle, MAX_PARK};
+use super::{Broadcaster, Error};
+use verbcast_core::rank::Rank;
+
+/// How often a rank looks for such a message before it begins the broadcast, which takes note of what is missing.
+const LOOKS: u32 = 16;
+
+impl Broadcaster {
+    /// Takes the message of the next broadcast without beginning that, if it comes soon and there is nothing else to do; whether it
+    /// did.
+    pub(super) fn receive_short(&mut self, root: Rank, message: &mut [u8]) -> Result<bool, Error> {
+        let began = self.clock.now();
+        let (mut now, mut idle) = (began, Idle::default());
+        let mut taken = None;
+        for _ in 0..LOOKS {
+            if !self.driver.is_short(now, root, message.len()) {
+                break;
+            }
+            let outcome = self.driver.take_short(now, root, message);
+            taken = outcome.map_err(|failure| self.fail(failure))?;
+            if taken.is_some() {
+                break;
+            }
+            self.rest(now, false, &mut idle, MAX_PARK, Some(root))?;
+            now = self.clock.now();
+        }
+        self.end_wait(&mut idle, now, Some(root));
+        let Some(op) = taken else { return Ok(false) };
+        self.waits.add_call(now - began);
+        let len = message.len();
+        self.told.call(|| {
+            let lost = self.driver.statistics().lost;
+            Broadcast { op, root, len, began, ended: now, lost }
+        });
+        Ok(true)
+    }
+}

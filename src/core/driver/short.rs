@@ -1,0 +1,94 @@
+//! Broadcasts that are over as soon as they begin: [`Core::is_short`].
+
+use super::rest::Rest;
+use super::{Driver, Failure};
+use crate::protocol::{Core, Via};
+use crate::rank::{Fragment, OpId, Rank};
+use crate::time::Instant;
+use crate::transport::{Arrival, Buffer, Transport, TransportError};
+use crate::wire::{Header, Kind};
+
+impl<C: Core, T: Transport> Driver<C, T> {
+    /// Whether a broadcast of `len` bytes that `root` begins need not be [started](Self::start) if its message is the next thing
+    /// that comes: then [`take_short`](Self::take_short) ends it.
+    pub fn is_short(&self, now: Instant, root: Rank, len: usize) -> bool {
+        let is_disturbed = self.failure.is_some()
+            || self.broken.is_some()
+            || self.pending.is_some()
+            || !self.connecting.is_empty()
+            || self.held.has_begun(self.core.next_op().next());
+        let may_be = !is_disturbed && self.rest.lasts(now) && self.transport.may_wait();
+        may_be && self.core.is_short(now, root, len as u64)
+    }
+
+    /// Takes the message of a broadcast that [is short](Self::is_short), if that is the next thing that comes; which broadcast it
+    /// was. What comes instead is left to the next [`turn`](Self::turn).
+    ///
+    /// # Errors
+    /// As [`turn`](Self::turn).
+    pub fn take_short(
+        &mut self,
+        now: Instant,
+        root: Rank,
+        message: &mut [u8],
+    ) -> Result<Option<OpId>, Failure> {
+        let taken = self.try_short(now, root, message);
+        self.settle(taken)
+    }
+
+    fn try_short(
+        &mut self,
+        now: Instant,
+        root: Rank,
+        message: &mut [u8],
+    ) -> Result<Option<OpId>, TransportError> {
+        match self.transport.poll(now)? {
+            Some(Arrival::Packet { via: Via::Multicast, buffer })
+                if self.is_message(&buffer, root, message) =>
+            {
+                self.end_short(now, root, message.len(), buffer).map(Some)
+            }
+            None => Ok(None),
+            other => {
+                self.pending = other;
+                self.rest = Rest::Disturbed;
+                Ok(None)
+            }
+        }
+    }
+
+    /// Whether a packet is all of the next broadcast's message, and nothing else. If so, that is copied.
+    fn is_message(&self, buffer: &Buffer, root: Rank, message: &mut [u8]) -> bool {
+        let Ok(packet) = self.transport.packet(buffer, self.identity.key) else { return false };
+        let Header { kind, source, op, fragment, message_len, report, asks, .. } = *packet.header();
+        let is_next = (kind, source, op) == (Kind::Fragment, root, self.core.next_op());
+        let is_all = fragment == Fragment(0)
+            && message_len == message.len() as u64
+            && packet.payload().len() == message.len();
+        let is_it = is_next && is_all && report == 0 && !asks;
+        if is_it {
+            message.copy_from_slice(packet.payload());
+        }
+        is_it
+    }
+
+    fn end_short(
+        &mut self,
+        now: Instant,
+        root: Rank,
+        len: usize,
+        buffer: Buffer,
+    ) -> Result<OpId, TransportError> {
+        self.transport.recycle(buffer)?;
+        let fragment_len = self.core.fragment_len(len as u64);
+        let op = self.core.handle_short(now, root, len as u64);
+        self.transport.begin(op, fragment_len);
+        self.left = op.next();
+        // Nothing is expected, so nothing keeps the caller here.
+        self.transport.reserve(self.core.expected(self.left), self.left);
+        self.statistics.operations += 1;
+        self.statistics.multicast_received += 1;
+        self.rest = Rest::Until(self.first_timeout());
+        Ok(op)
+    }
+}

@@ -1,0 +1,122 @@
+//! Messages that are there when their broadcast begins.
+
+use super::*;
+use crate::protocol::window::{Acknowledge, Repairers};
+
+/// A driver that has ended a first broadcast of rank 0, and owes nothing for it at once.
+fn rested() -> Driver<Window, Notes> {
+    let (repairers, acknowledge) = (Repairers::Root, Acknowledge::Needed);
+    let config = Config { repairers, acknowledge, ..Config::new(10, 64) };
+    let core = Window::new(Rank(1), 3, OpId(0), config).unwrap();
+    let mut driver = Driver::new(core, Notes::default(), identity(1));
+    driver.start_owned(Instant::ZERO, Rank(0), vec![0; 10]).unwrap();
+    comes(&mut driver, 0, 9);
+    driver.turn(Instant::ZERO, None).unwrap();
+    assert!(driver.take_complete(OpId(0)));
+    driver
+}
+
+/// A message of ten bytes comes.
+fn comes(driver: &mut Driver<Window, Notes>, op: u32, byte: u8) {
+    let buffer = driver.transport.arrives(packet(0, Kind::Fragment, op, KEY, &[byte; 10]));
+    driver.transport.arrivals.push_back(Arrival::Packet { via: Via::Multicast, buffer });
+}
+
+fn take(driver: &mut Driver<Window, Notes>, message: &mut [u8]) -> Option<OpId> {
+    assert!(driver.is_short(Instant::ZERO, Rank(0), message.len()));
+    driver.take_short(Instant::ZERO, Rank(0), message).unwrap()
+}
+
+#[test]
+fn a_message_that_is_there_is_taken_without_a_turn() {
+    let mut driver = rested();
+    let (before, submitted) = (driver.statistics(), driver.transport.submitted);
+    for op in 1..4_u8 {
+        comes(&mut driver, op.into(), op);
+        let mut message = [0; 10];
+        assert_eq!(take(&mut driver, &mut message), Some(OpId(op.into())));
+        assert_eq!(message, [op; 10]);
+    }
+    assert_eq!(driver.core.next_op(), OpId(4));
+    assert_eq!(driver.transport.submitted, submitted);
+    assert_eq!(driver.transport.recycled, 4);
+    let after = driver.statistics();
+    assert_eq!(after.operations - before.operations, 3);
+    assert_eq!(after.multicast_received - before.multicast_received, 3);
+    // The report that they are here is told by the timer.
+    assert!(driver.next_timeout().is_some());
+    driver.turn(Instant::ZERO + STEP, None).unwrap();
+    assert_eq!(driver.transport.reported, [Rank(0)]);
+}
+
+#[test]
+fn what_comes_instead_is_left_to_the_next_turn() {
+    // Of the broadcast after the next, so the next one's message is lost or late.
+    let mut driver = rested();
+    comes(&mut driver, 2, 2);
+    comes(&mut driver, 1, 1);
+    assert_eq!(take(&mut driver, &mut [0; 10]), None);
+    assert!(!driver.is_short(Instant::ZERO, Rank(0), 10));
+    let op = driver.start_owned(Instant::ZERO, Rank(0), vec![0; 10]).unwrap();
+    driver.turn(Instant::ZERO, None).unwrap();
+    assert!(driver.take_complete(op));
+    assert_eq!(driver.take_message(op).unwrap(), [1; 10]);
+    // What was kept is of one that is begun.
+    assert!(!driver.is_short(Instant::ZERO, Rank(0), 10));
+    let op = driver.start_owned(Instant::ZERO, Rank(0), vec![0; 10]).unwrap();
+    driver.turn(Instant::ZERO, None).unwrap();
+    assert!(driver.take_complete(op));
+    assert_eq!(driver.take_message(op).unwrap(), [2; 10]);
+}
+
+#[test]
+fn a_message_of_another_length_is_not_taken() {
+    let mut driver = rested();
+    comes(&mut driver, 1, 1);
+    let mut message = [0; 9];
+    assert_eq!(take(&mut driver, &mut message), None);
+    assert_eq!(message, [0; 9]);
+    driver.start_owned(Instant::ZERO, Rank(0), vec![0; 9]).unwrap();
+    let failure = driver.turn(Instant::ZERO, None).unwrap_err();
+    assert!(failure.reason.contains("10 bytes"), "{failure:?}");
+}
+
+#[test]
+fn where_there_is_something_else_to_do_no_message_is_short() {
+    let is_short =
+        |driver: &Driver<Window, Notes>, at| driver.is_short(Instant::ZERO + at, Rank(0), 10);
+    assert!(is_short(&rested(), Duration::ZERO));
+    // A timer is due.
+    assert!(!is_short(&rested(), STEP));
+    // Mates wait for what this rank hands on.
+    let mut driver = rested();
+    driver.transport.has_mates = true;
+    assert!(!is_short(&driver, Duration::ZERO));
+    // It is the root, there is no such one, or the message has two fragments.
+    let driver = rested();
+    let of = |root, len| driver.is_short(Instant::ZERO, Rank(root), len);
+    assert_eq!((of(1, 10), of(3, 10), of(0, 11)), (false, false, false));
+    // Another is in flight.
+    let mut driver = rested();
+    driver.start_owned(Instant::ZERO, Rank(0), vec![0; 10]).unwrap();
+    driver.turn(Instant::ZERO, None).unwrap();
+    assert!(!is_short(&driver, Duration::ZERO));
+    // This rank has failed.
+    let mut driver = rested();
+    driver.abort("enough");
+    assert!(!is_short(&driver, Duration::ZERO));
+}
+
+#[test]
+fn what_comes_behind_the_last_that_is_needed_waits_in_the_transport() {
+    for has_mates in [false, true] {
+        let mut driver = rested();
+        driver.transport.has_mates = has_mates;
+        let op = driver.start_owned(Instant::ZERO, Rank(0), vec![0; 10]).unwrap();
+        (1..4).for_each(|op| comes(&mut driver, op.into(), op));
+        driver.turn(Instant::ZERO, None).unwrap();
+        assert!(driver.take_complete(op));
+        assert_eq!(driver.transport.arrivals.len(), if has_mates { 0 } else { 2 });
+        assert_eq!(driver.most_kept(), if has_mates { 2 } else { 0 });
+    }
+}

@@ -1,0 +1,250 @@
+//! A message of one fragment that has come when its broadcast begins, at a rank that owes nothing for it at once.
+//!
+//! Such a broadcast is over as soon as it begins, so it need not be begun: there is no operation that waits, nothing is
+//! missing meanwhile, and no event tells that it is complete. What it changes is what [`Window::start_with`] and
+//! [`Window::handle_fragment`] would change together.
+
+use super::neighbours::Neighbours;
+use super::{Groups, Repair, Repairers, Window};
+use crate::protocol::Core;
+use crate::rank::{Fragment, OpId, Rank};
+use crate::time::Instant;
+use std::sync::Arc;
+
+impl Window {
+    /// As [`is_short`](Core::is_short), with other repairers for this broadcast.
+    pub fn is_short_with(&self, now: Instant, root: Rank, len: u64, repairers: Repairers) -> bool {
+        let is_rested = self.operations.is_empty()
+            && self.events.is_empty()
+            && self.departed.is_empty()
+            && self.to_multicast.is_none()
+            && self.to_come.is_empty()
+            && self.pull.is_idle();
+        let is_one = len <= self.fragment_len(len) as u64;
+        let reads = self.config.repair == Repair::Pull;
+        is_rested && reads && !self.gathers && is_one && self.is_owed_later(now, root, repairers)
+    }
+
+    /// Whether this rank receives from `root` what it keeps for nobody, and the report of one more fragment can wait.
+    fn is_owed_later(&self, now: Instant, root: Rank, repairers: Repairers) -> bool {
+        let groups = Groups::new(repairers, self.size);
+        let Some(neighbours) = self.neighbourhoods.known(root, groups) else { return false };
+        let Some(repairer) = neighbours.repairer else { return false };
+        let keeps = neighbours.is_head || neighbours.has_any_below();
+        let reports_as_before = self.last_reported_to == Some(repairer);
+        let is_all = self.have == self.next_seq && self.seen == self.have;
+        let can_wait = self.lags_from.after(self.have) > 1
+            && !self.config.acknowledges(self.next_op(), self.me)
+            && self.debts.unsaid(repairer) < self.config.most_unsaid();
+        let is_asked = self.debts.is_asked() || self.debts.is_overdue(now, repairer);
+        !keeps && reports_as_before && is_all && can_wait && !is_asked
+    }
+
+    /// As [`handle_short`](Core::handle_short), with other repairers for this broadcast.
+    pub fn handle_short_with(&mut self, now: Instant, root: Rank, repairers: Repairers) -> OpId {
+        self.called(now);
+        let op = self.first;
+        self.pull.begin(now);
+        self.pull.came((op, Fragment(0)));
+        self.pull.arrived(now);
+        self.keep_quiet();
+        self.next_seq = self.next_seq.plus(1);
+        (self.have, self.seen) = (self.next_seq, self.next_seq);
+        let (neighbours, _) = self.neighbourhoods.under(root, Groups::new(repairers, self.size));
+        self.owe_later(&neighbours);
+        self.pull.rest();
+        self.first = self.first.next();
+        op
+    }
+
+    /// Owes the report of a message of one fragment, by the timer.
+    fn owe_later(&mut self, neighbours: &Arc<Neighbours>) {
+        let Some(repairer) = neighbours.repairer else { return };
+        let new = self.have.after(self.debts.told(repairer).have).unsigned_abs();
+        self.debts.leave_unsaid(repairer, new.min(1) as u32);
+        let by = self.now + self.config.acknowledge_after;
+        self.debts.owe(repairer, neighbours, self.now, by);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::Ample;
+    use super::super::{Acknowledge, Config};
+    use super::*;
+    use crate::protocol::{Disposition, Event, Incoming, Via};
+    use crate::wire::Kind;
+    use proptest::prelude::*;
+    use std::time::Duration;
+
+    const ME: Rank = Rank(1);
+    const LEN: u64 = 8;
+
+    /// What happens to a rank.
+    #[derive(Clone, Copy, Debug)]
+    enum Step {
+        /// It calls the next broadcast of a root. If its message is not there, it comes later.
+        Call { root: u32, is_there: bool, asks: bool, via: Via },
+        /// What was late comes.
+        Come,
+        /// Time passes, and what is due is done.
+        Wait(u64),
+        /// What it has to send is taken.
+        Send,
+        /// The caller waits until nothing is owed.
+        Flush,
+    }
+
+    fn steps() -> impl Strategy<Value = Vec<Step>> {
+        let via = prop_oneof![8 => Just(Via::Multicast), 1 => Just(Via::Fetched)];
+        let root = prop_oneof![8 => Just(0_u32), 1 => Just(1_u32), 2 => Just(2_u32)];
+        let call = (root, proptest::bool::weighted(0.8), proptest::bool::weighted(0.1), via)
+            .prop_map(|(root, is_there, asks, via)| Step::Call { root, is_there, asks, via });
+        let wait = (0..20_000_000_u64).prop_map(Step::Wait);
+        let other = prop_oneof![4 => wait, 4 => Just(Step::Send), 1 => Just(Step::Flush)];
+        prop::collection::vec(prop_oneof![8 => call, 3 => Just(Step::Come), 4 => other], 1..80)
+    }
+
+    struct Member {
+        core: Window,
+        takes_short: bool,
+        now: Instant,
+        /// Broadcasts whose messages are still to come.
+        late: Vec<(OpId, Rank)>,
+        taken_short: usize,
+        said: Vec<String>,
+    }
+
+    impl Member {
+        fn new(config: Config, takes_short: bool) -> Member {
+            let core = Window::new(ME, 4, OpId(7), config).unwrap();
+            let (now, late, said) = (Instant::ZERO, Vec::new(), Vec::new());
+            Member { core, takes_short, now, late, taken_short: 0, said }
+        }
+
+        fn comes(&mut self, op: OpId, source: Rank, asks: bool, via: Via) {
+            let (kind, fragment, message_len) = (Kind::Fragment, Fragment(0), LEN);
+            let (payload_len, report, memory) = (LEN as usize, 0, None);
+            let packet = Incoming {
+                via,
+                source,
+                kind,
+                op,
+                fragment,
+                message_len,
+                payload_len,
+                report,
+                asks,
+                memory,
+            };
+            let disposition = self.core.handle_packet(self.now, &packet);
+            assert_ne!(disposition, Disposition::Hold);
+        }
+
+        fn call(&mut self, root: Rank, is_there: bool, asks: bool, via: Via) {
+            let is_plain = is_there && !asks && via == Via::Multicast;
+            if self.takes_short && is_plain && self.core.is_short(self.now, root, LEN) {
+                let op = self.core.handle_short(self.now, root, LEN);
+                self.said.push(format!("{:?}", Event::Complete { op, lost: 0 }));
+                self.said.push(format!("{:?}", Event::Quiescent(op)));
+                self.taken_short += 1;
+                return;
+            }
+            let op = self.core.start(self.now, root, LEN).unwrap();
+            if root != ME && is_there {
+                self.comes(op, root, asks, via);
+            } else if root != ME {
+                self.late.push((op, root));
+            }
+        }
+
+        fn take(&mut self, step: Step) {
+            match step {
+                // More than may be in flight are not called.
+                Step::Call { .. } if self.core.ring.used() + self.late.len() as u32 >= 8 => {}
+                Step::Call { root, is_there, asks, via } => {
+                    self.call(Rank(root), is_there, asks, via);
+                }
+                Step::Come if self.late.is_empty() => {}
+                Step::Come => {
+                    let (op, root) = self.late.remove(0);
+                    self.comes(op, root, false, Via::Multicast);
+                }
+                Step::Wait(nanos) => {
+                    self.now = self.now + Duration::from_nanos(nanos);
+                    self.core.handle_timeout(self.now);
+                }
+                Step::Send => {
+                    while let Some(transmit) = self.core.poll_transmit(&Ample) {
+                        self.said.push(format!("{transmit:?}"));
+                    }
+                }
+                Step::Flush => self.core.handle_flush(self.now),
+            }
+            while let Some(event) = self.core.poll_event() {
+                self.said.push(format!("{event:?}"));
+            }
+            self.said.push(format!("{:?}", self.core.poll_timeout()));
+        }
+    }
+
+    fn configs() -> impl Strategy<Value = Config> {
+        let repair = prop_oneof![4 => Just(Repair::Pull), 1 => Just(Repair::Push)];
+        let repairers = prop_oneof![
+            4 => Just(Repairers::Root),
+            1 => Just(Repairers::CoRoots(2)),
+            1 => Just(Repairers::Predecessor),
+            1 => Just(Repairers::Tree(2)),
+        ];
+        let acknowledge = prop_oneof![
+            3 => Just(Acknowledge::Needed),
+            1 => Just(Acknowledge::Each),
+            1 => Just(Acknowledge::Every(3)),
+        ];
+        let credits = prop_oneof![4 => Just(None), 2 => Just(Some(40))];
+        let absorbed = prop_oneof![Just(9_u32), Just(100)];
+        let window = prop_oneof![Just(16), Just(64)];
+        (repair, repairers, acknowledge, credits, window, absorbed).prop_map(
+            |(repair, repairers, acknowledge, credits, window, absorbed)| Config {
+                repair,
+                repairers,
+                acknowledge,
+                credits,
+                absorbed,
+                ..Config::new(10, window)
+            },
+        )
+    }
+
+    proptest! {
+        #[test]
+        fn a_short_message_changes_what_a_begun_broadcast_would_change(
+            steps in steps(),
+            config in configs(),
+        ) {
+            let (mut short, mut long) = (Member::new(config, true), Member::new(config, false));
+            for step in steps {
+                short.take(step);
+                long.take(step);
+                (short.core.coming, long.core.coming) = (None, None);
+                prop_assert_eq!(&short.said, &long.said);
+                prop_assert_eq!(format!("{:?}", short.core), format!("{:?}", long.core));
+            }
+        }
+    }
+
+    #[test]
+    fn messages_that_are_there_are_short_until_a_report_is_owed() {
+        let (repairers, acknowledge) = (Repairers::Root, Acknowledge::Needed);
+        let config = Config { repairers, acknowledge, absorbed: 100, ..Config::new(10, 64) };
+        let mut member = Member::new(config, true);
+        let there = Step::Call { root: 0, is_there: true, asks: false, via: Via::Multicast };
+        (0..8).for_each(|_| member.take(there));
+        assert_eq!(member.taken_short, 7, "the first makes the neighbourhood");
+        let asks = Step::Call { root: 0, is_there: true, asks: true, via: Via::Multicast };
+        [asks, there].into_iter().for_each(|step| member.take(step));
+        assert_eq!(member.taken_short, 7, "a report is owed");
+        [Step::Send, there].into_iter().for_each(|step| member.take(step));
+        assert_eq!(member.taken_short, 8);
+    }
+}
