@@ -171,7 +171,10 @@ impl Broadcaster {
         if for_long >= waits::SHORTEST {
             let received = self.received();
             self.waits.begin(idle, received, |ranks| {
-                self.driver.core().add_awaited(ranks);
+                // Who has all of what it began waits for what the root begins.
+                if root.is_none() || !self.driver.core().has_all() {
+                    self.driver.core().add_awaited(ranks);
+                }
                 ranks.retain(|rank| *rank != self.place.rank);
                 if ranks.is_empty() {
                     ranks.extend(root);

@@ -27,6 +27,7 @@ mod protocols;
 mod ranks;
 mod runs;
 mod set_up;
+mod short;
 mod slots;
 #[path = "../support/stranger.rs"]
 mod stranger;

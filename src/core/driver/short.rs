@@ -87,6 +87,7 @@ impl<C: Core, T: Transport> Driver<C, T> {
         // Nothing is expected, so nothing keeps the caller here.
         self.transport.reserve(self.core.expected(self.left), self.left);
         self.statistics.operations += 1;
+        self.statistics.short += 1;
         self.statistics.multicast_received += 1;
         self.rest = Rest::Until(self.first_timeout());
         Ok(op)

@@ -35,6 +35,8 @@ counters! {
     pub struct Statistics {
         /// Broadcasts begun.
         pub operations: u64,
+        /// Of these, broadcasts of others that were over as soon as their message came, before anything was begun.
+        pub short: u64,
         /// Fragments sent to the group.
         pub multicast_sent: u64,
         /// Fragments received from the group, copies included.
