@@ -2,8 +2,10 @@
 
 use super::told::Broadcast;
 use super::wait::{Idle, MAX_PARK};
+use super::waits::SHORTEST;
 use super::{Broadcaster, Error};
 use verbcast_core::rank::Rank;
+use verbcast_core::time::Instant;
 
 /// How often a rank looks for such a message before it begins the broadcast, which takes note of what is missing.
 const LOOKS: u32 = 16;
@@ -14,6 +16,7 @@ impl Broadcaster {
     pub(super) fn receive_short(&mut self, root: Rank, message: &mut [u8]) -> Result<bool, Error> {
         let began = self.clock.now();
         let (mut now, mut idle) = (began, Idle::default());
+        self.waits.begin_call(self.received());
         let mut taken = None;
         for _ in 0..LOOKS {
             if !self.driver.is_short(now, root, message.len()) {
@@ -24,17 +27,28 @@ impl Broadcaster {
             if taken.is_some() {
                 break;
             }
-            self.rest(now, false, &mut idle, MAX_PARK, Some(root))?;
+            self.wait_for(root, now, &mut idle)?;
             now = self.clock.now();
         }
         self.end_wait(&mut idle, now, Some(root));
-        let Some(op) = taken else { return Ok(false) };
         self.waits.add_call(now - began);
+        let Some(op) = taken else { return Ok(false) };
         let len = message.len();
         self.told.call(|| {
             let lost = self.driver.statistics().lost;
             Broadcast { op, root, len, began, ended: now, lost }
         });
         Ok(true)
+    }
+
+    /// Waits for what the root begins.
+    fn wait_for(&mut self, root: Rank, now: Instant, idle: &mut Idle) -> Result<(), Error> {
+        idle.update(now, false);
+        let for_long = idle.time(now).unwrap_or_default();
+        if for_long >= SHORTEST {
+            let received = self.received();
+            self.waits.begin(idle, received, |ranks| ranks.push(root));
+        }
+        self.park(now, for_long, MAX_PARK)
     }
 }

@@ -154,7 +154,7 @@ impl Broadcaster {
 
     /// Waits for something to do, unless there was in the turn at `now`. Where the protocol waits for nobody in particular,
     /// it is for the `root`.
-    pub(super) fn rest(
+    fn rest(
         &mut self,
         now: Instant,
         worked: bool,
@@ -171,16 +171,23 @@ impl Broadcaster {
         if for_long >= waits::SHORTEST {
             let received = self.received();
             self.waits.begin(idle, received, |ranks| {
-                // Who has all of what it began waits for what the root begins.
-                if root.is_none() || !self.driver.core().has_all() {
-                    self.driver.core().add_awaited(ranks);
-                }
+                self.driver.core().add_awaited(ranks);
                 ranks.retain(|rank| *rank != self.place.rank);
                 if ranks.is_empty() {
                     ranks.extend(root);
                 }
             });
         }
+        self.park(now, for_long, longest)
+    }
+
+    /// Lets time pass, after there was nothing to do for so long.
+    pub(super) fn park(
+        &mut self,
+        now: Instant,
+        for_long: Duration,
+        longest: Duration,
+    ) -> Result<(), Error> {
         let at_most = match self.driver.next_timeout() {
             Some(at) => at.since(now).min(longest),
             None => longest,
@@ -198,7 +205,7 @@ impl Broadcaster {
     }
 
     /// Packets of others that have come, without copies and what is left of broadcasts before.
-    fn received(&self) -> u64 {
+    pub(super) fn received(&self) -> u64 {
         let all = self.driver.statistics();
         let came = all.multicast_received + all.reliable_received + all.fetched;
         came.saturating_sub(all.duplicates + all.redundant + all.late)

@@ -49,7 +49,7 @@ fn messages_that_are_there_are_taken_without_beginning_their_broadcasts() {
         }
         let counted = broadcaster.statistics().since(before);
         broadcaster.flush().unwrap();
-        // Whoever is behind does not find another message than this one's next.
+        // The next broadcast still finds its own message.
         broadcast(&mut broadcaster, 1);
         broadcaster.close().unwrap();
         (bootstrap.rank(), counted.operations, counted.short)

@@ -12,6 +12,7 @@ impl<C: Core, T: Transport> Driver<C, T> {
     /// Whether a broadcast of `len` bytes that `root` begins need not be [started](Self::start) if its message is the next thing
     /// that comes: then [`take_short`](Self::take_short) ends it.
     pub fn is_short(&self, now: Instant, root: Rank, len: usize) -> bool {
+        // What is kept may be of this one.
         let is_disturbed = self.failure.is_some()
             || self.broken.is_some()
             || self.pending.is_some()
@@ -84,8 +85,8 @@ impl<C: Core, T: Transport> Driver<C, T> {
         let op = self.core.handle_short(now, root, len as u64);
         self.transport.begin(op, fragment_len);
         self.left = op.next();
-        // Nothing is expected, so nothing keeps the caller here.
-        self.transport.reserve(self.core.expected(self.left), self.left);
+        // Nothing is expected of others, so nothing keeps the caller here.
+        self.transport.reserve(0, self.left);
         self.statistics.operations += 1;
         self.statistics.short += 1;
         self.statistics.multicast_received += 1;

@@ -33,7 +33,7 @@ counters! {
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default))]
     pub struct Statistics {
-        /// Broadcasts begun.
+        /// Broadcasts called.
         pub operations: u64,
         /// Of these, broadcasts of others that were over as soon as their message came, before anything was begun.
         pub short: u64,

@@ -43,6 +43,15 @@ fn waiting() -> Driver<Window, Notes> {
 
 /// The driver of a rank among three, with all protocols.
 fn assembled(rank: u32, first_op: OpId, options: &Options) -> Driver<Suite, Notes> {
+    assembled_with_ring(4, rank, first_op, options)
+}
+
+fn assembled_with_ring(
+    ring: u32,
+    rank: u32,
+    first_op: OpId,
+    options: &Options,
+) -> Driver<Suite, Notes> {
     let suite = SuiteParameters {
         rank: Rank(rank),
         order: 3.into(),
@@ -51,7 +60,7 @@ fn assembled(rank: u32, first_op: OpId, options: &Options) -> Driver<Suite, Note
         fragment_len: FRAGMENT_LEN,
         whole: None,
         multicast: true,
-        depths: Depths { ring: 4, ..Depths::DEFAULT },
+        depths: Depths { ring, ..Depths::DEFAULT },
     };
     let parameters =
         Parameters { suite, key: KEY, payload_crc: true, mac: None, shares_buffers: false };

@@ -176,8 +176,8 @@ pub trait Core {
     }
 
     /// Whether the next broadcast, of `len` bytes of `root`, need not be [started](Self::start) if its message comes `now`, in one
-    /// fragment by multicast that neither asks nor reports: it would be over then, with nothing owed for it at once. By
-    /// default it is not known.
+    /// fragment by multicast that neither asks nor reports: it would be over then, with nothing owed for it at once, and
+    /// nothing [expected](Self::expected). By default it is not known.
     fn is_short(&self, now: Instant, root: Rank, len: u64) -> bool {
         let _ = (now, root, len);
         false

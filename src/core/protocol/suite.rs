@@ -402,9 +402,15 @@ impl Core for Suite {
     }
 
     fn is_short(&self, now: Instant, root: Rank, len: u64) -> bool {
-        let repairers = self.parts.repairers(self.parts.table.choose(len, self.size));
-        let is_short = |repairers| self.parts.window.is_short_with(now, root, len, repairers);
-        self.waiting.is_empty() && self.departed.is_empty() && repairers.is_some_and(is_short)
+        let Parts { two_stage, window, unicast, table, .. } = &self.parts;
+        let [takes_two_stage, _, takes_unicast] = self.used;
+        // Who still gets messages of others' making may have to stay for them.
+        let is_drained = self.waiting.is_empty()
+            && (!takes_two_stage || two_stage.is_drained())
+            && (!takes_unicast || unicast.is_drained());
+        let repairers = self.parts.repairers(table.choose(len, self.size));
+        let is_short = |repairers| window.is_short_with(now, root, len, repairers);
+        is_drained && self.departed.is_empty() && repairers.is_some_and(is_short)
     }
 
     fn handle_short(&mut self, now: Instant, root: Rank, len: u64) -> OpId {

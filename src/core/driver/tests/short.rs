@@ -92,7 +92,7 @@ fn where_there_is_something_else_to_do_no_message_is_short() {
     let mut driver = rested();
     driver.transport.has_mates = true;
     assert!(!is_short(&driver, Duration::ZERO));
-    // It is the root, there is no such one, or the message has two fragments.
+    // This rank is the root, no rank has that number, or the message has two fragments.
     let driver = rested();
     let of = |root, len| driver.is_short(Instant::ZERO, Rank(root), len);
     assert_eq!((of(1, 10), of(3, 10), of(0, 11)), (false, false, false));
@@ -119,4 +119,18 @@ fn what_comes_behind_the_last_that_is_needed_waits_in_the_transport() {
         assert_eq!(driver.transport.arrivals.len(), if has_mates { 0 } else { 2 });
         assert_eq!(driver.most_kept(), if has_mates { 2 } else { 0 });
     }
+}
+
+#[test]
+fn where_others_still_send_something_no_message_is_short() {
+    let rows = "ranks any bytes <= 50 window\nranks any bytes any two-stage\n";
+    let options = Options { table: rows.parse().unwrap(), ..Options::default() };
+    let mut driver = assembled_with_ring(64, 1, OpId(0), &options);
+    let op = driver.start_owned(Instant::ZERO, Rank(0), vec![0; 10]).unwrap();
+    receive_by(&mut driver, Via::Multicast, packet(0, Kind::Fragment, 0, KEY, &[1; 10])).unwrap();
+    assert!(driver.take_complete(op));
+    assert!(driver.is_short(Instant::ZERO, Rank(0), 10));
+    driver.start_owned(Instant::ZERO, Rank(0), vec![0; 100]).unwrap();
+    driver.turn(Instant::ZERO, None).unwrap();
+    assert!(!driver.is_short(Instant::ZERO, Rank(0), 10));
 }

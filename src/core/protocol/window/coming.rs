@@ -67,7 +67,7 @@ impl Window {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::Ample;
+    use super::super::tests::{said_to_caller, said_to_others};
     use super::super::{Acknowledge, Config, Repair, Repairers};
     use super::*;
     use crate::protocol::Core;
@@ -186,16 +186,9 @@ mod tests {
                     self.now = self.now + Duration::from_nanos(nanos);
                     self.core.handle_timeout(self.now);
                 }
-                Step::Send => {
-                    while let Some(transmit) = self.core.poll_transmit(&Ample) {
-                        self.said.push(format!("{transmit:?}"));
-                    }
-                }
+                Step::Send => self.said.extend(said_to_others(&mut self.core)),
             }
-            while let Some(event) = self.core.poll_event() {
-                self.said.push(format!("{event:?}"));
-            }
-            self.said.push(format!("{:?}", self.core.poll_timeout()));
+            self.said.extend(said_to_caller(&mut self.core));
         }
     }
 

@@ -1,7 +1,7 @@
 //! A message of one fragment that has come when its broadcast begins, at a rank that owes nothing for it at once.
 //!
-//! Such a broadcast is over as soon as it begins, so it need not be begun: there is no operation that waits, nothing is
-//! missing meanwhile, and no event tells that it is complete. What it changes is what [`Window::start_with`] and
+//! Such a broadcast would end as soon as it began, so it is not begun at all: no operation waits, nothing is missing
+//! meanwhile, and no event tells that it is complete. What it changes is what [`Window::start_with`] and
 //! [`Window::handle_fragment`] would change together.
 
 use super::neighbours::Neighbours;
@@ -69,7 +69,7 @@ impl Window {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::Ample;
+    use super::super::tests::{said_to_caller, said_to_others};
     use super::super::{Acknowledge, Config};
     use super::*;
     use crate::protocol::{Disposition, Event, Incoming, Via};
@@ -174,17 +174,10 @@ mod tests {
                     self.now = self.now + Duration::from_nanos(nanos);
                     self.core.handle_timeout(self.now);
                 }
-                Step::Send => {
-                    while let Some(transmit) = self.core.poll_transmit(&Ample) {
-                        self.said.push(format!("{transmit:?}"));
-                    }
-                }
+                Step::Send => self.said.extend(said_to_others(&mut self.core)),
                 Step::Flush => self.core.handle_flush(self.now),
             }
-            while let Some(event) = self.core.poll_event() {
-                self.said.push(format!("{event:?}"));
-            }
-            self.said.push(format!("{:?}", self.core.poll_timeout()));
+            self.said.extend(said_to_caller(&mut self.core));
         }
     }
 

@@ -39,6 +39,18 @@ impl Room for Connected<'_> {
     }
 }
 
+/// What a core sends where there is room for everything, in words.
+pub(super) fn said_to_others(core: &mut Window) -> Vec<String> {
+    std::iter::from_fn(|| core.poll_transmit(&Ample)).map(|sent| format!("{sent:?}")).collect()
+}
+
+/// What a core tells its caller, and when its next timer fires, in words.
+pub(super) fn said_to_caller(core: &mut Window) -> Vec<String> {
+    let events: Vec<_> = std::iter::from_fn(|| core.poll_event()).collect();
+    let timer = format!("{:?}", core.poll_timeout());
+    events.iter().map(|event| format!("{event:?}")).chain([timer]).collect()
+}
+
 /// Room for everything.
 pub(super) struct Ample;
 
