@@ -101,6 +101,19 @@ fn where_there_is_something_else_to_do_no_message_is_short() {
     driver.start_owned(Instant::ZERO, Rank(0), vec![0; 10]).unwrap();
     driver.turn(Instant::ZERO, None).unwrap();
     assert!(!is_short(&driver, Duration::ZERO));
+    // It has a question of its own to send, for which there is no room: a root does not ask with each message.
+    let mut driver = rested();
+    driver.turn(Instant::ZERO + STEP, None).unwrap();
+    for _ in 0..8 {
+        let op = driver.start_owned(Instant::ZERO + STEP, Rank(1), vec![0; 10]).unwrap();
+        driver.turn(Instant::ZERO + STEP, None).unwrap();
+        assert!(driver.take_complete(op));
+    }
+    assert!(is_short(&driver, STEP));
+    driver.transport.is_congested = true;
+    driver.flush(Instant::ZERO + STEP);
+    driver.turn(Instant::ZERO + STEP, None).unwrap();
+    assert!(!is_short(&driver, STEP));
     // This rank has failed.
     let mut driver = rested();
     driver.abort("enough");

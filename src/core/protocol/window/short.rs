@@ -32,7 +32,7 @@ impl Window {
         let Some(repairer) = neighbours.repairer else { return false };
         let keeps = neighbours.is_head || neighbours.has_any_below();
         let reports_as_before = self.last_reported_to == Some(repairer);
-        let is_all = self.have == self.next_seq && self.seen == self.have;
+        let is_all = self.have == self.next_seq && !self.is_gap();
         let can_wait = self.lags_from.after(self.have) > 1
             && !self.config.acknowledges(self.next_op(), self.me)
             && self.debts.unsaid(repairer) < self.config.most_unsaid();
