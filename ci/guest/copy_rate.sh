@@ -1,21 +1,24 @@
 #!/bin/bash
-# How fast a file of 64 MiB comes to all ranks, beside as many bytes as a stream of broadcasts of 1 MiB: bare, which is the
-# floor, raw and window, and beside the files alone. They take turns.
+# How fast a file of 64 MiB comes to all ranks, also where each of them loses a tenth of the datagrams, beside as many bytes as
+# a stream of broadcasts of 1 MiB, and beside the files alone. They take turns.
 # Usage: copy_rate.sh VERBCAST RANKS ROUNDS
 set -euo pipefail
 # What fails in $(…) ends the script too.
 shopt -s inherit_errexit
 
 verbcast=$1 ranks=$2 rounds=$3
+algorithms=(bare raw window) hashes=(sha256 blake3 none)
+# Random, and another at each rank.
+loss=loss=0.1,seed=1
 # In memory: the shared folder is much slower under emulation.
 folder=$(mktemp -d /dev/shm/copy.XXXXXX)
 trap 'rm -rf "$folder"' EXIT
 on=(--ranks "$ranks" --device "$VERBCAST_TEST_DEVICES")
 head -c 64M /dev/urandom >"$folder/src"
 
-# Prints 10⁶ bytes a second to each rank. Usage: copy HASH
+# Prints 10⁶ bytes a second to each rank. Usage: copy HASH [OPTION…]
 copy() {
-    "$verbcast" copy "$folder/src" "$folder/dst.{rank}" --hash "$1" "${on[@]}" |
+    "$verbcast" copy "$folder/src" "$folder/dst.{rank}" --hash "$1" "${@:2}" "${on[@]}" |
         awk '/ bytes in / { printf "%.2f", $1 / $4 / 1e6; found = 1 } END { exit !found }'
     rm -f "$folder"/dst.*
 }
@@ -40,11 +43,13 @@ files() {
 }
 
 echo "# 64 MiB to $ranks ranks, MB/s (10⁶ bytes a second) to each; kernel $(uname -r)"
-echo "# bare, raw, window: broadcasts of 1 MiB; sha256, blake3, none: verbcast copy with that --hash; files: what copy writes, by dd"
-printf '%8s %8s %8s %8s %8s %8s %8s\n' bare raw window sha256 blake3 none files
+echo "# ${algorithms[*]}: broadcasts of 1 MiB; ${hashes[*]}: verbcast copy with that --hash;"
+echo "# lossy: with --fault $loss; files: what copy writes, by dd"
+for column in "${algorithms[@]}" "${hashes[@]}"; do printf '%8s ' "$column"; done
+printf '%12s %12s %8s\n' sha256-lossy none-lossy files
 for ((round = 0; round < rounds; round++)); do
-    printf '%8s' "$(stream bare)"
-    for algorithm in raw window; do printf ' %8s' "$(stream $algorithm)"; done
-    for hash in sha256 blake3 none; do printf ' %8s' "$(copy $hash)"; done
-    printf ' %8s\n' "$(files)"
+    for algorithm in "${algorithms[@]}"; do printf '%8s ' "$(stream "$algorithm")"; done
+    for hash in "${hashes[@]}"; do printf '%8s ' "$(copy "$hash")"; done
+    for hash in sha256 none; do printf '%12s ' "$(copy "$hash" --fault "$loss")"; done
+    printf '%8s\n' "$(files)"
 done

@@ -1,10 +1,16 @@
-# Ratios of times for a broadcast back to back, one row for each size. Input: the results of verbcast bench throughput in one place.
+# Ratios of times for a broadcast back to back, one row for each size. Input: the results of verbcast bench throughput in one
+# place; of several rounds the medians count, of an even number the lower one.
 
 def multicasts: ["two-stage", "two-stage-on-demand", "window", "co-root", "aggregate", "basic"];
 def connected: ["binomial", "chain", "scatter-allgather"];
 
+def median: sort | .[(length - 1) / 2 | floor];
+
 # Microseconds for a broadcast, by algorithm.
-def times: map({key: .algorithm, value: (.seconds / .iterations * 1e6)}) | from_entries;
+def times:
+    group_by(.algorithm)
+    | map({key: .[0].algorithm, value: (map(.seconds / .iterations * 1e6) | median)})
+    | from_entries;
 
 def best($names): [.[$names[]] | values] | min;
 
