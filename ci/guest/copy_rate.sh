@@ -5,7 +5,6 @@
 set -euo pipefail
 # What fails in $(…) ends the script too.
 shopt -s inherit_errexit
-
 verbcast=$1 ranks=$2 rounds=$3
 algorithms=(bare raw window) hashes=(sha256 blake3 none)
 # Random, and another at each rank.
@@ -45,11 +44,18 @@ files() {
 echo "# 64 MiB to $ranks ranks, MB/s (10⁶ bytes a second) to each; kernel $(uname -r)"
 echo "# ${algorithms[*]}: broadcasts of 1 MiB; ${hashes[*]}: verbcast copy with that --hash;"
 echo "# lossy: with --fault $loss; files: what copy writes, by dd"
-for column in "${algorithms[@]}" "${hashes[@]}"; do printf '%8s ' "$column"; done
+for name in "${algorithms[@]}" "${hashes[@]}"; do printf '%8s ' "$name"; done
 printf '%12s %12s %8s\n' sha256-lossy none-lossy files
+# Usage: column WIDTH COMMAND…. What fails in an argument of printf would not end the script.
+column() {
+    local rate
+    rate=$("${@:2}")
+    printf '%*s ' "$1" "$rate"
+}
 for ((round = 0; round < rounds; round++)); do
-    for algorithm in "${algorithms[@]}"; do printf '%8s ' "$(stream "$algorithm")"; done
-    for hash in "${hashes[@]}"; do printf '%8s ' "$(copy "$hash")"; done
-    for hash in sha256 none; do printf '%12s ' "$(copy "$hash" --fault "$loss")"; done
-    printf '%8s\n' "$(files)"
+    for algorithm in "${algorithms[@]}"; do column 8 stream "$algorithm"; done
+    for hash in "${hashes[@]}"; do column 8 copy "$hash"; done
+    for hash in sha256 none; do column 12 copy "$hash" --fault "$loss"; done
+    column 8 files
+    echo
 done
