@@ -1,7 +1,7 @@
 //! How the ranks of a communicator find one another before there is a transport.
 //!
 //! [`Environment`] reads from the environment which rank a process is, [`Star`] brings the
-//! ranks together over sockets, and [`vote`] takes a step for all or for none.
+//! ranks together over sockets, and [`vote()`] takes a step for all or for none.
 
 mod address;
 mod assembly;
