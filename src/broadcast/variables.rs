@@ -122,7 +122,7 @@ pub(super) const FIELDS: [Field; 25] = [
     Field {
         name: "VERBCAST_RELIABLE_RECEIVE_DEPTH",
         takes: PACKETS,
-        default: Some("128"),
+        default: Some("144"),
         set: |config, text| number(text, &mut config.device.depths.reliable_receive),
     },
     Field {

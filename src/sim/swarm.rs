@@ -105,7 +105,7 @@ pub fn draw(seed: u64) -> Drawn {
     plan.depths = Depths {
         receive: draw.pick(&[8, 16, 64]),
         send: draw.pick(&[2, 32]),
-        reliable_receive: draw.pick(&[12, 32, 128]),
+        reliable_receive: draw.pick(&[12, 32, 144]),
         reliable_send: draw.pick(&[2, 32]),
         ring: draw.pick(&[8, 32]),
         fetch: draw.pick(&[1, 8]),

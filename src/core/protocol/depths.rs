@@ -41,7 +41,7 @@ impl Depths {
     pub const DEFAULT: Depths = Depths {
         receive: 512,
         send: 256,
-        reliable_receive: 128,
+        reliable_receive: 144,
         reliable_send: 32,
         ring: 256,
         fetch: 8,
@@ -110,6 +110,9 @@ const _: () = {
     assert!(depths.ring >= min.ring && depths.fetch >= min.fetch);
     // A ring that is sent at once can be received.
     assert!(depths.ring <= depths.receive);
+    // A rank is asked for acknowledgements, after a quarter of the ring, before it owes them unasked, after half of this:
+    // otherwise it writes nearly twice as many.
+    assert!(depths.ring / 4 < depths.absorbed() / 2);
 };
 
 impl Default for Depths {

@@ -177,12 +177,12 @@ impl Config {
     /// Fragments that a rank which has all of a message may leave without an acknowledgement, where it acknowledges by
     /// need. It may be elsewhere from then on: what is sent to it again, and what was on its way, must fit in its queue.
     pub(super) fn most_unsaid(&self) -> u32 {
-        if self.asks() { self.absorbed / 3 } else { u32::MAX }
+        if self.asks() { self.absorbed / 2 } else { u32::MAX }
     }
 
     /// Fragments that a repairer has on their way to a rank, at most.
     pub(super) fn most_pushes(&self) -> u32 {
-        (self.absorbed - self.absorbed / 3).max(1)
+        (self.absorbed - self.absorbed / 2).max(1)
     }
 
     /// By how many fragments a report may be behind before it is due whatever the policy: often enough
