@@ -5,6 +5,7 @@
 set -euo pipefail
 # What fails in $(…) ends the script too.
 shopt -s inherit_errexit
+
 verbcast=$1 ranks=$2 rounds=$3
 algorithms=(bare raw window) hashes=(sha256 blake3 none)
 # Random, and another at each rank.
@@ -41,17 +42,18 @@ files() {
     rm -f "$folder"/dst.*
 }
 
-echo "# 64 MiB to $ranks ranks, MB/s (10⁶ bytes a second) to each; kernel $(uname -r)"
-echo "# ${algorithms[*]}: broadcasts of 1 MiB; ${hashes[*]}: verbcast copy with that --hash;"
-echo "# lossy: with --fault $loss; files: what copy writes, by dd"
-for name in "${algorithms[@]}" "${hashes[@]}"; do printf '%8s ' "$name"; done
-printf '%12s %12s %8s\n' sha256-lossy none-lossy files
-# Usage: column WIDTH COMMAND…. What fails in an argument of printf would not end the script.
+# Prints a rate. What fails in an argument of printf would not end the script. Usage: column WIDTH COMMAND…
 column() {
     local rate
     rate=$("${@:2}")
     printf '%*s ' "$1" "$rate"
 }
+
+echo "# 64 MiB to $ranks ranks, MB/s (10⁶ bytes a second) to each; kernel $(uname -r)"
+echo "# ${algorithms[*]}: broadcasts of 1 MiB; ${hashes[*]}: verbcast copy with that --hash;"
+echo "# lossy: with --fault $loss; files: what copy writes, by dd"
+for name in "${algorithms[@]}" "${hashes[@]}"; do printf '%8s ' "$name"; done
+printf '%12s %12s %8s\n' sha256-lossy none-lossy files
 for ((round = 0; round < rounds; round++)); do
     for algorithm in "${algorithms[@]}"; do column 8 stream "$algorithm"; done
     for hash in "${hashes[@]}"; do column 8 copy "$hash"; done

@@ -101,7 +101,7 @@ fn where_there_is_something_else_to_do_no_message_is_short() {
     driver.start_owned(Instant::ZERO, Rank(0), vec![0; 10]).unwrap();
     driver.turn(Instant::ZERO, None).unwrap();
     assert!(!is_short(&driver, Duration::ZERO));
-    // It has a question of its own to send, for which there is no room: a root does not ask with each message.
+    // It has a question of its own to send, and no room for it (a root does not ask with every message).
     let mut driver = rested();
     driver.turn(Instant::ZERO + STEP, None).unwrap();
     for _ in 0..8 {

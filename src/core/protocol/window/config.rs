@@ -197,6 +197,7 @@ impl Config {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::protocol::depths::Depths;
 
     #[test]
     fn skewed_acknowledgements_are_spread_over_the_ranks() {
@@ -206,6 +207,18 @@ mod tests {
                 (0..8).filter(|rank| config.acknowledges(OpId(op), Rank(*rank))).collect();
             assert_eq!(ranks, [op % 4, op % 4 + 4]);
         }
+    }
+
+    #[test]
+    fn by_default_a_rank_is_asked_before_it_acknowledges_unasked() {
+        let depths = Depths::DEFAULT;
+        let (window, absorbed) = (depths.ring, depths.absorbed());
+        let acknowledge = Acknowledge::Needed;
+        let config = Config { acknowledge, absorbed, ..Config::new(10, window) };
+        // Otherwise it writes nearly twice as many as it is asked for.
+        assert!(config.share() < config.most_unsaid());
+        // Both together fit into the queue of a rank that is elsewhere.
+        assert!(config.most_unsaid() + config.most_pushes() <= absorbed);
     }
 
     #[test]
