@@ -146,7 +146,7 @@ pub(super) const FIELDS: [Field; 25] = [
     Field {
         name: "VERBCAST_FETCH_DEPTH",
         takes: PACKETS,
-        default: Some("8"),
+        default: Some("32"),
         set: |config, text| number(text, &mut config.device.depths.fetch),
     },
     Field {

@@ -108,7 +108,7 @@ pub fn draw(seed: u64) -> Drawn {
         reliable_receive: draw.pick(&[12, 32, 144]),
         reliable_send: draw.pick(&[2, 32]),
         ring: draw.pick(&[8, 32]),
-        fetch: draw.pick(&[1, 8]),
+        fetch: draw.pick(&[1, 8, 32]),
     };
     if far.one_in(3) {
         // Deeper than any queue of reliable messages.

@@ -22,7 +22,7 @@ pub struct Depths {
     /// Slots of the ring of packets that are kept for resending and for other ranks to read: a power of two. The same
     /// at every rank.
     pub ring: u32,
-    /// Reads of other ranks' rings under way, or read and not used yet, at most.
+    /// Packets that are looked for in other ranks' rings, or read and not used yet, at most.
     pub fetch: u32,
 }
 
@@ -44,7 +44,7 @@ impl Depths {
         reliable_receive: 144,
         reliable_send: 32,
         ring: 256,
-        fetch: 8,
+        fetch: 32,
     };
 
     /// Slots of the rings of communicators of which a process has many: 128 KiB of packets of 4 KiB.

@@ -171,8 +171,9 @@ impl Endpoint {
             Request::Write | Request::Echo | Request::EchoRead => {}
             Request::Fetch(buffer) => {
                 // SAFETY: promised by the caller.
-                let (slot, fetcher) = unsafe { self.connections.fetched(buffer) };
-                self.fetched(by, process, slot, fetcher.filter(|_| is_done))?;
+                if let Some(look) = unsafe { self.connections.fetched(buffer, is_done) } {
+                    self.looked(by, look)?;
+                }
             }
         }
         Ok(())

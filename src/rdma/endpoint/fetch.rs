@@ -1,46 +1,88 @@
-//! What becomes of reads of other processes' rings.
+//! What becomes of looks at other processes' rings.
 
 use super::event::{Body, Event};
 use super::{Endpoint, failed};
-use crate::rdma::ids::{ChannelId, ProcessId};
-use crate::rdma::rc::{Fetcher, Next};
+use crate::rdma::ids::ChannelId;
+use crate::rdma::rc::{Look, Place, Stage, Wanted};
 use verbcast_core::transport::TransportError;
-use verbcast_verbs::Slot;
 
 impl Endpoint {
-    /// A read of a process's ring has ended, well where there is a fetcher.
-    pub(super) fn fetched(
+    /// Begins the looks that wait, as far as there is room.
+    pub(super) fn begin_looks(&mut self) -> Result<(), TransportError> {
+        while let Some(look) = self.connections.next_look() {
+            let Place { channel, .. } = look.place;
+            self.go_on(channel, look)?;
+        }
+        Ok(())
+    }
+
+    /// Nothing is being read any more for a look.
+    pub(super) fn looked(&mut self, by: ChannelId, mut look: Look) -> Result<(), TransportError> {
+        if !look.is_sound {
+            self.connections.give_up_look(look);
+            return Ok(());
+        }
+        if look.stage != Stage::Payloads {
+            for gone in self.connections.take_headers(&mut look) {
+                self.tell_fetched(by, &look.place, gone, false)?;
+            }
+        }
+        let is_over = match look.stage {
+            Stage::HeadersAgain => true,
+            _ => look.wanted.is_empty(),
+        };
+        if !is_over {
+            return self.go_on(by, look);
+        }
+        for wanted in std::mem::take(&mut look.wanted) {
+            self.tell_fetched(by, &look.place, wanted, true)?;
+        }
+        self.connections.give_up_look(look);
+        Ok(())
+    }
+
+    /// Reads what is to be read next for a look, if its owner does not give the memory back: it may once either side has said
+    /// its last words.
+    fn go_on(&mut self, by: ChannelId, mut look: Look) -> Result<(), TransportError> {
+        let Place { process, channel, .. } = look.place;
+        let channel = self.channels.get(channel).filter(|one| one.is_open());
+        if channel.is_some_and(|one| one.may_read(process)) {
+            return self.connections.go_on(look).map_err(failed);
+        }
+        if channel.is_some() {
+            for wanted in std::mem::take(&mut look.wanted) {
+                self.tell_fetched(by, &look.place, wanted, false)?;
+            }
+        }
+        self.connections.give_up_look(look);
+        Ok(())
+    }
+
+    /// Tells whoever wants a packet of it, or that it is not there.
+    fn tell_fetched(
         &mut self,
         by: ChannelId,
-        process: ProcessId,
-        slot: Slot,
-        fetcher: Option<Fetcher>,
+        place: &Place,
+        mut wanted: Wanted,
+        is_there: bool,
     ) -> Result<(), TransportError> {
-        let is_there =
-            |one: &Fetcher| self.channels.get(one.channel).is_some_and(|one| one.is_open());
-        let Some(mut fetcher) = fetcher.filter(is_there) else {
-            self.connections.recycle_fetched(slot);
-            return Ok(());
+        let Place { channel, from, .. } = *place;
+        let (span, token) = (wanted.span.clone(), wanted.token);
+        let body = if is_there {
+            self.connections.packet(wanted).map(|(slot, len)| Body::Read(slot, len))
+        } else {
+            wanted
+                .buffer
+                .take()
+                .into_iter()
+                .for_each(|slot| self.connections.recycle_fetched(slot));
+            None
         };
-        let next = fetcher.take(self.connections.read_pool().bytes(&slot));
-        let Fetcher { channel, from, token, .. } = fetcher;
-        // Its owner may give the memory back once either side has said its last words.
-        let may_read = self.channels.get(channel).is_some_and(|one| one.may_read(process));
-        let body = match next {
-            Next::Read(into, at) if may_read => {
-                let read = self.connections.fetch_more(process, slot, fetcher, (into, at));
-                return read.map_err(failed);
-            }
-            Next::Packet(len) => {
-                tracing::trace!(parent: &fetcher.span, len, "has been read");
-                Body::Read(slot, len)
-            }
-            Next::Read(..) | Next::Nothing => {
-                tracing::trace!(parent: &fetcher.span, "is not there, or not read any more");
-                self.connections.recycle_fetched(slot);
-                Body::Copy(Box::default())
-            }
-        };
+        match &body {
+            Some(_) => tracing::trace!(parent: &span, "has been read"),
+            None => tracing::trace!(parent: &span, "is not there, or not read any more"),
+        }
+        let body = body.unwrap_or_else(|| Body::Copy(Box::default()));
         self.deliver(by, channel, Event::Fetched { from, token, body })
     }
 }

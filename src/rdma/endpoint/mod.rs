@@ -287,12 +287,14 @@ impl Endpoint {
     /// was published.
     pub fn submit(&mut self) -> Result<(), TransportError> {
         self.wake_mates();
+        self.begin_looks()?;
         self.datagrams.submit().and_then(|()| self.connections.submit()).map_err(failed)
     }
 
     /// As [`submit`](Self::submit), but receives for datagrams may wait until completions are taken.
     pub fn submit_sends(&mut self) -> Result<(), TransportError> {
         self.wake_mates();
+        self.begin_looks()?;
         self.datagrams.submit_sends().and_then(|()| self.connections.submit()).map_err(failed)
     }
 

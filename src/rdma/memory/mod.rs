@@ -8,9 +8,10 @@ mod tail;
 pub(super) use registrations::Registrations;
 pub(super) use tail::{Source, Tail};
 
-use crate::rdma::settings::Settings;
+use crate::rdma::settings::{Settings, stride};
 use reports::Reports;
-use ring::{Ring, stride};
+use ring::Ring;
+use std::ops::Range;
 use verbcast_core::protocol::Counter;
 use verbcast_core::rank::Rank;
 use verbcast_core::wire::Region;
@@ -63,7 +64,7 @@ impl Memory {
 /// The memory that a rank exposes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exposed {
-    /// Its ring.
+    /// The slots of its ring.
     pub ring: Remote,
     /// Its table of cells.
     pub cells: Remote,
@@ -78,6 +79,11 @@ impl Exposed {
     /// A slot of its ring, of so many bytes.
     pub fn slot(&self, slot: u32, slot_len: usize) -> Remote {
         self.ring.at(slot as usize * stride(slot_len))
+    }
+
+    /// Copies of the headers of some slots of its ring, the last one first.
+    pub fn headers(&self, slots: &Range<u32>) -> Remote {
+        ring::headers(self.ring, slots)
     }
 
     /// The cell that `from` writes.

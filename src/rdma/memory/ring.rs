@@ -1,9 +1,14 @@
 //! The ring of retained packets, from which this rank sends without a copy and others read.
 //!
 //! A slot may be in any number of sends at once, which are counted: the CPU replaces its packet only
-//! when there are none. Another rank may read a slot just when it is replaced, so the former header is taken away
-//! before, and the new one is put there last: a payload is that of a header which is there before and after it is read.
+//! when there are none. Copies of all headers stand together in front of the slots, so that one read looks at many. Another
+//! rank may read a slot just when it is replaced, so the copy of the former header is taken away before, and that of the new one
+//! is put there last: a payload is that of a header which is there before and after it is read.
+//!
+//! The copies are in the reverse order of the slots: where they are follows from where the slots begin, whatever their number.
 
+use crate::rdma::settings::{headers_len, stride};
+use std::ops::Range;
 use std::sync::atomic::{Ordering, fence};
 use verbcast_core::wire::{Compact, HEADER_LEN};
 use verbcast_verbs::{Access, MAX_INLINE, ProtectionDomain, Remote, Result, Shared, Span};
@@ -12,6 +17,8 @@ use verbcast_verbs::{Access, MAX_INLINE, ProtectionDomain, Remote, Result, Share
 #[derive(Debug)]
 pub struct Ring {
     memory: Shared,
+    /// Where the first slot begins.
+    front: usize,
     stride: usize,
     slots: Vec<Retained>,
 }
@@ -28,9 +35,9 @@ struct Retained {
 
 impl Ring {
     pub fn new(domain: &ProtectionDomain, depth: u32, slot_len: usize) -> Result<Self> {
-        let stride = stride(slot_len);
-        let memory = Shared::new(domain, depth as usize * stride, Access::Read)?;
-        Ok(Ring { memory, stride, slots: vec![Retained::default(); depth as usize] })
+        let (front, stride) = (headers_len(depth), stride(slot_len));
+        let memory = Shared::new(domain, front + depth as usize * stride, Access::Read)?;
+        Ok(Ring { memory, front, stride, slots: vec![Retained::default(); depth as usize] })
     }
 
     /// Bytes from one slot to the next.
@@ -43,9 +50,9 @@ impl Ring {
         self.slots.len() as u32
     }
 
-    /// Its memory, for other ranks.
+    /// Its slots, for other ranks.
     pub fn remote(&self) -> Remote {
-        self.memory.remote()
+        self.memory.remote().at(self.front)
     }
 
     /// A part of its memory, which keeps it registered.
@@ -71,15 +78,21 @@ impl Ring {
         let len = HEADER_LEN + payload.len();
         assert!(self.is_idle(slot), "slot {slot} is being sent");
         assert!(len <= self.stride, "a packet of {len} bytes is longer than {}", self.stride);
-        let start = slot as usize * self.stride;
-        self.memory.write(start, &[0; size_of::<u64>()]);
+        let (start, copy) = (self.start(slot), self.front - in_front(slot));
+        self.memory.write(copy, &[0; size_of::<u64>()]);
         // The adapter sees what is written in this order.
         fence(Ordering::Release);
+        self.memory.write(start, header);
         self.memory.write(start + HEADER_LEN, payload);
         fence(Ordering::Release);
-        self.memory.write(start, header);
+        self.memory.write(copy, header);
         let retained = &mut self.slots[slot as usize];
         (retained.len, retained.compact) = (len, compact);
+    }
+
+    /// Where the packet of a slot begins.
+    fn start(&self, slot: u32) -> usize {
+        self.front + slot as usize * self.stride
     }
 
     /// What stands for the header of a slot's packet in a datagram, if its payload fills one.
@@ -99,7 +112,7 @@ impl Ring {
         let len = self.slots[slot as usize].len;
         assert!(len > 0, "nothing was retained in slot {slot}");
         let packet = buffer.get_mut(..len)?;
-        self.memory.copy(slot as usize * self.stride, packet);
+        self.memory.copy(self.start(slot), packet);
         packet.split_first_chunk()
     }
 
@@ -111,7 +124,7 @@ impl Ring {
         let len = self.slots[slot as usize].len;
         assert!(len > 0, "nothing was retained in slot {slot}");
         packet.resize(len, 0);
-        self.memory.copy(slot as usize * self.stride, packet);
+        self.memory.copy(self.start(slot), packet);
     }
 
     /// The packet of a slot, for one send that begins now.
@@ -122,7 +135,8 @@ impl Ring {
         let retained = &mut self.slots[slot as usize];
         assert!(retained.len > 0, "nothing was retained in slot {slot}");
         retained.under_way += 1;
-        self.memory.span(slot as usize * self.stride, retained.len)
+        let len = retained.len;
+        self.memory.span(self.start(slot), len)
     }
 
     /// A send of a slot's packet has ended.
@@ -131,8 +145,13 @@ impl Ring {
     }
 }
 
-/// From one slot to the next in a ring whose slots take so many bytes: on cache lines, so that the CPU writing one slot leaves
-/// the lines of the next alone.
-pub fn stride(slot_len: usize) -> usize {
-    slot_len.next_multiple_of(64)
+/// So many bytes before the first slot, the copy of a slot's header begins.
+fn in_front(slot: u32) -> usize {
+    (slot as usize + 1) * HEADER_LEN
+}
+
+/// The copies of the headers of some slots, in a ring whose slots are there.
+pub fn headers(ring: Remote, slots: &Range<u32>) -> Remote {
+    let address = ring.address.wrapping_sub((slots.end as usize * HEADER_LEN) as u64);
+    Remote { address, ..ring }
 }

@@ -4,12 +4,13 @@ mod connection;
 mod fetches;
 mod group_turns;
 mod handshake;
+mod look;
 mod pool;
 mod send_slots;
 mod tails;
 
 pub(super) use connection::{Pending, Request};
-pub(super) use fetches::{Fetcher, Next};
 pub(super) use handshake::MAX_PAUSE;
+pub(super) use look::{Look, Place, Stage, Wanted};
 pub(super) use pool::{ConnectionPool, Local, Room};
 pub(super) use send_slots::{Sender, is_last};

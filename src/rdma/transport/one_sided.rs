@@ -3,7 +3,7 @@
 use super::RdmaTransport;
 use crate::rdma::endpoint::{Body, Event, failed};
 use crate::rdma::memory::Source;
-use crate::rdma::rc::{Fetcher, Pending, Sender};
+use crate::rdma::rc::{Pending, Place, Sender};
 use verbcast_core::protocol::{Counter, Token};
 use verbcast_core::rank::Rank;
 use verbcast_core::transport::TransportError;
@@ -90,12 +90,11 @@ impl RdmaTransport {
             return Ok(());
         }
         let peer = self.peers.get(from);
-        let place = peer.exposed.slot(slot, peer.slot_len);
+        let (process, exposed, slot_len) = (peer.process, peer.exposed, peer.slot_len);
+        let place = Place { process, channel: self.channel, from, exposed, slot_len };
         let mut endpoint = self.endpoint.hold();
         let span = tracing::debug_span!("repair", %from, slot);
-        let (channel, header, has_payload) = (self.channel, None, false);
-        let fetcher = Fetcher { channel, from, token, place, header, has_payload, span };
-        if endpoint.connections.fetch(peer.process, fetcher).map_err(failed)? {
+        if endpoint.connections.fetch(place, (slot, token), span) {
             return Ok(());
         }
         if !endpoint.is_shared {

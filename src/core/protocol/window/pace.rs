@@ -11,11 +11,14 @@
 use super::ring::Ring;
 use crate::protocol::SmallMap;
 use crate::rank::Rank;
+use std::ops::RangeInclusive;
 
 /// Slots that a root uses at least, if its ring has so many.
 pub(super) const LEAST: u32 = 16;
-/// After how many fragments a root judges what was lost of them.
-const SAMPLE: u32 = 512;
+/// After how many fragments a root judges what was lost of them, for each slot in use and at least and at most: the fewer slots,
+/// the longer it takes to send as many.
+const SAMPLE_PER_SLOT: u32 = 4;
+const SAMPLE: RangeInclusive<u32> = 128..=512;
 /// So many in a thousand are much, and little.
 const MUCH: u32 = 32;
 const LITTLE: u32 = 8;
@@ -112,7 +115,7 @@ impl Pace {
     /// A fragment is multicast; whether it is time to [look](Self::look) at what is lost.
     pub fn sends(&mut self) -> bool {
         self.sent += 1;
-        self.sent >= SAMPLE
+        self.sent >= (SAMPLE_PER_SLOT * self.limit).clamp(*SAMPLE.start(), *SAMPLE.end())
     }
 
     /// Judges by what these ranks have lost, as the ring knows.

@@ -19,7 +19,7 @@ use crate::time::Instant;
 use std::time::Duration;
 
 /// Reads under way at most.
-const AT_ONCE: usize = 4;
+const AT_ONCE: usize = 16;
 /// Reads, one after the other, in which a repairer that is not late comes by what it has lost itself.
 const READS: u32 = 2;
 

@@ -3,7 +3,8 @@
 mod opening;
 
 use super::connection::{Askers, Connection, Pending, Request};
-use super::fetches::{Fetcher, Fetches};
+use super::fetches::Fetches;
+use super::look::{Look, Place, Wanted};
 use super::send_slots::{SendSlots, Sender};
 use super::tails::Tails;
 use crate::rdma::ids::{ChannelId, ProcessId};
@@ -11,7 +12,6 @@ use crate::rdma::memory::{Source, Tail};
 use crate::rdma::settings::{RESERVED_SLOTS, Settings};
 use crate::rdma::work::{MAX_PROCESSES, Work};
 use std::collections::HashMap;
-use std::ops::Range;
 use std::sync::Arc;
 use verbcast_core::protocol::Token;
 use verbcast_core::rank::Rank;
@@ -86,7 +86,7 @@ impl ConnectionPool {
         let longest = settings.longest_packet(packet_len);
         let (receives, to_post) = Pool::new(domain, settings.depths.reliable_receive, longest)?;
         let sends = SendSlots::new(domain, settings.depths.reliable_send, packet_len)?;
-        let fetches = Fetches::new(domain, settings.depths.fetch, settings.fetch_len(packet_len))?;
+        let fetches = Fetches::new(domain, settings.depths.fetch, (longest, packet_len))?;
         let mut srq = SharedReceiveQueue::new(domain, &receives, settings.depths.reliable_receive)?;
         for slot in to_post {
             let id = Work::Receive(slot.index()).id();
@@ -310,45 +310,56 @@ impl ConnectionPool {
         self.start(process)
     }
 
-    /// Begins to read a packet that a rank keeps, over the connection with its process, as [`add`](Self::add); false where no
-    /// buffer is free.
-    pub fn fetch(&mut self, process: ProcessId, fetcher: Fetcher) -> Result<bool> {
-        let from = fetcher.place;
-        let Some(buffer) = self.fetches.begin(fetcher) else { return Ok(false) };
-        self.add(process, Pending::Fetch(buffer, 0..HEADER_LEN, from))?;
-        Ok(true)
+    /// Looks for the packet in a slot of a ring, [soon](Self::next_look); false where no buffer is free.
+    pub fn fetch(&mut self, place: Place, wanted: (u32, Token), span: tracing::Span) -> bool {
+        self.fetches.want(place, wanted, span)
     }
 
-    /// Goes on with a fetch, into a part of its buffer from some bytes behind the beginning of the slot; the buffer is free
-    /// again where the connection is broken.
-    pub fn fetch_more(
-        &mut self,
-        process: ProcessId,
-        buffer: Slot,
-        fetcher: Fetcher,
-        (into, at): (Range<usize>, usize),
-    ) -> Result<()> {
-        if self.is_broken(process) {
-            self.fetches.recycle(buffer);
-            return Ok(());
-        }
-        let from = fetcher.place.at(at);
-        self.fetches.go_on(&buffer, fetcher);
-        self.add(process, Pending::Fetch(buffer, into, from))
-    }
-
-    /// Fetches that can be begun now.
+    /// Packets that can be looked for now.
     pub fn fetch_room(&self) -> usize {
         self.fetches.room()
     }
 
-    /// A fetch has ended; its buffer, and who fetched.
+    /// A look that can begin.
+    pub fn next_look(&mut self) -> Option<Look> {
+        self.fetches.next()
+    }
+
+    /// Reads what is to be read next for a look, as [`add`](Self::add).
+    pub fn go_on(&mut self, look: Look) -> Result<()> {
+        let process = look.place.process;
+        if self.is_broken(process) || !self.exists(process) {
+            self.fetches.give_up(look);
+            return Ok(());
+        }
+        for (buffer, into, from) in self.fetches.go_on(look) {
+            self.add(process, Pending::Fetch(buffer, into, from))?;
+        }
+        Ok(())
+    }
+
+    /// A read has ended, well or not; its look, if nothing else is being read for it.
     ///
     /// # Safety
     /// A completion of the read into the buffer was polled, and this is the first time that it is told.
-    pub unsafe fn fetched(&mut self, buffer: u32) -> (Slot, Option<Fetcher>) {
+    pub unsafe fn fetched(&mut self, buffer: u32, is_done: bool) -> Option<Look> {
         // SAFETY: promised by the caller.
-        unsafe { self.fetches.end(buffer) }
+        unsafe { self.fetches.end(buffer, is_done) }
+    }
+
+    /// Takes the headers that were read for a look; gives back what is not there, or was replaced meanwhile.
+    pub fn take_headers(&self, look: &mut Look) -> Vec<Wanted> {
+        self.fetches.take_headers(look)
+    }
+
+    /// The packet of what was looked for, in its buffer, and how many bytes it is.
+    pub fn packet(&mut self, wanted: Wanted) -> Option<(Slot, usize)> {
+        self.fetches.packet(wanted)
+    }
+
+    /// Takes the buffers of a look back of which nothing is being read.
+    pub fn give_up_look(&mut self, look: Look) {
+        self.fetches.give_up(look);
     }
 
     /// Takes the buffer of a fetch back.
