@@ -14,8 +14,7 @@ pub enum Waiting {
     Yield,
     /// Sleep until the device tells.
     Block,
-    /// Poll for a short while, then block. Between two looks, yield where the core is the rank's own, and nap where others
-    /// want it.
+    /// Poll for a short while, and let other processes run in between; then block.
     #[default]
     Adaptive,
 }

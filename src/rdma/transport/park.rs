@@ -12,8 +12,7 @@ impl Park for RdmaTransport {
     fn park(&mut self, idle: Duration, at_most: Duration) -> Result<(), TransportError> {
         match self.waiter.step(idle) {
             wait::Step::Spin => std::hint::spin_loop(),
-            wait::Step::Yield => self.waiter.yield_core(),
-            wait::Step::Nap(time) => std::thread::sleep(time.min(at_most)),
+            wait::Step::Yield => std::thread::yield_now(),
             wait::Step::Block => self.sleep(at_most.min(wait::longest_sleep(idle)))?,
         }
         Ok(())

@@ -1,9 +1,6 @@
 //! Waiting for the device, by policy.
 
-mod sharing;
-
 use crate::rdma::settings::Waiting;
-use sharing::{Sharing, switches};
 use std::time::Duration;
 
 /// How long the adaptive policy polls before it blocks. Long enough for ranks that share a core to take their turns in a
@@ -17,51 +14,33 @@ const FIRST_SLEEP: Duration = Duration::from_micros(200);
 /// after it is late by an eighth of it at most.
 const SLEEP_SHARE: u32 = 8;
 
-/// How long a rank naps where others want its core: several times as long as a switch to another process takes, and
-/// short beside the turns that the others take.
-const NAP: Duration = Duration::from_micros(50);
-
 /// What to do now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     Spin,
     Yield,
-    Nap(Duration),
     Block,
 }
 
 /// Decides how a rank waits.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Waiter {
     waiting: Waiting,
-    sharing: Sharing,
 }
 
 impl Waiter {
     pub fn new(waiting: Waiting) -> Waiter {
-        Waiter { waiting, sharing: Sharing::default() }
+        Waiter { waiting }
     }
 
     /// The policy's answer after `idle` without anything to do.
-    ///
-    /// Who yields keeps its share of the core: the scheduler gives it back as soon as each of the others has had a turn.
-    /// Only who sleeps leaves it to the one that has to send.
-    pub fn step(&mut self, idle: Duration) -> Step {
+    pub fn step(&self, idle: Duration) -> Step {
         match self.waiting {
             Waiting::Spin => Step::Spin,
             Waiting::Yield => Step::Yield,
             Waiting::Block => Step::Block,
             Waiting::Adaptive if idle >= POLL_FOR => Step::Block,
-            Waiting::Adaptive if self.sharing.is_to_nap() => Step::Nap(NAP),
             Waiting::Adaptive => Step::Yield,
-        }
-    }
-
-    /// Lets others have the core for a moment, and notes whether any of them wanted it.
-    pub fn yield_core(&mut self) {
-        std::thread::yield_now();
-        if self.waiting == Waiting::Adaptive {
-            self.sharing.note_yield(switches);
         }
     }
 }
@@ -77,20 +56,8 @@ mod tests {
 
     #[test]
     fn the_adaptive_policy_yields_first_and_sleeps_later() {
-        let mut waiter = Waiter::new(Waiting::Adaptive);
+        let waiter = Waiter::new(Waiting::Adaptive);
         assert_eq!(waiter.step(Duration::ZERO), Step::Yield);
-        assert_eq!(waiter.step(POLL_FOR), Step::Block);
-    }
-
-    #[test]
-    fn where_others_want_the_core_it_naps_before_it_sleeps() {
-        let mut waiter = Waiter::new(Waiting::Adaptive);
-        let mut switches = 0;
-        while !waiter.sharing.is_to_nap() {
-            switches += 1;
-            waiter.sharing.note_yield(|| switches);
-        }
-        assert_eq!(waiter.step(Duration::ZERO), Step::Nap(NAP));
         assert_eq!(waiter.step(POLL_FOR), Step::Block);
     }
 
