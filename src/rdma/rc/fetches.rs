@@ -1,6 +1,7 @@
 //! Looks at other processes' rings, and the buffers that they read into.
 
 use super::look::{Look, Place, Stage, Wanted};
+use crate::rdma::ids::ProcessId;
 use crate::rdma::settings::LOOKS;
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -79,15 +80,24 @@ impl Fetches {
         true
     }
 
-    /// A look that can begin.
-    pub fn next(&mut self) -> Option<Look> {
-        if self.waiting.is_empty() {
+    /// A look that can begin, at a process that can be asked now.
+    pub fn next(&mut self, can_be_asked: impl Fn(ProcessId) -> bool) -> Option<Look> {
+        if self.free_headers.is_empty() {
             return None;
         }
-        let headers = self.free_headers.pop()?;
-        let mut look = self.waiting.pop_front()?;
-        look.headers = Some(headers);
+        let at = self.waiting.iter().position(|look| can_be_asked(look.place.process))?;
+        let mut look = self.waiting.remove(at)?;
+        look.headers = self.free_headers.pop();
         Some(look)
+    }
+
+    /// Gives up the looks at a process that have not begun.
+    pub fn forget(&mut self, process: ProcessId) {
+        let waiting = std::mem::take(&mut self.waiting).into_iter();
+        let (gone, kept): (VecDeque<_>, _) =
+            waiting.partition(|look| look.place.process == process);
+        self.waiting = kept;
+        gone.into_iter().for_each(|look| self.give_up(look));
     }
 
     /// What is to be read next for a look of which nothing is being read.

@@ -320,9 +320,13 @@ impl ConnectionPool {
         self.fetches.room()
     }
 
-    /// A look that can begin.
+    /// A look that can begin: one that waits for a handshake keeps no buffer from others.
     pub fn next_look(&mut self) -> Option<Look> {
-        self.fetches.next()
+        let ConnectionPool { fetches, processes, .. } = self;
+        fetches.next(|process| {
+            let connection = processes[process.0 as usize].connection.as_ref();
+            connection.is_none_or(|one| one.is_broken || one.handshake.is_connected())
+        })
     }
 
     /// Reads what is to be read next for a look, as [`add`](Self::add).
@@ -462,6 +466,7 @@ impl ConnectionPool {
 
     /// Gives up what waits for a connection; what of it is of a communicator's memory.
     pub fn drain(&mut self, process: ProcessId) -> Vec<Pending> {
+        self.fetches.forget(process);
         let mut others = Vec::new();
         let connection = &mut self.processes[process.0 as usize].connection;
         let Some(connection) = connection else { return others };
