@@ -282,6 +282,7 @@ impl Ring {
         let kept = self.slots.iter().flatten().map(|kept| kept.seq);
         let awaited: Vec<_> = kept.filter(|seq| seq.after(had) >= 0).collect();
         awaited.into_iter().for_each(|seq| self.acknowledged(now, rank, seq));
+        self.forget_ended();
     }
 
     /// Whether a rank may lack a fragment.
@@ -336,6 +337,7 @@ impl Ring {
             let news = |seq: &Seq| seq.after(had) >= 0 && seq.after(known.have) < 0;
             kept.into_iter().filter(news).for_each(|seq| self.acknowledged(now, from, seq));
         }
+        self.forget_ended();
         true
     }
 
@@ -347,16 +349,16 @@ impl Ring {
             return;
         }
         retained.unacknowledged -= 1;
-        let asked = retained.asked;
+        if retained.unacknowledged > 0 {
+            return;
+        }
         // The slowest leaf is who must be waited for. What was asked for together is measured once.
-        if retained.unacknowledged == 0
-            && let Some(since) = asked.filter(|_| asked != self.measured)
-        {
+        let asked = retained.asked;
+        if let Some(since) = asked.filter(|_| asked != self.measured) {
             self.measured = asked;
             self.patience.measured(now - since);
         }
         self.release(slot);
-        self.forget_ended();
     }
 
     fn release(&mut self, slot: u32) {
