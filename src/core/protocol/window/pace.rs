@@ -175,4 +175,15 @@ mod tests {
         let mut pace = Pace::new(LEAST);
         assert_eq!(limits(&mut pace, 10, |_| 500), [LEAST; 10]);
     }
+
+    /// A trial holds the root up, the more so the fewer slots it has.
+    #[test]
+    fn few_slots_are_judged_by_few_fragments() {
+        let sample = |slots| {
+            let mut pace = Pace::new(slots);
+            (1..).find(|_| pace.sends())
+        };
+        let samples = [1024, 256, 64, 32, 16].map(sample);
+        assert_eq!(samples, [512, 512, 256, 128, 128].map(Some));
+    }
 }
