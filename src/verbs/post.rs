@@ -1,7 +1,7 @@
 //! Work requests.
 
 use super::address_handle::AddressHandle;
-use super::batch::Request;
+use super::batch::{Request, SEND_PARTS};
 use super::error::{Error, Result, check};
 use super::lease::Lease;
 use super::pool::Slot;
@@ -46,20 +46,23 @@ impl QueuePair {
         self.queue(datagram(id, to, (qpn, qkey)), &parts, Some(to))
     }
 
-    /// Queues a datagram of a part of shared memory. Until it has completed, somebody keeps
+    /// Queues a datagram of one or two parts of shared memory. Until it has completed, somebody keeps
     /// the memory, or the QP fails.
     ///
     /// # Errors
     /// As [`submit`](Self::submit), or if the memory belongs to another domain.
+    ///
+    /// # Panics
+    /// If there are more parts.
     pub fn send_datagram_from(
         &mut self,
-        span: &Span,
+        spans: &[Span],
         id: u64,
         to: &AddressHandle,
         (qpn, qkey): (u32, u32),
     ) -> Result<()> {
-        let part = self.shared(span)?;
-        self.queue(datagram(id, to, (qpn, qkey)), &[part], Some(to))
+        let (parts, count) = self.shared_parts(spans)?;
+        self.queue(datagram(id, to, (qpn, qkey)), &parts[..count], Some(to))
     }
 
     /// As [`send_datagram_from`](Self::send_datagram_from), with a number that comes along in the packet and is in the
@@ -118,14 +121,17 @@ impl QueuePair {
         self.queue(message(id), &parts, None)
     }
 
-    /// Queues a reliable message of a part of shared memory. Until it has completed, somebody keeps
+    /// Queues a reliable message of one or two parts of shared memory. Until it has completed, somebody keeps
     /// the memory, or the QP fails.
     ///
     /// # Errors
     /// As [`submit`](Self::submit), or if the memory belongs to another domain.
-    pub fn send_from(&mut self, span: &Span, id: u64) -> Result<()> {
-        let part = self.shared(span)?;
-        self.queue(message(id), &[part], None)
+    ///
+    /// # Panics
+    /// If there are more parts.
+    pub fn send_from(&mut self, spans: &[Span], id: u64) -> Result<()> {
+        let (parts, count) = self.shared_parts(spans)?;
+        self.queue(message(id), &parts[..count], None)
     }
 
     /// Queues an RDMA write of a part of shared memory. Until it has completed, somebody keeps
@@ -273,6 +279,18 @@ impl QueuePair {
             true => Ok(span.sge()),
             false => Err(self.refused()),
         }
+    }
+
+    /// The scatter-gather entries for shared memory, and how many these are: those of nothing are left out, as a length of zero
+    /// is 2 GiB to some devices.
+    fn shared_parts(&self, spans: &[Span]) -> Result<([sys::ibv_sge; SEND_PARTS], usize)> {
+        let mut parts = [sys::ibv_sge { addr: 0, length: 0, lkey: 0 }; SEND_PARTS];
+        let mut count = 0;
+        for span in spans.iter().filter(|span| !span.is_empty()) {
+            parts[count] = self.shared(span)?;
+            count += 1;
+        }
+        Ok((parts, count))
     }
 
     fn refused(&self) -> Error {

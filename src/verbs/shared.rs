@@ -47,14 +47,9 @@ pub struct Span {
 }
 
 impl Span {
-    /// All but its first `len` bytes.
-    ///
-    /// # Panics
-    /// If it has fewer.
-    #[must_use]
-    pub fn skip(self, len: usize) -> Span {
-        assert!(len <= self.len, "{len} bytes of {}", self.len);
-        Span { offset: self.offset + len, len: self.len - len, ..self }
+    /// Whether it has no bytes.
+    pub(super) fn is_empty(&self) -> bool {
+        self.len == 0
     }
 
     pub(super) fn sge(&self) -> sys::ibv_sge {

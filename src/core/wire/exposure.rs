@@ -19,7 +19,7 @@ pub struct Exposure {
 
 impl Exposure {
     /// Its tag and version.
-    pub const FORMAT: Format = Format { name: "a rank's exposure", tag: *b"vbE", version: 1 };
+    pub const FORMAT: Format = Format { name: "a rank's exposure", tag: *b"vbE", version: 2 };
 
     /// Its bytes.
     pub fn emit(&self) -> Vec<u8> {

@@ -18,7 +18,8 @@ impl Endpoint {
 
     /// Nothing is being read any more for a look.
     pub(super) fn looked(&mut self, by: ChannelId, mut look: Look) -> Result<(), TransportError> {
-        if !look.is_sound {
+        let channel = self.channels.get(look.place.channel);
+        if !look.is_sound || channel.is_none_or(|one| !one.is_open()) {
             self.connections.give_up_look(look);
             return Ok(());
         }
@@ -27,11 +28,7 @@ impl Endpoint {
                 self.tell_fetched(by, &look.place, gone, false)?;
             }
         }
-        let is_over = match look.stage {
-            Stage::HeadersAgain => true,
-            _ => look.wanted.is_empty(),
-        };
-        if !is_over {
+        if look.stage != Stage::HeadersAgain && !look.wanted.is_empty() {
             return self.go_on(by, look);
         }
         for wanted in std::mem::take(&mut look.wanted) {
@@ -68,21 +65,16 @@ impl Endpoint {
     ) -> Result<(), TransportError> {
         let Place { channel, from, .. } = *place;
         let (span, token) = (wanted.span.clone(), wanted.token);
-        let body = if is_there {
-            self.connections.packet(wanted).map(|(slot, len)| Body::Read(slot, len))
-        } else {
-            wanted
-                .buffer
-                .take()
-                .into_iter()
-                .for_each(|slot| self.connections.recycle_fetched(slot));
-            None
-        };
-        match &body {
-            Some(_) => tracing::trace!(parent: &span, "has been read"),
-            None => tracing::trace!(parent: &span, "is not there, or not read any more"),
+        let mut body = Body::Copy(Box::default());
+        if !is_there {
+            tracing::trace!(parent: &span, "is not there, or not read any more");
+            if let Some(buffer) = wanted.buffer.take() {
+                self.connections.recycle_fetched(buffer);
+            }
+        } else if let Some((buffer, len)) = self.connections.packet(wanted) {
+            tracing::trace!(parent: &span, len, "has been read");
+            body = Body::Read(buffer, len);
         }
-        let body = body.unwrap_or_else(|| Body::Copy(Box::default()));
         self.deliver(by, channel, Event::Fetched { from, token, body })
     }
 }

@@ -6,9 +6,10 @@ mod ring;
 mod tail;
 
 pub(super) use registrations::Registrations;
+pub(super) use ring::Kept;
 pub(super) use tail::{Source, Tail};
 
-use crate::rdma::settings::{Settings, stride};
+use crate::rdma::settings::{Settings, payload_stride};
 use reports::Reports;
 use ring::Ring;
 use std::ops::Range;
@@ -38,7 +39,7 @@ impl Memory {
         })
     }
 
-    /// Bytes of a slot of its ring.
+    /// Bytes of a packet of its ring at most.
     pub fn slot_len(&self) -> usize {
         self.ring.slot_len()
     }
@@ -64,7 +65,7 @@ impl Memory {
 /// The memory that a rank exposes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exposed {
-    /// The slots of its ring.
+    /// The payloads of its ring.
     pub ring: Remote,
     /// Its table of cells.
     pub cells: Remote,
@@ -76,12 +77,12 @@ impl Exposed {
         Exposed { ring: remote(ring), cells: remote(cells) }
     }
 
-    /// A slot of its ring, of so many bytes.
-    pub fn slot(&self, slot: u32, slot_len: usize) -> Remote {
-        self.ring.at(slot as usize * stride(slot_len))
+    /// The payload in a slot of its ring, whose packets have so many bytes at most.
+    pub fn payload(&self, slot: u32, slot_len: usize) -> Remote {
+        self.ring.at(slot as usize * payload_stride(slot_len))
     }
 
-    /// Copies of the headers of some slots of its ring, the last one first.
+    /// The headers of some slots of its ring, the last one first.
     pub fn headers(&self, slots: &Range<u32>) -> Remote {
         ring::headers(self.ring, slots)
     }

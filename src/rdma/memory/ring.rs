@@ -1,13 +1,14 @@
 //! The ring of retained packets, from which this rank sends without a copy and others read.
 //!
 //! A slot may be in any number of sends at once, which are counted: the CPU replaces its packet only
-//! when there are none. Copies of all headers stand together in front of the slots, so that one read looks at many. Another
-//! rank may read a slot just when it is replaced, so the copy of the former header is taken away before, and that of the new one
-//! is put there last: a payload is that of a header which is there before and after it is read.
+//! when there are none. All headers stand together in front of the payloads, so that one read looks at many. Another
+//! rank may read a slot just when it is replaced, so the former header is taken away before, and the new one is put there last:
+//! a payload is that of a header which is there before and after it is read.
 //!
-//! The copies are in the reverse order of the slots: where they are follows from where the slots begin, whatever their number.
+//! The headers are in the reverse order of the slots: where they are follows from where the payloads begin, whatever the number of
+//! slots.
 
-use crate::rdma::settings::{headers_len, stride};
+use crate::rdma::settings::{headers_len, payload_stride};
 use std::ops::Range;
 use std::sync::atomic::{Ordering, fence};
 use verbcast_core::wire::{Compact, HEADER_LEN};
@@ -17,7 +18,9 @@ use verbcast_verbs::{Access, MAX_INLINE, ProtectionDomain, Remote, Result, Share
 #[derive(Debug)]
 pub struct Ring {
     memory: Shared,
-    /// Where the first slot begins.
+    /// Bytes of a packet at most.
+    slot_len: usize,
+    /// Where the first payload begins, and from there to the next.
     front: usize,
     stride: usize,
     slots: Vec<Retained>,
@@ -33,16 +36,26 @@ struct Retained {
     under_way: u32,
 }
 
+/// What is multicast of a slot.
+#[derive(Debug)]
+pub enum Kept {
+    /// Its header and its payload.
+    Whole([Span; 2]),
+    /// Its payload, which fills a datagram, with this in place of its header.
+    Payload(Span, Compact),
+}
+
 impl Ring {
     pub fn new(domain: &ProtectionDomain, depth: u32, slot_len: usize) -> Result<Self> {
-        let (front, stride) = (headers_len(depth), stride(slot_len));
+        let (front, stride) = (headers_len(depth), payload_stride(slot_len));
         let memory = Shared::new(domain, front + depth as usize * stride, Access::Read)?;
-        Ok(Ring { memory, front, stride, slots: vec![Retained::default(); depth as usize] })
+        let slots = vec![Retained::default(); depth as usize];
+        Ok(Ring { memory, slot_len, front, stride, slots })
     }
 
-    /// Bytes from one slot to the next.
+    /// Bytes of a packet at most.
     pub fn slot_len(&self) -> usize {
-        self.stride
+        self.slot_len
     }
 
     /// Its slots, of which a communicator uses as many as all its ranks have.
@@ -50,7 +63,7 @@ impl Ring {
         self.slots.len() as u32
     }
 
-    /// Its slots, for other ranks.
+    /// Its payloads, for other ranks.
     pub fn remote(&self) -> Remote {
         self.memory.remote().at(self.front)
     }
@@ -77,27 +90,24 @@ impl Ring {
     ) {
         let len = HEADER_LEN + payload.len();
         assert!(self.is_idle(slot), "slot {slot} is being sent");
-        assert!(len <= self.stride, "a packet of {len} bytes is longer than {}", self.stride);
-        let (start, copy) = (self.start(slot), self.front - in_front(slot));
-        self.memory.write(copy, &[0; size_of::<u64>()]);
+        assert!(len <= self.slot_len, "a packet of {len} bytes is longer than {}", self.slot_len);
+        let (at, payload_at) = (self.header_at(slot), self.payload_at(slot));
+        self.memory.write(at, &[0; size_of::<u64>()]);
         // The adapter sees what is written in this order.
         fence(Ordering::Release);
-        self.memory.write(start, header);
-        self.memory.write(start + HEADER_LEN, payload);
+        self.memory.write(payload_at, payload);
         fence(Ordering::Release);
-        self.memory.write(copy, header);
+        self.memory.write(at, header);
         let retained = &mut self.slots[slot as usize];
         (retained.len, retained.compact) = (len, compact);
     }
 
-    /// Where the packet of a slot begins.
-    fn start(&self, slot: u32) -> usize {
-        self.front + slot as usize * self.stride
+    fn header_at(&self, slot: u32) -> usize {
+        self.front - in_front(slot)
     }
 
-    /// What stands for the header of a slot's packet in a datagram, if its payload fills one.
-    pub fn compact(&self, slot: u32) -> Option<Compact> {
-        self.slots[slot as usize].compact
+    fn payload_at(&self, slot: u32) -> usize {
+        self.front + slot as usize * self.stride
     }
 
     /// The packet of a slot in two parts, if it fits into the buffer: it is sent inline from there.
@@ -112,7 +122,7 @@ impl Ring {
         let len = self.slots[slot as usize].len;
         assert!(len > 0, "nothing was retained in slot {slot}");
         let packet = buffer.get_mut(..len)?;
-        self.memory.copy(self.start(slot), packet);
+        self.copy_to(slot, packet);
         packet.split_first_chunk()
     }
 
@@ -124,19 +134,47 @@ impl Ring {
         let len = self.slots[slot as usize].len;
         assert!(len > 0, "nothing was retained in slot {slot}");
         packet.resize(len, 0);
-        self.memory.copy(self.start(slot), packet);
+        self.copy_to(slot, packet);
     }
 
-    /// The packet of a slot, for one send that begins now.
+    fn copy_to(&self, slot: u32, packet: &mut [u8]) {
+        let (header, payload) = packet.split_at_mut(HEADER_LEN);
+        self.memory.copy(self.header_at(slot), header);
+        self.memory.copy(self.payload_at(slot), payload);
+    }
+
+    /// The packet of a slot, for one send that begins now: its header and its payload.
     ///
     /// # Panics
     /// If nothing was retained there.
-    pub fn begin(&mut self, slot: u32) -> Span {
+    pub fn begin(&mut self, slot: u32) -> [Span; 2] {
+        self.count_send(slot);
+        [self.memory.span(self.header_at(slot), HEADER_LEN), self.payload(slot)]
+    }
+
+    /// As [`begin`](Self::begin), for a datagram.
+    ///
+    /// # Panics
+    /// As [`begin`](Self::begin).
+    pub fn begin_datagram(&mut self, slot: u32) -> Kept {
+        match self.slots[slot as usize].compact {
+            None => Kept::Whole(self.begin(slot)),
+            Some(compact) => {
+                self.count_send(slot);
+                Kept::Payload(self.payload(slot), compact)
+            }
+        }
+    }
+
+    fn count_send(&mut self, slot: u32) {
         let retained = &mut self.slots[slot as usize];
         assert!(retained.len > 0, "nothing was retained in slot {slot}");
         retained.under_way += 1;
-        let len = retained.len;
-        self.memory.span(self.start(slot), len)
+    }
+
+    fn payload(&self, slot: u32) -> Span {
+        let len = self.slots[slot as usize].len - HEADER_LEN;
+        self.memory.span(self.payload_at(slot), len)
     }
 
     /// A send of a slot's packet has ended.
@@ -145,12 +183,12 @@ impl Ring {
     }
 }
 
-/// So many bytes before the first slot, the copy of a slot's header begins.
+/// So many bytes before the first payload, the header of a slot begins.
 fn in_front(slot: u32) -> usize {
     (slot as usize + 1) * HEADER_LEN
 }
 
-/// The copies of the headers of some slots, in a ring whose slots are there.
+/// The headers of some slots, in a ring whose payloads are there.
 pub fn headers(ring: Remote, slots: &Range<u32>) -> Remote {
     let address = ring.address.wrapping_sub((slots.end as usize * HEADER_LEN) as u64);
     Remote { address, ..ring }

@@ -34,7 +34,7 @@ pub enum Pending {
     /// repeated.
     Last(Slot, usize),
     /// Send the packet in a slot of a channel's ring.
-    Ring(ChannelId, u32, Span),
+    Ring(ChannelId, u32, [Span; 2]),
     /// Write a channel's number.
     Report(ChannelId, Counter, Span, Remote),
     /// Read into a part of a buffer.
@@ -246,8 +246,8 @@ impl Connection {
                 Pending::Write(tail, to) => {
                     messages.write_part((&tail.lease, tail.range), to, begin(Request::Write))?;
                 }
-                Pending::Ring(channel, slot, span) => {
-                    messages.send_from(&span, begin(Request::Ring(channel, slot)))?;
+                Pending::Ring(channel, slot, packet) => {
+                    messages.send_from(&packet, begin(Request::Ring(channel, slot)))?;
                 }
                 Pending::Report(channel, counter, span, to) => {
                     messages.write_from(&span, to, begin(Request::Report(channel, counter)))?;

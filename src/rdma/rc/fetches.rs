@@ -108,19 +108,15 @@ impl Fetches {
         });
         look.go_on();
         let mut reads = Vec::new();
-        match look.stage {
-            Stage::Waiting => {}
-            Stage::Headers | Stage::HeadersAgain => {
-                let (from, len) = look.headers_at();
-                reads.extend(look.headers.take().map(|buffer| (None, buffer, 0..len, from)));
+        if look.stage == Stage::Payloads {
+            for at in 0..look.wanted.len() {
+                let Some((from, into)) = look.payload_at(&look.wanted[at]) else { continue };
+                let buffer = look.wanted[at].buffer.take();
+                reads.extend(buffer.map(|buffer| (Some(at), buffer, into, from)));
             }
-            Stage::Payloads => {
-                for at in 0..look.wanted.len() {
-                    let Some((from, into)) = look.payload_at(&look.wanted[at]) else { continue };
-                    let buffer = look.wanted[at].buffer.take();
-                    reads.extend(buffer.map(|buffer| (Some(at), buffer, into, from)));
-                }
-            }
+        } else {
+            let (from, len) = look.headers_at();
+            reads.extend(look.headers.take().map(|buffer| (None, buffer, 0..len, from)));
         }
         look.reads = reads.len();
         self.under_way[number] = Some(look);

@@ -1,7 +1,6 @@
 //! A look at the ring of another rank for packets that are missing here.
 //!
-//! Their owner may replace one meanwhile. It takes the copy of the former header away before, and puts that of the new one there
-//! last. So who looks reads these headers, then the payloads of those that it misses, and the headers again, each when what is
+//! Their owner may replace one meanwhile. It takes the former header away before, and puts the new one there last. So who looks reads these headers, then the payloads of those that it misses, and the headers again, each when what is
 //! before it has ended: a payload is that of its header if nothing has become of that. Headers stand together, so that
 //! the first and the last read serve all packets of a look.
 
@@ -22,7 +21,7 @@ pub struct Place {
     /// The rank whose ring it is.
     pub from: Rank,
     pub exposed: Exposed,
-    /// Bytes of its slots.
+    /// Bytes of its packets at most.
     pub slot_len: usize,
 }
 
@@ -119,8 +118,8 @@ impl Look {
     /// Where the payload of a packet whose header was read is, if it has any, and into which part of its buffer it goes.
     pub fn payload_at(&self, wanted: &Wanted) -> Option<(Remote, Range<usize>)> {
         let (_, end) = wanted.found().filter(|(_, end)| *end > HEADER_LEN)?;
-        let packet = self.place.exposed.slot(wanted.slot, self.place.slot_len);
-        Some((packet.at(HEADER_LEN), HEADER_LEN..end))
+        let at = self.place.exposed.payload(wanted.slot, self.place.slot_len);
+        Some((at, HEADER_LEN..end))
     }
 
     /// Takes the headers that were read for the first time; gives back those wanted that are not there, or have no room in `most` bytes.
@@ -181,7 +180,7 @@ mod tests {
         let ring = Remote { address: 1 << 20, key: 1 };
         let exposed = Exposed { ring, cells: ring };
         let (process, channel) = (ProcessId(1), ChannelId(0));
-        let place = Place { process, channel, from: OWNER, exposed, slot_len: 4160 };
+        let place = Place { process, channel, from: OWNER, exposed, slot_len: 4144 };
         let wanted = |slot: u32| {
             let (buffer, header) = (None, None);
             Wanted { slot, token: token(slot), span: Span::none(), buffer, header }
@@ -212,7 +211,7 @@ mod tests {
         let ends: Vec<_> = look.wanted.iter().filter_map(Wanted::found).map(|one| one.1).collect();
         assert_eq!(ends, [50, 70, 40].map(|len| HEADER_LEN + len));
         let (at, into) = look.payload_at(&look.wanted[1]).expect("there is a payload");
-        assert_eq!((at.address, into), ((1 << 20) + 7 * 4160 + 48, HEADER_LEN..HEADER_LEN + 70));
+        assert_eq!((at.address, into), ((1 << 20) + 7 * 4096, HEADER_LEN..HEADER_LEN + 70));
     }
 
     #[test]

@@ -26,8 +26,8 @@ impl RdmaTransport {
         let is_sent = match ring.copy_short(slot, &mut short) {
             Some((header, payload)) => datagrams.multicast(group, header, Source::Bytes(payload)),
             None if datagrams.has_ring_room() => {
-                let (packet, compact) = (ring.begin(slot), ring.compact(slot));
-                let sent = datagrams.multicast_from(group, (self.channel, slot), packet, compact);
+                let kept = ring.begin_datagram(slot);
+                let sent = datagrams.multicast_from(group, (self.channel, slot), kept);
                 endpoint.channels.begin(self.channel);
                 sent.map(|()| true)
             }
@@ -52,11 +52,11 @@ impl RdmaTransport {
         }
         tracing::debug!(%to, slot, "sends again");
         let (process, channel) = (self.process(to), self.channel);
-        let span = self.memory.ring.begin(slot);
+        let packet = self.memory.ring.begin(slot);
         let sender = Sender { channel, to, token };
         let mut endpoint = self.endpoint.hold();
         endpoint.channels.begin(channel);
-        endpoint.connections.send_from_ring(process, sender, slot, span).map_err(failed)
+        endpoint.connections.send_from_ring(process, sender, slot, packet).map_err(failed)
     }
 
     /// Writes a number into the memory of a rank.

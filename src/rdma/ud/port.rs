@@ -7,7 +7,7 @@ use super::restarts::Restarts;
 use super::sender::Sender;
 use crate::rdma::group::{DEFAULT_QKEY, Group, GroupId, Groups, Joined, ProvenAmong};
 use crate::rdma::ids::{ChannelId, ProcessId};
-use crate::rdma::memory::{Source, Tail};
+use crate::rdma::memory::{Kept, Source, Tail};
 use crate::rdma::outstanding::Outstanding;
 use crate::rdma::packet::fill;
 use crate::rdma::settings::{RESERVED_SLOTS, Settings};
@@ -18,10 +18,10 @@ use std::ops::Range;
 use std::sync::Arc;
 use verbcast_core::rank::Fragment;
 use verbcast_core::time::Instant;
-use verbcast_core::wire::{Compact, GroupAddress, HEADER_LEN};
+use verbcast_core::wire::{GroupAddress, HEADER_LEN};
 use verbcast_verbs::{
     AddressHandle, CompletionQueue, Lease, MAX_TOGETHER, PathTo, Pool, PortPartition,
-    ProtectionDomain, QueuePair, Result, Slot, Span,
+    ProtectionDomain, QueuePair, Result, Slot,
 };
 
 /// The UD QP and its memory.
@@ -243,21 +243,19 @@ impl UdPort {
         self.ring_room > 0
     }
 
-    /// Sends the packet of a slot of a channel's ring to a group, or its payload alone with a compact header.
+    /// Sends what is kept in a slot of a channel's ring to a group.
     pub fn multicast_from(
         &mut self,
         group: GroupId,
         (channel, slot): (ChannelId, u32),
-        packet: Span,
-        compact: Option<Compact>,
+        kept: Kept,
     ) -> Result<()> {
         let id = self.begin(Datagram::Ring(channel, slot));
         self.ring_room -= 1;
         let (handle, to) = (&self.groups.get(group).handle, (MULTICAST_QPN, self.qkey));
-        match compact {
-            None => self.qp.send_datagram_from(&packet, id, handle, to),
-            Some(compact) => {
-                let payload = packet.skip(HEADER_LEN);
+        match kept {
+            Kept::Whole(packet) => self.qp.send_datagram_from(&packet, id, handle, to),
+            Kept::Payload(payload, compact) => {
                 self.qp.send_datagram_numbered((&payload, compact.immediate()), id, handle, to)
             }
         }

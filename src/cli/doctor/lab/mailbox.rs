@@ -120,7 +120,7 @@ impl Mailbox {
         let span = self.outbox.span(offset, payload.len());
         let to = (MULTICAST_QPN, self.qkey);
         self.qp
-            .send_datagram_from(&span, SEND | self.sent, &joined.handle, to)
+            .send_datagram_from(&[span], SEND | self.sent, &joined.handle, to)
             .and_then(|()| self.qp.submit())
             .map_err(|error| error.to_string())?;
         self.sent += 1;

@@ -377,12 +377,12 @@ impl ConnectionPool {
         process: ProcessId,
         Sender { channel, to, token }: Sender,
         slot: u32,
-        span: Span,
+        packet: [Span; 2],
     ) -> Result<()> {
         if let Some(connection) = self.get_mut(process) {
             connection.ring_tokens.push_back((to, token));
         }
-        self.add(process, Pending::Ring(channel, slot, span))
+        self.add(process, Pending::Ring(channel, slot, packet))
     }
 
     /// The first request to a process that has ended, up to the one of a number, and whether it is that one.
