@@ -15,8 +15,8 @@ use std::ops::RangeInclusive;
 
 /// Slots that a root uses at least, if its ring has so many.
 pub(super) const LEAST: u32 = 16;
-/// After how many fragments a root judges what was lost of them, for each slot in use and at least and at most: the fewer slots,
-/// the longer it takes to send as many.
+/// A root judges what was lost of so many fragments for each slot that it may use, within these bounds: the fewer slots, the longer
+/// it takes to send as many.
 const SAMPLE_PER_SLOT: u32 = 4;
 const SAMPLE: RangeInclusive<u32> = 128..=512;
 /// So many in a thousand are much, and little.

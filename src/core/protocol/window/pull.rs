@@ -18,7 +18,7 @@ use crate::rank::{Fragment, OpId, Rank};
 use crate::time::Instant;
 use std::time::Duration;
 
-/// Reads under way at most.
+/// Packets that are looked for at once, at most.
 const AT_ONCE: usize = 16;
 /// Reads, one after the other, in which a repairer that is not late comes by what it has lost itself.
 const READS: u32 = 2;
