@@ -126,12 +126,17 @@ impl Ranks {
                 Transmit::Send { target, piece, range } => {
                     self.send(me, target, piece, range.len())
                 }
-                Transmit::Retain { slot, piece, range } => {
-                    self.members[at].ring[slot as usize] = Some((piece, range.len()));
+                Transmit::Retain { packets, is_multicast } => {
+                    for (slot, piece, range) in packets.iter() {
+                        self.members[at].ring[slot as usize] = Some((piece, range.len()));
+                        if is_multicast {
+                            self.send(me, Target::Group, piece, range.len());
+                        }
+                    }
                 }
-                Transmit::Resend { target, slot, .. } => {
+                Transmit::Resend { to, slot, .. } => {
                     let (piece, len) = self.members[at].ring[slot as usize].unwrap();
-                    self.send(me, target, piece, len);
+                    self.send(me, Target::Rank(to), piece, len);
                 }
                 Transmit::Report { to, counter, value } => {
                     self.inputs.push_back((to, Input::Report(me, counter, value)));

@@ -162,15 +162,17 @@ impl<C: Core + Clone + Debug> State<C> {
                 Transmit::Send { target: Target::Rank(to), piece, .. } => {
                     self.send(setup.size, [me, base + to.0], &piece, piece.token());
                 }
-                Transmit::Retain { slot, piece, .. } => {
-                    self.ranks[rank].ring.insert(slot, piece);
-                }
-                Transmit::Resend { target, slot, token } => {
-                    let piece = self.ranks[rank].ring[&slot];
-                    match target {
-                        Target::Group => self.spread(setup, me, &piece),
-                        Target::Rank(to) => self.send(setup.size, [me, base + to.0], &piece, token),
+                Transmit::Retain { packets, is_multicast } => {
+                    for (slot, piece, _) in packets.iter() {
+                        self.ranks[rank].ring.insert(slot, piece);
+                        if is_multicast {
+                            self.spread(setup, me, &piece);
+                        }
                     }
+                }
+                Transmit::Resend { to, slot, token } => {
+                    let piece = self.ranks[rank].ring[&slot];
+                    self.send(setup.size, [me, base + to.0], &piece, token);
                 }
                 Transmit::Offer { to, piece } => {
                     self.send(setup.size, [me, base + to.0], &piece, piece.token());

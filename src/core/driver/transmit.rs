@@ -33,7 +33,7 @@ impl<C: Core, T: Transport> Driver<C, T> {
     /// connection, so nothing completes before.
     fn await_connection(&mut self, transmit: &Transmit) {
         if let Transmit::Send { target: Target::Rank(to), .. }
-        | Transmit::Resend { target: Target::Rank(to), .. }
+        | Transmit::Resend { to, .. }
         | Transmit::Offer { to, .. }
         | Transmit::Write { to, .. } = transmit
             && !self.transport.is_connected(*to)
@@ -67,17 +67,20 @@ impl<C: Core, T: Transport> Driver<C, T> {
                 statistics.sent_in_place += u64::from(sent == Transfer::InPlace);
                 Ok(())
             }
-            Transmit::Retain { slot, piece, range } => {
-                let payload = messages.payload(lent, piece.op, range);
-                let bytes = bytes(&payload, transport)?;
-                let header = header(identity, &piece, bytes, identity.payload_crc);
-                transport.retain(slot, &header, payload)
+            Transmit::Retain { packets, is_multicast } => {
+                for (slot, piece, range) in packets.iter() {
+                    let payload = messages.payload(lent, piece.op, range);
+                    let bytes = bytes(&payload, transport)?;
+                    let header = header(identity, &piece, bytes, identity.payload_crc);
+                    transport.retain(slot, &header, payload)?;
+                    if is_multicast {
+                        statistics.multicast_sent += 1;
+                        transport.multicast_retained(slot)?;
+                    }
+                }
+                Ok(())
             }
-            Transmit::Resend { target: Target::Group, slot, .. } => {
-                statistics.multicast_sent += 1;
-                transport.multicast_retained(slot)
-            }
-            Transmit::Resend { target: Target::Rank(to), slot, token } => {
+            Transmit::Resend { to, slot, token } => {
                 statistics.reliable_sent += 1;
                 transport.reliable_retained(to, slot, token)
             }

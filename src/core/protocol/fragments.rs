@@ -6,7 +6,7 @@ use std::ops::Range;
 
 /// A message of `message_len` bytes in fragments of `fragment_len`; the last may be shorter. An
 /// empty message is one empty fragment, so that every broadcast is seen on the wire.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Fragments {
     message_len: usize,
     fragment_len: usize,

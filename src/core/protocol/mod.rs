@@ -32,7 +32,7 @@ pub use depths::{Depths, DepthsError};
 pub use fragments::Fragments;
 pub use run::Run;
 pub use start::StartError;
-pub use transmit::{Counter, Piece, Room, Target, Token, Transmit};
+pub use transmit::{Counter, Packets, Piece, Room, Target, Token, Transmit};
 
 use crate::rank::{Fragment, OpId, Rank};
 use crate::time::Instant;

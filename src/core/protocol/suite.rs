@@ -208,12 +208,12 @@ impl Suite {
                 piece.op = self.outer(lane, piece.op);
                 Transmit::Send { target, piece, range }
             }
-            Transmit::Retain { slot, mut piece, range } => {
-                piece.op = self.outer(lane, piece.op);
-                Transmit::Retain { slot, piece, range }
+            Transmit::Retain { mut packets, is_multicast } => {
+                packets.first.op = self.outer(lane, packets.first.op);
+                Transmit::Retain { packets, is_multicast }
             }
-            Transmit::Resend { target, slot, token } => {
-                Transmit::Resend { target, slot, token: self.outer_token(lane, token) }
+            Transmit::Resend { to, slot, token } => {
+                Transmit::Resend { to, slot, token: self.outer_token(lane, token) }
             }
             Transmit::Fetch { from, slot, token } => {
                 Transmit::Fetch { from, slot, token: self.outer_token(lane, token) }

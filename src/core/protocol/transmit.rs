@@ -1,5 +1,6 @@
 //! What a core asks its driver to do.
 
+use super::Fragments;
 use crate::rank::{Fragment, OpId, Rank};
 use crate::wire::{Kind, Region};
 use std::ops::Range;
@@ -69,6 +70,32 @@ impl Counter {
         [Counter::Acknowledged, Counter::Consumed, Counter::Begun];
 }
 
+/// Packets of consecutive fragments of a message, each for a slot of the ring whose former packet nobody needs.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Packets {
+    /// The slot of the first; those of the others follow.
+    pub slot: u32,
+    /// The header of the first. The others' differ in the fragment, and only that of the last asks.
+    pub first: Piece,
+    /// How many there are.
+    pub count: u32,
+    /// What the fragments are of the message.
+    pub cut: Fragments,
+}
+
+impl Packets {
+    /// The slot, header and bytes of the message of each packet.
+    pub fn iter(&self) -> impl Iterator<Item = (u32, Piece, Range<usize>)> {
+        let Packets { slot, first, count, cut } = self.clone();
+        (0..count).map(move |index| {
+            let fragment = Fragment(first.fragment.0 + index);
+            let asks = first.asks && index + 1 == count;
+            let range = cut.range(fragment).unwrap_or_default();
+            (slot + index, Piece { fragment, asks, ..first }, range)
+        })
+    }
+}
+
 /// Something that a core wants done.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Transmit {
@@ -81,20 +108,18 @@ pub enum Transmit {
         /// The bytes of the message that it carries.
         range: Range<usize>,
     },
-    /// Write a packet whose payload is `range` of the operation's message into a slot of the ring,
-    /// from where it can be [resent](Transmit::Resend) and [fetched](Transmit::Fetch).
+    /// Write packets into slots of the ring, from where they can be [resent](Transmit::Resend) and
+    /// [fetched](Transmit::Fetch).
     Retain {
-        /// The slot, whose former packet nobody needs.
-        slot: u32,
-        /// The packet's header.
-        piece: Piece,
-        /// The bytes of the message that it carries.
-        range: Range<usize>,
+        /// The packets, and their slots.
+        packets: Packets,
+        /// Whether each is sent to the group from there, too.
+        is_multicast: bool,
     },
-    /// Send the packet that a slot of the ring holds.
+    /// Send the packet that a slot of the ring holds, reliably.
     Resend {
         /// Where to.
-        target: Target,
+        to: Rank,
         /// The slot.
         slot: u32,
         /// What to be told of the delivery.

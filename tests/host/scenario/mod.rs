@@ -18,10 +18,13 @@ mod words;
 use self::core::make;
 use self::words::Words;
 use std::fmt::Write;
+use std::iter;
+use std::ops::Range;
 use std::time::Duration;
 use verbcast_core::protocol::window::{Report, Seq};
 use verbcast_core::protocol::{
-    Core, Counter, Disposition, Event, Incoming, Room, Target, Timer, Token, Transmit, Via,
+    Core, Counter, Disposition, Event, Incoming, Packets, Piece, Room, Target, Timer, Token,
+    Transmit, Via,
 };
 use verbcast_core::rank::{Fragment, OpId, Rank};
 use verbcast_core::time::Instant;
@@ -218,7 +221,7 @@ impl Player {
 
     fn drain(&mut self) {
         while let Some(transmit) = self.core.poll_transmit(&self.capacity) {
-            self.outputs.push(transmitted(&transmit, self.family));
+            self.outputs.extend(transmitted(&transmit, self.family));
         }
         while let Some(event) = self.core.poll_event() {
             self.outputs.push(happened(&event));
@@ -275,8 +278,18 @@ fn disposed(disposition: &Disposition) -> String {
     }
 }
 
-fn transmitted(transmit: &Transmit, family: Family) -> String {
-    match transmit {
+fn retained(packets: &Packets, is_multicast: bool) -> Vec<String> {
+    let of_one = |(slot, piece, _): (u32, Piece, Range<usize>)| {
+        let report = spoken(piece.report);
+        let asks = if piece.asks { ", asks" } else { "" };
+        let kept = format!("keep {}.{} in slot {slot}{report}{asks}", piece.op.0, piece.fragment.0);
+        iter::once(kept).chain(is_multicast.then(|| format!("multicast slot {slot}")))
+    };
+    packets.iter().flat_map(of_one).collect()
+}
+
+fn transmitted(transmit: &Transmit, family: Family) -> Vec<String> {
+    let said = match transmit {
         Transmit::Send { target, piece, .. } => {
             let report = match family {
                 Family::Window => spoken(piece.report),
@@ -295,13 +308,8 @@ fn transmitted(transmit: &Transmit, family: Family) -> String {
                 Target::Rank(to) => format!("send {what} to {}{report}", to.0),
             }
         }
-        Transmit::Retain { slot, piece, .. } => {
-            let report = spoken(piece.report);
-            let asks = if piece.asks { ", asks" } else { "" };
-            format!("keep {}.{} in slot {slot}{report}{asks}", piece.op.0, piece.fragment.0)
-        }
-        Transmit::Resend { target: Target::Group, slot, .. } => format!("multicast slot {slot}"),
-        Transmit::Resend { target: Target::Rank(to), slot, token } => {
+        Transmit::Retain { packets, is_multicast } => return retained(packets, *is_multicast),
+        Transmit::Resend { to, slot, token } => {
             format!("send slot {slot} ({}.{}) to {}", token.op.0, token.fragment.0, to.0)
         }
         Transmit::Offer { to, piece } => {
@@ -319,7 +327,8 @@ fn transmitted(transmit: &Transmit, family: Family) -> String {
         Transmit::Fetch { from, slot, token } => {
             format!("fetch {}.{} from slot {slot} of {}", token.op.0, token.fragment.0, from.0)
         }
-    }
+    };
+    vec![said]
 }
 
 /// A report of the window family in words.

@@ -99,7 +99,7 @@ impl Window {
         let is_told = self.config.by == By::Message
             || operation.repairer.is_none_or(|repairer| !self.debts.is_due(repairer));
         let waits = self.config.blocking && operation.root == self.me && slots > 0;
-        let sent = self.to_multicast.is_none() && !self.ring.has_queued(op);
+        let sent = !self.ring.has_queued(op);
         if !absorbs || !is_told || waits || !sent {
             return;
         }

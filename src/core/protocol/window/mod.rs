@@ -30,8 +30,8 @@
 //! it, so they put off the report proper and never replace it.
 //!
 //! # Where to find it
-//! This file holds the state and the contract; `lifecycle` how a broadcast begins and ends, `transfer` how its
-//! fragments are kept, multicast, received, pushed and read, `coming` and `short` those that need little, `reporting` what is acknowledged, `questions` when that is asked for.
+//! This file holds the state and the contract; `lifecycle` how a broadcast begins and ends, `keeping` how its
+//! fragments are kept and multicast, `transfer` how they are received, pushed and read, `coming` and `short` those that need little, `reporting` what is acknowledged, `questions` when that is asked for.
 //! The neighbourhoods of the state: an `operation` and who repairs whom in it (`groups`); the `ring`, which knows who has what by its
 //! `report`, and the `patience` of its timers; `debts` of reports; `credits` of the root; `pull`, when to read.
 
@@ -41,6 +41,7 @@ mod config;
 mod credits;
 mod debts;
 mod groups;
+mod keeping;
 mod lifecycle;
 mod neighbours;
 mod operation;
@@ -125,8 +126,6 @@ pub struct Window {
     to_come: ToCome,
     /// The slot that the next fragment to keep needs and does not get.
     wanted: Option<u32>,
-    /// The fragment that was kept last, to be multicast.
-    to_multicast: Option<Transmit>,
     /// Acknowledgements are to be asked for unless more can be sent.
     is_asking: bool,
     credits: Credits,
@@ -179,7 +178,6 @@ impl Window {
             wishes: Vec::new(),
             to_come: ToCome::default(),
             wanted: None,
-            to_multicast: None,
             is_asking: false,
             credits: Credits::new(config.credits, begin, groups),
             pace: Pace::new(config.window),
@@ -352,10 +350,6 @@ impl Core for Window {
 
     fn poll_transmit(&mut self, room: &dyn Room) -> Option<Transmit> {
         self.coming = None;
-        if let Some(multicast) = self.to_multicast.take() {
-            self.settle();
-            return Some(multicast);
-        }
         self.tell(room)
             .or_else(|| self.keep(room))
             .or_else(|| self.ask(room))

@@ -138,6 +138,12 @@ impl Operation {
         }
     }
 
+    /// Keeps so many fragments, the first that are not kept.
+    pub fn keep_run(&mut self, count: u32) {
+        self.kept.insert_run(self.kept_prefix, count);
+        self.kept_prefix += count;
+    }
+
     /// The fragments that are missing, in order, of the first `count` from the first missing one.
     pub fn missing(&self, count: u32) -> impl Iterator<Item = Fragment> + '_ {
         let end = self.cut.count().min(self.prefix.saturating_add(count));

@@ -16,14 +16,14 @@ use std::sync::Arc;
 const UNHEARD: u32 = 4;
 
 impl Window {
-    /// Whether this rank, as root, asks with the fragment that it multicasts now.
+    /// Whether this rank, as root, asks with the fragment that it multicasts now, if it asks at all.
     pub(super) fn asks_with(&self, seq: Seq, is_last: bool) -> bool {
         let share = self.share(seq);
         let unasked = self.ring.unasked();
         let first = if unasked == 0 { seq } else { self.ring.first_unasked() };
         let is_far = seq.after(first) >= 2 * i64::from(share);
         let ends = is_last && self.config.blocking;
-        self.config.asks() && (unasked + 1 >= share || is_far || ends)
+        unasked + 1 >= share || is_far || ends
     }
 
     /// After how many fragments the root asks. At first it asks soon and then later and later, so that it knows how long

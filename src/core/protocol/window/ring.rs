@@ -8,7 +8,7 @@ use super::patience::Patience;
 use super::pushes::{Push, Pushes};
 use super::report::Report;
 use super::seq::Seq;
-use crate::protocol::{SmallMap, Target, Token, Transmit};
+use crate::protocol::{SmallMap, Token, Transmit};
 use crate::rank::{OpId, Rank};
 use crate::time::Instant;
 use std::collections::{BTreeSet, VecDeque};
@@ -142,6 +142,11 @@ impl Ring {
         self.kept(self.slot(seq)).is_none()
     }
 
+    /// Slots from a fragment's to the last.
+    pub fn until_last(&self, seq: Seq) -> u32 {
+        self.len - self.slot(seq)
+    }
+
     /// What a slot holds.
     fn kept(&self, slot: u32) -> Option<&Retained> {
         self.slots.get(slot as usize)?.as_ref()
@@ -205,8 +210,11 @@ impl Ring {
         if self.slots.is_empty() {
             self.slots.resize(self.len as usize, None);
         }
+        let is_free = retained.is_free();
         self.slots[slot as usize] = Some(retained);
-        self.release(slot);
+        if is_free {
+            self.release(slot);
+        }
     }
 
     /// Slots with what this rank has multicast whose acknowledgement is not asked for.
@@ -259,7 +267,7 @@ impl Ring {
     /// The next reliable send.
     pub fn take_push(&mut self) -> Option<Transmit> {
         let Push { to, slot, token, .. } = self.pushes.take()?;
-        Some(Transmit::Resend { target: Target::Rank(to), slot, token })
+        Some(Transmit::Resend { to, slot, token })
     }
 
     /// Whether a send of an operation's fragments is to be handed to the transport.

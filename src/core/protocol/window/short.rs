@@ -17,7 +17,6 @@ impl Window {
         let is_rested = self.operations.is_empty()
             && self.events.is_empty()
             && self.departed.is_empty()
-            && self.to_multicast.is_none()
             && self.to_come.is_empty()
             && self.pull.is_idle();
         let is_one = len <= self.fragment_len(len) as u64;

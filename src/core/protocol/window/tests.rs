@@ -132,9 +132,9 @@ fn sent(core: &mut Window) -> Vec<Transmit> {
 
 /// The fragments that are sent again to a rank.
 fn again(sent: &[Transmit], to: u32) -> Vec<u32> {
-    let to = super::super::Target::Rank(Rank(to));
+    let rank = Rank(to);
     let resent = sent.iter().filter_map(|transmit| match transmit {
-        Transmit::Resend { target, token, .. } if *target == to => Some(token.fragment.0),
+        Transmit::Resend { to, token, .. } if *to == rank => Some(token.fragment.0),
         _ => None,
     });
     resent.collect()
@@ -299,7 +299,9 @@ fn a_root_with_credits_waits_for_who_never_told_it_anything() {
         let mut root = core(0, 3, passed + 8, config);
         root.start(Instant::ZERO, Rank(0), LEN).unwrap();
         let to_group = |sent: Vec<Transmit>| {
-            let is_multicast = |transmit: &&Transmit| matches!(transmit, Transmit::Resend { .. });
+            let is_multicast = |transmit: &&Transmit| {
+                matches!(transmit, Transmit::Retain { is_multicast: true, .. })
+            };
             sent.iter().filter(is_multicast).count()
         };
         assert_eq!(to_group(sent(&mut root)), 0, "after {passed}");

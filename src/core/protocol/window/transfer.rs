@@ -1,95 +1,18 @@
-//! The way of a fragment: kept in the ring for others and multicast from there (Liu 2004, section 5.1), received,
-//! sent again or read where it was lost.
+//! The way of a fragment from others: received, sent again, or read where it was lost.
 
 use super::operation::Operation;
-use super::{Repair, Report, Window};
+use super::{Repair, Window};
 use crate::protocol::{
-    Core, Disposition, Event, Incoming, Piece, Room, Target, Token, Transmit, Via, disagreement,
+    Core, Disposition, Event, Incoming, Room, Token, Transmit, Via, disagreement,
 };
-use crate::rank::{Fragment, OpId, Rank};
+use crate::rank::{OpId, Rank};
 use crate::time::Instant;
 use crate::wire::Kind;
-use std::sync::Arc;
 
 /// Ranks above its repairer that a rank reads from besides the root, at most: a chain has many.
 const MAX_ABOVE: usize = 8;
 
 impl Window {
-    /// Keeps the next fragment; at the root it is to be multicast then.
-    pub(super) fn keep(&mut self, room: &dyn Room) -> Option<Transmit> {
-        self.wanted = None;
-        for index in 0..self.operations.len() {
-            let operation = &self.operations[index];
-            if operation.keeps_all() {
-                continue;
-            }
-            let (is_root, neighbours) = (operation.root == self.me, &operation.neighbours);
-            let first = operation.first_unkept().map(|fragment| operation.seq(fragment));
-            if is_root {
-                let credit =
-                    first.is_some_and(|seq| self.credits.has_one_for(seq, neighbours, &self.ring));
-                let is_held = self.config.paces() && self.ring.used() >= self.pace.limit();
-                if !credit || is_held || room.multicast_room() == 0 {
-                    return None;
-                }
-            }
-            let ring = &self.ring;
-            let may = |seq| ring.is_free(seq) && room.is_idle(ring.slot(seq));
-            // The root sends in order; a co-root keeps what it has.
-            let span = if is_root { 1 } else { self.config.window };
-            if let Some(fragment) = self.operations[index].next_to_keep(span, may) {
-                return Some(self.keep_fragment(index, fragment));
-            }
-            let taken = first.filter(|seq| !self.ring.is_free(*seq));
-            self.wanted = self.wanted.or(taken.map(|seq| self.ring.slot(seq)));
-            if is_root {
-                return None;
-            }
-        }
-        None
-    }
-
-    fn keep_fragment(&mut self, index: usize, fragment: Fragment) -> Transmit {
-        let op = self.first.plus(index as u32);
-        let operation = &mut self.operations[index];
-        operation.keep(fragment);
-        let (neighbours, seq) = (Arc::clone(&operation.neighbours), operation.seq(fragment));
-        let range = operation.cut.range(fragment).unwrap_or_default();
-        let message_len = operation.cut.message_len() as u64;
-        let asked = operation.asked();
-        let is_last = seq.plus(1) == operation.end();
-        // Where reports go by themselves, one here would only cost each receiver a look.
-        let report = self.config.piggyback.then(|| self.report(&neighbours));
-        *self.holding.get_or_insert(op.0, 0) += 1;
-        let slot = self.ring.slot(seq);
-        let is_own = neighbours.root == self.me;
-        let asks = match is_own {
-            true => self.asks_with(seq, is_last),
-            false => fragment.0 + 1 == asked,
-        };
-        let kind = Kind::Fragment;
-        let said = report.map_or(0, Report::emit);
-        let piece = Piece { kind, op, fragment, message_len, report: said, asks };
-        let token = piece.token();
-        let is_asked = asks || fragment.0 < asked || !self.config.asks();
-        self.ring.keep(self.now, seq, token, &neighbours, is_asked);
-        if is_own {
-            self.is_asking = false;
-            if self.config.paces() && self.pace.sends() {
-                self.pace.look(&self.ring, &neighbours.leaves);
-            }
-            if asks {
-                self.ring.ask(self.now, |root| root == neighbours.root);
-            }
-            self.to_multicast = Some(Transmit::Resend { target: Target::Group, slot, token });
-            if let Some(report) = report {
-                self.debts.put_off(self.put_off(), report);
-            }
-        }
-        self.settle();
-        Transmit::Retain { slot, piece, range }
-    }
-
     /// Sends again what its receiver has not acknowledged in time.
     pub(super) fn push(&mut self) -> Option<Transmit> {
         let push = self.ring.take_push()?;
