@@ -12,8 +12,8 @@ use verbcast::{Broadcaster, Config, Environment, Rank, Star};
 
 /// Turns without work.
 const TURNS: u32 = 1000;
-/// Broadcasts of 8 bytes: fewer than there are slots and receives.
-const MESSAGES: usize = 16;
+/// Broadcasts of 8 bytes: fewer than there are slots and receives, and more than a root sends without a look.
+const MESSAGES: usize = 64;
 /// Bytes of a message of 16 packets of 4 KiB, and of one with 48 more.
 const LONG: usize = 16 * 4096;
 const LONGER: usize = 64 * 4096;

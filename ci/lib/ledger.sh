@@ -114,7 +114,7 @@ ledger_row() {
     callgrind_annotate --auto=no --inclusive=yes --threshold=100 "$2" | awk -v name="$1" '
         { count = $1; gsub(",", "", count) }
         /turns.rs:turns::counted_idle_turns/ { idle = count / 1000 }
-        /turns.rs:turns::counted_short_messages/ { short = count / 16 }
+        /turns.rs:turns::counted_short_messages/ { short = count / 64 }
         /turns.rs:turns::counted_long_message/ { long = count }
         /turns.rs:turns::counted_longer_message/ { longer = count }
         END {

@@ -301,9 +301,11 @@ impl Broadcaster {
     }
 
     fn broadcast_bytes(&mut self, root: Rank, mut bytes: LentBytes<'_>) -> Result<(), Error> {
-        if let LentBytes::Receive(message) = &mut bytes
-            && self.receive_short(root, message)?
-        {
+        let is_over = match &mut bytes {
+            LentBytes::Receive(message) => self.receive_short(root, message)?,
+            LentBytes::Send(message) => self.send_short(message)?,
+        };
+        if is_over {
             return Ok(());
         }
         let (op, mut ending, now) = self.start_when_possible(root, bytes.len())?;

@@ -1,4 +1,4 @@
-//! Messages of one packet at a rank that receives them: most are over as soon as they come, and are not begun at all.
+//! Messages of one packet: most are over as soon as they come, or as their root has sent them, and are not begun at all.
 
 use super::told::Broadcast;
 use super::wait::{Idle, MAX_PARK};
@@ -37,6 +37,19 @@ impl Broadcaster {
         self.told.call(|| {
             let lost = self.driver.statistics().lost;
             Broadcast { op, root, len, began, ended: now, lost }
+        });
+        Ok(true)
+    }
+
+    /// Sends this rank's message without beginning the broadcast, if there is nothing else to do; whether it did.
+    pub(super) fn send_short(&mut self, message: &[u8]) -> Result<bool, Error> {
+        let began = self.clock.now();
+        let sent = self.driver.send_short(began, message).map_err(|failure| self.fail(failure))?;
+        let Some(op) = sent else { return Ok(false) };
+        let (root, len) = (self.rank(), message.len());
+        self.told.call(|| {
+            let lost = self.driver.statistics().lost;
+            Broadcast { op, root, len, began, ended: self.clock.now(), lost }
         });
         Ok(true)
     }

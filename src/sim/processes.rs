@@ -212,8 +212,14 @@ impl<'a> Processes<'a> {
                         self.programs.communicators[communicator].members[root.index()] == rank;
                     let mut message = if is_root { plan.message(step) } else { vec![0xee; len] };
                     let now = Instant::from_nanos(at);
-                    if process.open.is_empty() && driver.is_short(now, root, len) {
-                        let taken = driver.take_short(now, root, &mut message);
+                    if process.open.is_empty() {
+                        let taken = match is_root {
+                            true => driver.send_short(now, &message),
+                            false if driver.is_short(now, root, len) => {
+                                driver.take_short(now, root, &mut message)
+                            }
+                            false => Ok(None),
+                        };
                         let taken = taken.map_err(|failure| gave_up(rank, &failure))?;
                         if taken.is_some() {
                             checkers::same_bytes(plan, rank, step, &message)?;

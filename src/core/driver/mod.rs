@@ -33,7 +33,7 @@ use crate::wire::{Key, Kind, MacKey};
 use held::Held;
 use messages::Messages;
 use notices::Owed;
-use rest::Rest;
+use rest::{Looked, Rest};
 use std::collections::HashSet;
 use watch::Watch;
 
@@ -70,6 +70,7 @@ pub struct Driver<C, T> {
     /// Whether this turn has brought anything forward, and not only asked for it.
     progressed: bool,
     rest: Rest,
+    looked: Looked,
     /// What was reported, and is to be taken before all else.
     pending: Option<Arrival>,
     completed: NumberSet<OpId>,
@@ -103,6 +104,7 @@ impl<C: Core, T: Transport> Driver<C, T> {
             watch: Watch::default(),
             progressed: false,
             rest: Rest::default(),
+            looked: Looked::default(),
             pending: None,
             completed: NumberSet::default(),
             in_flight: 0,
@@ -283,6 +285,7 @@ impl<C: Core, T: Transport> Driver<C, T> {
         lent: &mut Option<Lent<'_>>,
     ) -> Result<bool, TransportError> {
         self.progressed = false;
+        self.looked = Looked::now(now);
         let mut worked = self.receive(now, lent)?;
         if self.failure.is_some() {
             // An abort is this rank's last word: others free then what it could write to or read.

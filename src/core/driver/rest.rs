@@ -29,6 +29,33 @@ impl Rest {
     }
 }
 
+/// Broadcasts that a root sends one behind the other without a look at what has come, at most.
+const UNSEEN: u32 = 16;
+
+/// When a rank looked last at what has come, and what it has sent since.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Looked {
+    pub at: Instant,
+    sent: u32,
+}
+
+impl Looked {
+    /// This rank looks.
+    pub fn now(now: Instant) -> Self {
+        Looked { at: now, sent: 0 }
+    }
+
+    /// It sends something without a look.
+    pub fn sent(&mut self) {
+        self.sent += 1;
+    }
+
+    /// Whether it may send more before it looks.
+    pub fn is_recent(self) -> bool {
+        self.sent < UNSEEN
+    }
+}
+
 /// The room of a transport, which notes whether there was none for something.
 #[derive(Debug)]
 pub(super) struct NotedRoom<'a, R> {

@@ -1,8 +1,8 @@
-//! Broadcasts that are over as soon as they begin: [`Core::is_short`].
+//! Broadcasts that are over as soon as they begin: [`Core::is_short`], and at their root [`Core::send_short`].
 
 use super::rest::Rest;
-use super::{Driver, Failure};
-use crate::protocol::{Core, Via};
+use super::{Driver, Failure, Lent, LentBytes};
+use crate::protocol::{Core, Packets, Transmit, Via};
 use crate::rank::{Fragment, OpId, Rank};
 use crate::time::Instant;
 use crate::transport::{Arrival, Buffer, Transport, TransportError};
@@ -12,14 +12,64 @@ impl<C: Core, T: Transport> Driver<C, T> {
     /// Whether a broadcast of `len` bytes that `root` begins need not be [started](Self::start) if its message is the next thing
     /// that comes: then [`take_short`](Self::take_short) ends it.
     pub fn is_short(&self, now: Instant, root: Rank, len: usize) -> bool {
+        self.rests(now) && self.core.is_short(now, root, len as u64)
+    }
+
+    /// Whether nothing is known that is to be done before the next broadcast.
+    fn rests(&self, now: Instant) -> bool {
         // What is kept may be of this one.
         let is_disturbed = self.failure.is_some()
             || self.broken.is_some()
             || self.pending.is_some()
             || !self.connecting.is_empty()
             || self.held.has_begun(self.core.next_op().next());
-        let may_be = !is_disturbed && self.rest.lasts(now) && self.transport.may_wait();
-        may_be && self.core.is_short(now, root, len as u64)
+        !is_disturbed && self.rest.lasts(now) && self.transport.may_wait()
+    }
+
+    /// Multicasts the message of a broadcast of this rank, if that is over then; which broadcast it was. If not, it is to be
+    /// [started](Self::start): now and then one is, so that this rank looks at what comes.
+    ///
+    /// # Errors
+    /// As [`turn`](Self::turn).
+    pub fn send_short(&mut self, now: Instant, message: &[u8]) -> Result<Option<OpId>, Failure> {
+        if !self.looked.is_recent() || !self.rests(now) {
+            return Ok(None);
+        }
+        let len = message.len() as u64;
+        let fragment_len = self.core.fragment_len(len);
+        let sent = self.core.send_short(now, self.looked.at, len, &self.transport);
+        let Some((op, packets)) = sent else { return Ok(None) };
+        self.transport.begin(op, fragment_len);
+        let sent = self.multicast_short(now, op, packets, message);
+        self.settle(sent).map(|()| Some(op))
+    }
+
+    fn multicast_short(
+        &mut self,
+        now: Instant,
+        op: OpId,
+        packets: Packets,
+        message: &[u8],
+    ) -> Result<(), TransportError> {
+        let mut lent = Some(Lent { op, bytes: LentBytes::Send(message) });
+        self.carry_out(Transmit::Retain { packets, is_multicast: true }, &mut lent)?;
+        self.looked.sent();
+        self.end_unbegun(op);
+        self.in_flight += 1;
+        self.watch.progress(now);
+        self.transport.expect_reports(self.core.hears_reports());
+        self.transport.submit()?;
+        self.rest = Rest::Until(self.first_timeout());
+        Ok(())
+    }
+
+    /// A broadcast is over that was not started.
+    fn end_unbegun(&mut self, op: OpId) {
+        self.left = op.next();
+        // Nothing is expected of others, so nothing keeps the caller here.
+        self.transport.reserve(0, self.left);
+        self.statistics.operations += 1;
+        self.statistics.short += 1;
     }
 
     /// Takes the message of a broadcast that [is short](Self::is_short), if that is the next thing that comes; which broadcast it
@@ -84,11 +134,7 @@ impl<C: Core, T: Transport> Driver<C, T> {
         let fragment_len = self.core.fragment_len(len as u64);
         let op = self.core.handle_short(now, root, len as u64);
         self.transport.begin(op, fragment_len);
-        self.left = op.next();
-        // Nothing is expected of others, so nothing keeps the caller here.
-        self.transport.reserve(0, self.left);
-        self.statistics.operations += 1;
-        self.statistics.short += 1;
+        self.end_unbegun(op);
         self.statistics.multicast_received += 1;
         self.rest = Rest::Until(self.first_timeout());
         Ok(op)

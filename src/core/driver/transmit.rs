@@ -43,7 +43,7 @@ impl<C: Core, T: Transport> Driver<C, T> {
         }
     }
 
-    fn carry_out(
+    pub(super) fn carry_out(
         &mut self,
         transmit: Transmit,
         lent: &mut Option<Lent<'_>>,

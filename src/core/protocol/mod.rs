@@ -189,6 +189,20 @@ pub trait Core {
         unreachable!("no broadcast is short")
     }
 
+    /// Begins the next broadcast as its root, if that is over as soon as its message of `len` bytes is multicast in one
+    /// fragment; which one it is, and what is to be kept and multicast of it. Otherwise nothing changes, and it is to be
+    /// [started](Self::start). By default it is. What others sent was `looked` for last then.
+    fn send_short(
+        &mut self,
+        now: Instant,
+        looked: Instant,
+        len: u64,
+        room: &dyn Room,
+    ) -> Option<(OpId, Packets)> {
+        let _ = (now, looked, len, room);
+        None
+    }
+
     /// Whether no packet is missing that a broadcast begun here needs to complete. By default it is not known.
     fn has_all(&self) -> bool {
         false

@@ -16,8 +16,8 @@ use super::two_stage::TwoStage;
 use super::unicast::{self, Unicast};
 use super::window::{self, Repairers, Window};
 use super::{
-    Core, Counter, Departure, Disposition, Event, Incoming, Limits, Room, Run, StartError, Timer,
-    Token, Transmit, Via,
+    Core, Counter, Departure, Disposition, Event, Incoming, Limits, Packets, Room, Run, StartError,
+    Timer, Token, Transmit, Via,
 };
 use crate::order::RankOrder;
 use crate::rank::{OpId, Rank};
@@ -319,6 +319,18 @@ impl Suite {
         Ok(())
     }
 
+    /// Who repairs whom in the next broadcast of so many bytes, if the window has it and the others leave it to that alone.
+    fn repairers_of_short(&self, len: u64) -> Option<Repairers> {
+        let Parts { two_stage, unicast, table, .. } = &self.parts;
+        let [takes_two_stage, _, takes_unicast] = self.used;
+        // Who still gets messages of others' making may have to stay for them.
+        let is_drained = self.waiting.is_empty()
+            && (!takes_two_stage || two_stage.is_drained())
+            && (!takes_unicast || unicast.is_drained());
+        let is_alone = is_drained && self.departed.is_empty();
+        self.parts.repairers(table.choose(len, self.size)).filter(|_| is_alone)
+    }
+
     fn check(&self, root: Rank, len: u64) -> Result<(), StartError> {
         let begun = self.entries.len() - self.over;
         let (in_flight, fragment_len) = (self.parts.in_flight, self.fragment_len(len));
@@ -402,15 +414,9 @@ impl Core for Suite {
     }
 
     fn is_short(&self, now: Instant, root: Rank, len: u64) -> bool {
-        let Parts { two_stage, window, unicast, table, .. } = &self.parts;
-        let [takes_two_stage, _, takes_unicast] = self.used;
-        // Who still gets messages of others' making may have to stay for them.
-        let is_drained = self.waiting.is_empty()
-            && (!takes_two_stage || two_stage.is_drained())
-            && (!takes_unicast || unicast.is_drained());
-        let repairers = self.parts.repairers(table.choose(len, self.size));
+        let window = &self.parts.window;
         let is_short = |repairers| window.is_short_with(now, root, len, repairers);
-        is_drained && self.departed.is_empty() && repairers.is_some_and(is_short)
+        self.repairers_of_short(len).is_some_and(is_short)
     }
 
     fn handle_short(&mut self, now: Instant, root: Rank, len: u64) -> OpId {
@@ -423,6 +429,25 @@ impl Core for Suite {
         self.entries.push_back(Entry { lane, inner, is_complete: true, is_quiescent: true });
         self.retire();
         op
+    }
+
+    fn send_short(
+        &mut self,
+        now: Instant,
+        looked: Instant,
+        len: u64,
+        room: &dyn Room,
+    ) -> Option<(OpId, Packets)> {
+        let repairers = self.repairers_of_short(len)?;
+        self.now = now;
+        let op = self.next_op();
+        let sent = self.parts.window.send_short_with((now, looked), len, repairers, room);
+        let (inner, mut packets) = sent?;
+        packets.first.op = op;
+        let (lane, is_complete, is_quiescent) = (Lane::Window, true, false);
+        self.entries.push_back(Entry { lane, inner, is_complete, is_quiescent });
+        self.retire();
+        Some((op, packets))
     }
 
     fn has_all(&self) -> bool {

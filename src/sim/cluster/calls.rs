@@ -56,11 +56,19 @@ impl Cluster<'_> {
     ) -> Result<bool, Violation> {
         let member = &mut self.members[rank.index()];
         let now = Instant::from_nanos(at);
-        if !member.flying.is_empty() || !member.driver.is_short(now, root, len) {
+        if !member.flying.is_empty() {
             return Ok(false);
         }
-        let mut message = vec![0xee; len];
-        match member.driver.take_short(now, root, &mut message) {
+        let is_root = root == rank;
+        let mut message = if is_root { self.plan.message(step) } else { vec![0xee; len] };
+        let taken = match is_root {
+            true => member.driver.send_short(now, &message),
+            false if member.driver.is_short(now, root, len) => {
+                member.driver.take_short(now, root, &mut message)
+            }
+            false => Ok(None),
+        };
+        match taken {
             Ok(None) => return Ok(false),
             Ok(Some(_)) => {}
             Err(failure) => {

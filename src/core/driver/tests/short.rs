@@ -147,3 +147,59 @@ fn where_others_still_send_something_no_message_is_short() {
     driver.turn(Instant::ZERO, None).unwrap();
     assert!(!driver.is_short(Instant::ZERO, Rank(0), 10));
 }
+
+/// A driver whose own broadcasts are short: it has ended a first one.
+fn rested_root() -> Driver<Window, Notes> {
+    let (repairers, acknowledge) = (Repairers::Root, Acknowledge::Needed);
+    let config = Config { repairers, acknowledge, ..Config::new(10, 64) };
+    let core = Window::new(Rank(0), 3, OpId(0), config).unwrap();
+    let mut driver = Driver::new(core, Notes::default(), identity(0));
+    driver.start_owned(Instant::ZERO, Rank(0), vec![0; 10]).unwrap();
+    while driver.turn(Instant::ZERO, None).unwrap() {}
+    assert!(driver.take_complete(OpId(0)));
+    driver
+}
+
+#[test]
+fn a_root_multicasts_what_is_short_without_a_turn_and_looks_now_and_then() {
+    let mut driver = rested_root();
+    let (before, submitted) = (driver.statistics(), driver.transport.submitted);
+    let polls = driver.transport.polls;
+    let sent: Vec<_> =
+        (0..20).map_while(|_| driver.send_short(Instant::ZERO, &[7; 10]).unwrap()).collect();
+    assert_eq!(sent, (1..17).map(OpId).collect::<Vec<_>>());
+    assert_eq!(driver.core.next_op(), OpId(17));
+    let after = driver.statistics();
+    assert_eq!((after.operations - before.operations, after.short - before.short), (16, 16));
+    assert_eq!(after.multicast_sent - before.multicast_sent, 16);
+    assert_eq!((driver.transport.submitted - submitted, driver.transport.polls - polls), (16, 0));
+    assert!(driver.transport.expects_reports && !driver.is_quiescent());
+    // Once it has looked, others are short again.
+    driver.turn(Instant::ZERO, None).unwrap();
+    assert_eq!(driver.send_short(Instant::ZERO, &[7; 10]), Ok(Some(OpId(17))));
+}
+
+#[test]
+fn a_root_that_has_not_looked_for_long_does_so_first() {
+    let mut driver = rested_root();
+    assert!(driver.send_short(Instant::ZERO, &[7; 10]).unwrap().is_some());
+    assert_eq!(driver.send_short(Instant::ZERO + STEP, &[7; 10]), Ok(None));
+}
+
+#[test]
+fn what_a_root_cannot_multicast_at_once_is_begun() {
+    let mut driver = rested_root();
+    assert_eq!(driver.send_short(Instant::ZERO, &[7; 11]), Ok(None), "it has two fragments");
+    driver.transport.is_congested = true;
+    assert_eq!(driver.send_short(Instant::ZERO, &[7; 10]), Ok(None), "there is no room");
+    driver.transport.is_congested = false;
+    driver.transport.has_mates = true;
+    assert_eq!(driver.send_short(Instant::ZERO, &[7; 10]), Ok(None), "mates wait");
+    driver.transport.has_mates = false;
+    let op = driver.start_owned(Instant::ZERO, Rank(0), vec![7; 10]).unwrap();
+    assert_eq!(driver.send_short(Instant::ZERO, &[7; 10]), Ok(None), "another one is begun");
+    driver.turn(Instant::ZERO, None).unwrap();
+    assert!(driver.take_complete(op));
+    driver.abort("enough");
+    assert_eq!(driver.send_short(Instant::ZERO, &[7; 10]), Ok(None), "it has failed");
+}

@@ -113,7 +113,7 @@ impl Window {
     }
 
     /// Whether this rank may multicast a fragment as root: everybody can receive it, and not too much is on its way.
-    fn may_multicast(&mut self, seq: Seq, neighbours: &Neighbours) -> bool {
+    pub(super) fn may_multicast(&mut self, seq: Seq, neighbours: &Neighbours) -> bool {
         let is_held = self.config.paces() && self.ring.used() >= self.pace.limit();
         !is_held && self.credits.has_one_for(seq, neighbours, &self.ring)
     }

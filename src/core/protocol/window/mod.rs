@@ -67,8 +67,8 @@ pub use report::Report;
 pub use seq::Seq;
 
 use super::{
-    ConfigError, Core, Counter, Departure, Disposition, Event, Incoming, Room, Run, SmallMap,
-    StartError, Timer, ToCome, Token, Transmit, Via,
+    ConfigError, Core, Counter, Departure, Disposition, Event, Incoming, Packets, Room, Run,
+    SmallMap, StartError, Timer, ToCome, Token, Transmit, Via,
 };
 use crate::order::RankOrder;
 use crate::rank::{OpId, Rank};
@@ -266,6 +266,16 @@ impl Core for Window {
 
     fn handle_short(&mut self, now: Instant, root: Rank, _len: u64) -> OpId {
         self.handle_short_with(now, root, self.config.repairers)
+    }
+
+    fn send_short(
+        &mut self,
+        now: Instant,
+        looked: Instant,
+        len: u64,
+        room: &dyn Room,
+    ) -> Option<(OpId, Packets)> {
+        self.send_short_with((now, looked), len, self.config.repairers, room)
     }
 
     fn has_all(&self) -> bool {

@@ -91,8 +91,8 @@ impl Neighbourhoods {
     }
 
     /// Those under a root, if they were asked for before.
-    pub fn known(&self, root: Rank, groups: Groups) -> Option<&Neighbours> {
-        self.known.get(&(root, groups)).map(Arc::as_ref)
+    pub fn known(&self, root: Rank, groups: Groups) -> Option<&Arc<Neighbours>> {
+        self.known.get(&(root, groups))
     }
 
     /// The ranks on the way from the repairer of this rank to the root, the nearest first.

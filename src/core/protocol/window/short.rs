@@ -1,12 +1,13 @@
-//! A message of one fragment that has come when its broadcast begins, at a rank that owes nothing for it at once.
+//! A message of one fragment that has come when its broadcast begins, at a rank that owes nothing for it at once; or that
+//! its root can multicast at once.
 //!
 //! Such a broadcast would end as soon as it began, so it is not begun at all: no operation waits, nothing is missing
 //! meanwhile, and no event tells that it is complete. What it changes is what [`Window::start_with`] and
-//! [`Window::handle_fragment`] would change together.
+//! [`Window::handle_fragment`], or at the root [`Window::keep`], would change together.
 
 use super::neighbours::Neighbours;
 use super::{Groups, Repair, Repairers, Window};
-use crate::protocol::Core;
+use crate::protocol::{Core, Fragments, Packets, Room};
 use crate::rank::{Fragment, OpId, Rank};
 use crate::time::Instant;
 use std::sync::Arc;
@@ -14,14 +15,24 @@ use std::sync::Arc;
 impl Window {
     /// As [`is_short`](Core::is_short), with other repairers for this broadcast.
     pub fn is_short_with(&self, now: Instant, root: Rank, len: u64, repairers: Repairers) -> bool {
+        let reads = self.config.repair == Repair::Pull;
+        reads && self.is_rested_for(len) && self.is_owed_later(now, root, repairers)
+    }
+
+    /// Whether a broadcast of so many bytes has one fragment, and finds nothing under way or owed.
+    fn is_rested_for(&self, len: u64) -> bool {
         let is_rested = self.operations.is_empty()
             && self.events.is_empty()
             && self.departed.is_empty()
             && self.to_come.is_empty()
             && self.pull.is_idle();
-        let is_one = len <= self.fragment_len(len) as u64;
-        let reads = self.config.repair == Repair::Pull;
-        is_rested && reads && !self.gathers && is_one && self.is_owed_later(now, root, repairers)
+        is_rested && !self.gathers && len <= self.fragment_len(len) as u64
+    }
+
+    /// Whether everything is here, and no report is owed if another fragment is.
+    fn is_level(&self) -> bool {
+        let is_all = self.have == self.next_seq && !self.is_gap();
+        is_all && self.lags_from.after(self.have) > 1 && !self.debts.is_asked()
     }
 
     /// Whether this rank receives from `root` what it keeps for nobody, and the report of one more fragment can wait.
@@ -31,12 +42,10 @@ impl Window {
         let Some(repairer) = neighbours.repairer else { return false };
         let keeps = neighbours.is_head || neighbours.has_any_below();
         let reports_as_before = self.last_reported_to == Some(repairer);
-        let is_all = self.have == self.next_seq && !self.is_gap();
-        let can_wait = self.lags_from.after(self.have) > 1
-            && !self.config.acknowledges(self.next_op(), self.me)
-            && self.debts.unsaid(repairer) < self.config.most_unsaid();
-        let is_asked = self.debts.is_asked() || self.debts.is_overdue(now, repairer);
-        !keeps && reports_as_before && is_all && can_wait && !is_asked
+        let can_wait = !self.config.acknowledges(self.next_op(), self.me)
+            && self.debts.unsaid(repairer) < self.config.most_unsaid()
+            && !self.debts.is_overdue(now, repairer);
+        !keeps && reports_as_before && self.is_level() && can_wait
     }
 
     /// As [`handle_short`](Core::handle_short), with other repairers for this broadcast.
@@ -56,6 +65,41 @@ impl Window {
         op
     }
 
+    /// As [`send_short`](Core::send_short), with other repairers for this broadcast.
+    pub fn send_short_with(
+        &mut self,
+        (now, looked): (Instant, Instant),
+        len: u64,
+        repairers: Repairers,
+        room: &dyn Room,
+    ) -> Option<(OpId, Packets)> {
+        // Who sends without a look hears no later of others than these may take to acknowledge.
+        let is_recent = now - looked < self.config.acknowledge_after;
+        if !is_recent || !self.is_rested_for(len) || !self.is_level() || self.config.blocking {
+            return None;
+        }
+        let groups = Groups::new(repairers, self.size);
+        let neighbours = self.neighbourhoods.known(self.me, groups).map(Arc::clone)?;
+        // To a co-root it is sent besides, and a rank without leaves keeps nothing.
+        if !neighbours.heads_below.is_empty() || neighbours.leaves.is_empty() {
+            return None;
+        }
+        let cut = Fragments::new(len, self.fragment_len(len))?;
+        if !self.may_multicast(self.next_seq, &neighbours) || room.multicast_room() == 0 {
+            return None;
+        }
+        self.called(now);
+        let (op, first) = (self.first, (self.next_seq, 1));
+        let packets = self.keep_run((op, Fragment(0), cut), first, &neighbours, room)?;
+        self.next_seq = self.next_seq.plus(1);
+        self.have = self.next_seq;
+        if !self.reads() {
+            self.pull.rest();
+        }
+        self.first = op.next();
+        Some((op, packets))
+    }
+
     /// Owes the report of a message of one fragment, by the timer.
     fn owe_later(&mut self, neighbours: &Arc<Neighbours>) {
         let Some(repairer) = neighbours.repairer else { return };
@@ -68,10 +112,10 @@ impl Window {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{said_to_caller, said_to_others};
-    use super::super::{Acknowledge, Config};
+    use super::super::tests::{Ample, said_to_caller, said_to_others};
+    use super::super::{Acknowledge, Config, Report};
     use super::*;
-    use crate::protocol::{Disposition, Event, Incoming, Via};
+    use crate::protocol::{Counter, Disposition, Event, Incoming, Transmit, Via};
     use crate::wire::Kind;
     use proptest::prelude::*;
     use std::time::Duration;
@@ -86,6 +130,8 @@ mod tests {
         Call { root: u32, is_there: bool, asks: bool, via: Via },
         /// What was late comes.
         Come,
+        /// All others tell that they have everything.
+        Hear,
         /// Time passes, and what is due is done.
         Wait(u64),
         /// What it has to send is taken.
@@ -96,12 +142,17 @@ mod tests {
 
     fn steps() -> impl Strategy<Value = Vec<Step>> {
         let via = prop_oneof![8 => Just(Via::Multicast), 1 => Just(Via::Fetched)];
-        let root = prop_oneof![8 => Just(0_u32), 1 => Just(1_u32), 2 => Just(2_u32)];
+        let root = prop_oneof![6 => Just(0_u32), 4 => Just(1_u32), 2 => Just(2_u32)];
         let call = (root, proptest::bool::weighted(0.8), proptest::bool::weighted(0.1), via)
             .prop_map(|(root, is_there, asks, via)| Step::Call { root, is_there, asks, via });
         let wait = (0..20_000_000_u64).prop_map(Step::Wait);
-        let other = prop_oneof![4 => wait, 4 => Just(Step::Send), 1 => Just(Step::Flush)];
-        prop::collection::vec(prop_oneof![8 => call, 3 => Just(Step::Come), 4 => other], 1..80)
+        let other = prop_oneof![
+            4 => wait,
+            4 => Just(Step::Send),
+            2 => Just(Step::Hear),
+            1 => Just(Step::Flush),
+        ];
+        prop::collection::vec(prop_oneof![8 => call, 3 => Just(Step::Come), 5 => other], 1..80)
     }
 
     struct Member {
@@ -150,17 +201,37 @@ mod tests {
                 return;
             }
             let op = self.core.start(self.now, root, LEN).unwrap();
-            if root != ME && is_there {
+            if is_there {
                 self.comes(op, root, asks, via);
-            } else if root != ME {
+            } else {
                 self.late.push((op, root));
             }
+        }
+
+        fn sends_short(&mut self, len: u64) -> Option<(OpId, Packets)> {
+            self.core.send_short(self.now, self.now, len, &Ample)
+        }
+
+        /// Calls a broadcast of its own, as a driver does that has sent all it had to send.
+        fn call_own(&mut self) {
+            self.said.extend(said_to_others(&mut self.core));
+            self.said.extend(said_to_caller(&mut self.core));
+            let sent = if self.takes_short { self.sends_short(LEN) } else { None };
+            let Some((op, packets)) = sent else {
+                self.core.start(self.now, ME, LEN).unwrap();
+                return self.said.extend(said_to_others(&mut self.core));
+            };
+            self.said.push(format!("{:?}", Transmit::Retain { packets, is_multicast: true }));
+            self.said.extend(said_to_others(&mut self.core));
+            self.said.push(format!("{:?}", Event::Complete { op, lost: 0 }));
+            self.taken_short += 1;
         }
 
         fn take(&mut self, step: Step) {
             match step {
                 // More than may be in flight are not called.
                 Step::Call { .. } if self.core.ring.used() + self.late.len() as u32 >= 8 => {}
+                Step::Call { root, .. } if Rank(root) == ME => self.call_own(),
                 Step::Call { root, is_there, asks, via } => {
                     self.call(Rank(root), is_there, asks, via);
                 }
@@ -168,6 +239,12 @@ mod tests {
                 Step::Come => {
                     let (op, root) = self.late.remove(0);
                     self.comes(op, root, false, Via::Multicast);
+                }
+                Step::Hear => {
+                    let report = Report::initial(self.core.next_seq).emit();
+                    for from in [0, 2, 3].map(Rank) {
+                        self.core.handle_report(self.now, from, Counter::Acknowledged, report);
+                    }
                 }
                 Step::Wait(nanos) => {
                     self.now = self.now + Duration::from_nanos(nanos);
@@ -238,5 +315,35 @@ mod tests {
         assert_eq!(member.taken_short, 7, "a report is owed");
         [Step::Send, there].into_iter().for_each(|step| member.take(step));
         assert_eq!(member.taken_short, 8);
+    }
+
+    #[test]
+    fn messages_of_a_root_are_short_until_its_ring_is_full() {
+        let (repairers, acknowledge) = (Repairers::Root, Acknowledge::Needed);
+        let config = Config { repairers, acknowledge, absorbed: 100, ..Config::new(10, 64) };
+        let mut member = Member::new(config, true);
+        (0..8).for_each(|_| member.call_own());
+        assert_eq!(member.taken_short, 7, "the first makes the neighbourhood");
+        (8..64).for_each(|_| member.call_own());
+        assert_eq!(member.sends_short(LEN), None, "the ring is full");
+        member.take(Step::Hear);
+        assert_eq!(member.sends_short(11), None, "it has two fragments");
+        let before = member.taken_short;
+        (0..2).for_each(|_| member.call_own());
+        assert!(member.taken_short > before);
+    }
+
+    #[test]
+    fn no_message_is_short_for_a_root_that_waits_for_all_or_sends_to_co_roots() {
+        let co_roots = Config { repairers: Repairers::CoRoots(2), ..Config::new(10, 64) };
+        let blocking = Config { blocking: true, ..Config::new(10, 64) };
+        for config in [co_roots, blocking] {
+            let mut member = Member::new(config, true);
+            for _ in 0..3 {
+                member.call_own();
+                member.take(Step::Hear);
+            }
+            assert_eq!(member.taken_short, 0, "{config:?}");
+        }
     }
 }
