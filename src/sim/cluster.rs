@@ -8,6 +8,7 @@ use super::jobs::Jobs;
 use super::network::Network;
 use super::outcome::{Call, Outcome, Violation};
 use super::plan::Plan;
+use super::spare::Spare;
 use super::transport::SimTransport;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
@@ -51,6 +52,7 @@ pub struct Cluster<'a> {
     pub(super) network: Rc<RefCell<Network>>,
     pub(super) members: Vec<Member>,
     draw: ChaCha8Rng,
+    spare: Spare,
     calls: Vec<Vec<Call>>,
     pub(super) done: u32,
     events: u64,
@@ -101,6 +103,7 @@ impl<'a> Cluster<'a> {
             members,
             network,
             draw,
+            spare: Spare::default(),
             calls: vec![vec![Call::default(); *size as usize]; plan.steps.len()],
             done: 0,
             events: 0,

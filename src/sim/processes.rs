@@ -10,6 +10,7 @@ use super::faults::Faults;
 use super::network::Network;
 use super::outcome::Violation;
 use super::programs::{Act, Programs};
+use super::spare::Spare;
 use super::transport::SimTransport;
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -62,6 +63,7 @@ struct Processes<'a> {
     programs: &'a Programs,
     network: Rc<RefCell<Network>>,
     processes: Vec<Process>,
+    spare: Spare,
     events: u64,
     now: u64,
 }
@@ -103,7 +105,8 @@ impl<'a> Processes<'a> {
             Ok(Process { drivers, next: 0, open: VecDeque::new(), computes_until: 0 })
         };
         let processes = (0..plan.size).map(Rank).map(process).collect::<Result<_, Violation>>()?;
-        Ok(Processes { programs, network, processes, events: 0, now: 0 })
+        let spare = Spare::default();
+        Ok(Processes { programs, network, processes, spare, events: 0, now: 0 })
     }
 
     fn run(mut self) -> Result<Ran, Violation> {
@@ -210,13 +213,17 @@ impl<'a> Processes<'a> {
                     let (root, len) = (plan.steps[step].root, plan.steps[step].len);
                     let is_root =
                         self.programs.communicators[communicator].members[root.index()] == rank;
-                    let mut message = if is_root { plan.message(step) } else { vec![0xee; len] };
+                    let mut message = match is_root {
+                        true => plan.message(step),
+                        false => self.spare.take(step, len),
+                    };
                     let now = Instant::from_nanos(at);
                     if process.open.is_empty() && driver.is_short(now, root, len) {
                         let taken = driver.take_short(now, root, &mut message);
                         let taken = taken.map_err(|failure| gave_up(rank, &failure))?;
                         if taken.is_some() {
                             checkers::same_bytes(plan, rank, step, &message)?;
+                            self.spare.give_back(step, message);
                             process.next += 1;
                             return Ok(Next::GoesOn);
                         }
@@ -281,6 +288,7 @@ impl<'a> Processes<'a> {
             process.open.pop_front();
             let bytes = driver.take_message(op).unwrap_or_default();
             checkers::same_bytes(&self.programs.plan, rank, step, &bytes)?;
+            self.spare.give_back(step, bytes);
         }
         Ok(any)
     }

@@ -30,14 +30,18 @@ impl Cluster<'_> {
             let root = self.plan.steps[step].root;
             let mistaken = self.plan.mistaken.filter(|(who, at, _)| (*who, *at) == (rank, step));
             let len = mistaken.map_or(self.plan.steps[step].len, |(.., len)| len);
-            if self.call_short(rank, at, (step, root, len))? {
+            let mut message = match root == rank {
+                true => self.plan.message(step),
+                false => self.spare.take(step, len),
+            };
+            if self.call_short(rank, at, (step, root), &mut message)? {
+                self.spare.give_back(step, message);
                 continue;
             }
             if self.members[rank.index()].failure.is_some() {
                 return Ok(());
             }
             let member = &mut self.members[rank.index()];
-            let message = if root == rank { self.plan.message(step) } else { vec![0xee; len] };
             let started = member.driver.start_owned(Instant::from_nanos(at), root, message);
             let op = started.map_err(|error| Violation(format!("{rank}: {error}")))?;
             member.flying.push_back((step, op));
@@ -52,15 +56,15 @@ impl Cluster<'_> {
         &mut self,
         rank: Rank,
         at: u64,
-        (step, root, len): (usize, Rank, usize),
+        (step, root): (usize, Rank),
+        message: &mut [u8],
     ) -> Result<bool, Violation> {
         let member = &mut self.members[rank.index()];
         let now = Instant::from_nanos(at);
-        if !member.flying.is_empty() || !member.driver.is_short(now, root, len) {
+        if !member.flying.is_empty() || !member.driver.is_short(now, root, message.len()) {
             return Ok(false);
         }
-        let mut message = vec![0xee; len];
-        match member.driver.take_short(now, root, &mut message) {
+        match member.driver.take_short(now, root, message) {
             Ok(None) => return Ok(false),
             Ok(Some(_)) => {}
             Err(failure) => {
@@ -72,7 +76,7 @@ impl Cluster<'_> {
         self.calls[step][rank.index()].began = at;
         self.plan_call(rank);
         let cpu = self.network.borrow_mut().port(rank).cpu;
-        self.note_end(rank, step, &message, cpu)?;
+        self.note_end(rank, step, message, cpu)?;
         Ok(true)
     }
 
@@ -89,6 +93,7 @@ impl Cluster<'_> {
             member.flying.pop_front();
             let bytes = member.driver.take_message(op).unwrap_or_default();
             self.note_end(rank, step, &bytes, cpu)?;
+            self.spare.give_back(step, bytes);
         }
         Ok(any)
     }
