@@ -52,8 +52,8 @@ struct Process {
 enum Next {
     /// It goes on.
     GoesOn,
-    /// It waits for these communicators.
-    Polls(Vec<Channel>),
+    /// It waits for the communicators that are noted.
+    Polls,
     /// It waits for another process, and polls nothing.
     IsAway,
 }
@@ -64,6 +64,8 @@ struct Processes<'a> {
     network: Rc<RefCell<Network>>,
     processes: Vec<Process>,
     spare: Spare,
+    /// The communicators that a process waits for.
+    polled: Vec<Channel>,
     events: u64,
     now: u64,
 }
@@ -91,8 +93,11 @@ impl<'a> Processes<'a> {
         }
         network.share_nodes(&plan.order, plan.ranks_per_node);
         let network = Rc::new(RefCell::new(network));
+        let orders: Vec<_> = programs.channels().map(|channel| programs.order(channel)).collect();
         let driver = |channel: Channel, process| {
-            let Some(parameters) = programs.parameters(channel, process) else { return Ok(None) };
+            let order = &orders[usize::from(channel.0)];
+            let parameters = programs.parameters(channel, process, order);
+            let Some(parameters) = parameters else { return Ok(None) };
             let transport = SimTransport::new(process, channel, plan, &network);
             let driver = Driver::assemble(options, &parameters, transport);
             let mut driver = driver.map_err(|error| Violation(error.to_string()))?;
@@ -105,8 +110,8 @@ impl<'a> Processes<'a> {
             Ok(Process { drivers, next: 0, open: VecDeque::new(), computes_until: 0 })
         };
         let processes = (0..plan.size).map(Rank).map(process).collect::<Result<_, Violation>>()?;
-        let spare = Spare::default();
-        Ok(Processes { programs, network, processes, spare, events: 0, now: 0 })
+        let (spare, polled) = (Spare::default(), Vec::new());
+        Ok(Processes { programs, network, processes, spare, polled, events: 0, now: 0 })
     }
 
     fn run(mut self) -> Result<Ran, Violation> {
@@ -187,10 +192,15 @@ impl<'a> Processes<'a> {
             match self.act(process, at)? {
                 Next::GoesOn => {}
                 Next::IsAway => return Ok(()),
-                Next::Polls(channels) => {
-                    let worked = self.poll(process, &channels, at)?;
-                    if !self.end(process)? && !worked {
-                        self.rest(process, &channels, at);
+                Next::Polls => {
+                    let polled = std::mem::take(&mut self.polled);
+                    let worked = self.poll(process, &polled, at)?;
+                    let rests = !self.end(process)? && !worked;
+                    if rests {
+                        self.rest(process, &polled, at);
+                    }
+                    self.polled = polled;
+                    if rests {
                         return Ok(());
                     }
                 }
@@ -203,8 +213,10 @@ impl<'a> Processes<'a> {
     fn act(&mut self, rank: Rank, at: u64) -> Result<Next, Violation> {
         let Programs { plan, acts, .. } = self.programs;
         let process = &mut self.processes[rank.index()];
+        self.polled.clear();
         let Some(act) = acts.get(process.next) else {
-            return Ok(Next::Polls(self.programs.channels().collect()));
+            self.polled.extend(self.programs.channels());
+            return Ok(Next::Polls);
         };
         match *act {
             Act::Start { communicator, step } => {
@@ -234,12 +246,11 @@ impl<'a> Processes<'a> {
                 }
             }
             Act::Wait => {
-                if let Some((first, ..)) = process.open.front() {
-                    let all = process.open.iter().map(|(channel, ..)| *channel);
-                    return Ok(Next::Polls(match self.programs.waits_for_all {
-                        true => all.collect(),
-                        false => vec![*first],
-                    }));
+                if !process.open.is_empty() {
+                    let many = if self.programs.waits_for_all { usize::MAX } else { 1 };
+                    let open = process.open.iter().map(|(channel, ..)| *channel);
+                    self.polled.extend(open.take(many));
+                    return Ok(Next::Polls);
                 }
             }
             Act::Word { from, to } => {
