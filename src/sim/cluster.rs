@@ -43,6 +43,11 @@ impl Member {
     fn is_done(&self, steps: usize) -> bool {
         self.ended == steps || self.failure.is_some()
     }
+
+    /// Whether the time of its next call has come.
+    fn is_to_call(&self, at: u64, plan: &Plan) -> bool {
+        self.next < plan.steps.len() && self.flying.len() < plan.at_once && self.calls_at <= at
+    }
 }
 
 /// All ranks and the network between them.
@@ -215,7 +220,7 @@ impl<'a> Cluster<'a> {
         }
     }
 
-    /// Draws when a rank calls its next broadcast.
+    /// A rank takes its turn, if it has one now.
     fn turn(&mut self, now: u64, rank: Rank) -> Result<(), Violation> {
         let Some(has_polled) = self.network.borrow_mut().begin_turn(now, rank) else {
             return Ok(());
@@ -232,25 +237,27 @@ impl<'a> Cluster<'a> {
         }
         for _ in 0..TURNS_ON_END {
             let at = self.network.borrow_mut().port(rank).cpu;
-            let until = self.members[rank.index()].computes_until;
-            if at < until {
-                self.network.borrow_mut().wake_at(rank, until);
+            let mut member = &mut self.members[rank.index()];
+            if at < member.computes_until {
+                self.network.borrow_mut().wake_at(rank, member.computes_until);
                 return Ok(());
             }
-            self.call(rank, at)?;
-            if self.members[rank.index()].failure.is_some() {
+            if member.is_to_call(at, self.plan) {
+                self.call(rank, at)?;
+                member = &mut self.members[rank.index()];
+            }
+            if member.failure.is_some() {
                 return Ok(());
             }
-            let turned = self.members[rank.index()].driver.turn(Instant::from_nanos(at), None);
-            let worked = match turned {
+            let worked = match member.driver.turn(Instant::from_nanos(at), None) {
                 Ok(worked) => worked,
                 Err(failure) => {
                     self.fail(rank, failure);
                     return Ok(());
                 }
             };
-            let ended = self.end(rank)?;
-            if self.departs(rank)? {
+            let ended = !member.flying.is_empty() && self.end(rank)?;
+            if self.plan.departs && self.departs(rank)? {
                 return Ok(());
             }
             if !worked && !ended {
@@ -261,11 +268,10 @@ impl<'a> Cluster<'a> {
         Err(Violation(format!("{rank} finds no rest after {now} ns")))
     }
 
-    /// Lets a rank leave that has everything and owes nothing; whether it does.
+    /// Lets a rank leave if it has everything and owes nothing; whether it does.
     fn departs(&mut self, rank: Rank) -> Result<bool, Violation> {
         let member = &mut self.members[rank.index()];
-        let departs = self.plan.departs && member.is_done(self.plan.steps.len());
-        if !departs || !member.driver.is_quiescent() {
+        if !member.is_done(self.plan.steps.len()) || !member.driver.is_quiescent() {
             return Ok(false);
         }
         member.is_departing = true;

@@ -9,6 +9,7 @@ use verbcast_core::rank::Rank;
 use verbcast_core::time::Instant;
 
 impl Cluster<'_> {
+    /// Draws when a rank calls its next broadcast.
     pub(super) fn plan_call(&mut self, rank: Rank) {
         let Plan { interval, skew, late, .. } = self.plan;
         let drawn = if *skew > 0 { self.draw.next_u64() % (skew + 1) } else { 0 };
@@ -22,11 +23,10 @@ impl Cluster<'_> {
     pub(super) fn call(&mut self, rank: Rank, at: u64) -> Result<(), Violation> {
         loop {
             let member = &mut self.members[rank.index()];
-            let step = member.next;
-            let is_full = member.flying.len() >= self.plan.at_once;
-            if step >= self.plan.steps.len() || is_full || member.calls_at > at {
+            if !member.is_to_call(at, self.plan) {
                 return Ok(());
             }
+            let step = member.next;
             let root = self.plan.steps[step].root;
             let mistaken = self.plan.mistaken.filter(|(who, at, _)| (*who, *at) == (rank, step));
             let len = mistaken.map_or(self.plan.steps[step].len, |(.., len)| len);
