@@ -170,7 +170,8 @@ impl<'a> Cluster<'a> {
         Ok(true)
     }
 
-    /// Lets an event happen.
+    /// Lets an event happen. Inlined, as what it takes is large.
+    #[inline]
     pub(super) fn happen(&mut self, now: u64, event: Event) -> Result<(), Violation> {
         self.now = now;
         self.events += 1;

@@ -96,7 +96,8 @@ impl Queue {
         Some(bucket.first)
     }
 
-    /// The next event and its time.
+    /// The next event and its time. Inlined, a turn, which most events are, is never written to memory.
+    #[inline]
     pub fn take(&mut self) -> Option<(u64, Event)> {
         let entry = match self.row.get(self.taken) {
             Some(entry) => {
@@ -116,6 +117,7 @@ impl Queue {
     }
 
     /// Deals the lowest bucket's events out, but for the first of them, which is taken.
+    #[inline(never)]
     fn advance(&mut self) -> Option<Entry> {
         let bit = self.filled.trailing_zeros() as usize;
         let bucket = self.buckets.get_mut(bit)?;
