@@ -8,6 +8,7 @@ use super::jobs::Jobs;
 use super::network::Network;
 use super::outcome::{Call, Outcome, Violation};
 use super::plan::Plan;
+use super::spare::Spare;
 use super::transport::SimTransport;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
@@ -42,6 +43,11 @@ impl Member {
     fn is_done(&self, steps: usize) -> bool {
         self.ended == steps || self.failure.is_some()
     }
+
+    /// Whether the time of its next call has come.
+    fn is_to_call(&self, at: u64, plan: &Plan) -> bool {
+        self.next < plan.steps.len() && self.flying.len() < plan.at_once && self.calls_at <= at
+    }
 }
 
 /// All ranks and the network between them.
@@ -51,6 +57,7 @@ pub struct Cluster<'a> {
     pub(super) network: Rc<RefCell<Network>>,
     pub(super) members: Vec<Member>,
     draw: ChaCha8Rng,
+    spare: Spare,
     calls: Vec<Vec<Call>>,
     pub(super) done: u32,
     events: u64,
@@ -101,6 +108,7 @@ impl<'a> Cluster<'a> {
             members,
             network,
             draw,
+            spare: Spare::default(),
             calls: vec![vec![Call::default(); *size as usize]; plan.steps.len()],
             done: 0,
             events: 0,
@@ -162,7 +170,8 @@ impl<'a> Cluster<'a> {
         Ok(true)
     }
 
-    /// Lets an event happen.
+    /// Lets an event happen. Inlined, as what it takes is large.
+    #[inline]
     pub(super) fn happen(&mut self, now: u64, event: Event) -> Result<(), Violation> {
         self.now = now;
         self.events += 1;
@@ -212,7 +221,7 @@ impl<'a> Cluster<'a> {
         }
     }
 
-    /// Draws when a rank calls its next broadcast.
+    /// A rank takes its turn, if it has one now.
     fn turn(&mut self, now: u64, rank: Rank) -> Result<(), Violation> {
         let Some(has_polled) = self.network.borrow_mut().begin_turn(now, rank) else {
             return Ok(());
@@ -229,25 +238,27 @@ impl<'a> Cluster<'a> {
         }
         for _ in 0..TURNS_ON_END {
             let at = self.network.borrow_mut().port(rank).cpu;
-            let until = self.members[rank.index()].computes_until;
-            if at < until {
-                self.network.borrow_mut().wake_at(rank, until);
+            let mut member = &mut self.members[rank.index()];
+            if at < member.computes_until {
+                self.network.borrow_mut().wake_at(rank, member.computes_until);
                 return Ok(());
             }
-            self.call(rank, at)?;
-            if self.members[rank.index()].failure.is_some() {
+            if member.is_to_call(at, self.plan) {
+                self.call(rank, at)?;
+                member = &mut self.members[rank.index()];
+            }
+            if member.failure.is_some() {
                 return Ok(());
             }
-            let turned = self.members[rank.index()].driver.turn(Instant::from_nanos(at), None);
-            let worked = match turned {
+            let worked = match member.driver.turn(Instant::from_nanos(at), None) {
                 Ok(worked) => worked,
                 Err(failure) => {
                     self.fail(rank, failure);
                     return Ok(());
                 }
             };
-            let ended = self.end(rank)?;
-            if self.departs(rank)? {
+            let ended = !member.flying.is_empty() && self.end(rank)?;
+            if self.plan.departs && self.departs(rank)? {
                 return Ok(());
             }
             if !worked && !ended {
@@ -258,11 +269,10 @@ impl<'a> Cluster<'a> {
         Err(Violation(format!("{rank} finds no rest after {now} ns")))
     }
 
-    /// Lets a rank leave that has everything and owes nothing; whether it does.
+    /// Lets a rank leave if it has everything and owes nothing; whether it does.
     fn departs(&mut self, rank: Rank) -> Result<bool, Violation> {
         let member = &mut self.members[rank.index()];
-        let departs = self.plan.departs && member.is_done(self.plan.steps.len());
-        if !departs || !member.driver.is_quiescent() {
+        if !member.is_done(self.plan.steps.len()) || !member.driver.is_quiescent() {
             return Ok(false);
         }
         member.is_departing = true;

@@ -49,12 +49,6 @@ impl Endpoint {
         let inbox = self.inboxes.get_mut(usize::from(channel.0));
         inbox.and_then(Option::as_mut).expect("the process is in the communicator")
     }
-
-    /// The communicators that the process has opened.
-    fn channels(&self) -> Vec<Channel> {
-        let all = (0..).map(Channel).zip(&self.inboxes);
-        all.filter_map(|(channel, inbox)| inbox.as_ref().map(|_| channel)).collect()
-    }
 }
 
 impl Network {
@@ -89,7 +83,7 @@ impl Network {
         };
         !port.completions.is_empty()
             || channels.iter().any(is_told)
-            || self.has_node_news(process, channels)
+            || (!self.nodes.is_empty() && self.has_node_news(process, channels))
     }
 
     fn complete(&mut self, process: Rank, by: Channel, completion: Completion) {
@@ -171,10 +165,18 @@ impl Network {
 
     /// Makes others than `by` keep what they have not taken as if it came now.
     fn free_buffers_of_others(&mut self, process: Rank, by: Channel) {
-        for channel in
-            self.endpoint(process).channels().into_iter().filter(|channel| *channel != by)
-        {
-            for told in self.endpoint(process).inbox(channel).take() {
+        let most = self.depths.max_held();
+        for channel in (0..self.groups.len() as u16).map(Channel).filter(|other| *other != by) {
+            let Network { endpoints, ports, told, .. } = self;
+            let inboxes = &mut endpoints[process.index()].inboxes;
+            let Some(Some(inbox)) = inboxes.get_mut(usize::from(channel.0)) else { continue };
+            let has_room = ports[process.index()].datagrams_used <= most;
+            // Mostly nothing has to move.
+            if has_room && inbox.may_stay(most as usize) {
+                continue;
+            }
+            inbox.take_into(told);
+            while let Some(told) = self.told.pop_front() {
                 self.deliver_to(process, by, channel, told);
             }
         }

@@ -50,12 +50,25 @@ impl Told {
     fn is_datagram(&self) -> bool {
         matches!(self, Told::Packet(Received { via: Via::Multicast, .. }))
     }
+
+    /// Whether it is in a buffer that it may not stay in while its communicator is not polled.
+    fn is_in_the_way(&self) -> bool {
+        match self {
+            Told::Packet(Received { body, .. }) | Told::Fetched(_, _, Received { body, .. }) => {
+                matches!(body, Body::Message | Body::Read)
+            }
+            Told::Other(_) => false,
+        }
+    }
 }
 
 /// What one communicator was told.
 #[derive(Debug, Default)]
 pub(super) struct Inbox {
     told: VecDeque<Told>,
+    /// How many of these are datagrams, and how many are in the way.
+    datagrams: usize,
+    in_the_way: usize,
     /// Connections that broke, to be reported when everything received before is.
     broken: VecDeque<Rank>,
     /// Numbers that others have written are no news.
@@ -64,6 +77,8 @@ pub(super) struct Inbox {
 
 impl Inbox {
     pub fn push(&mut self, told: Told) {
+        self.datagrams += usize::from(told.is_datagram());
+        self.in_the_way += usize::from(told.is_in_the_way());
         self.told.push_back(told);
     }
 
@@ -76,17 +91,26 @@ impl Inbox {
     }
 
     pub fn next(&mut self) -> Option<Told> {
-        self.told.pop_front()
+        let told = self.told.pop_front()?;
+        self.datagrams -= usize::from(told.is_datagram());
+        self.in_the_way -= usize::from(told.is_in_the_way());
+        Some(told)
     }
 
-    /// Takes everything out.
-    pub fn take(&mut self) -> VecDeque<Told> {
-        std::mem::take(&mut self.told)
+    /// Takes everything out, in exchange for a queue that is empty.
+    pub fn take_into(&mut self, empty: &mut VecDeque<Told>) {
+        std::mem::swap(&mut self.told, empty);
+        (self.datagrams, self.in_the_way) = (0, 0);
     }
 
     /// Datagrams in it.
     pub fn datagrams(&self) -> usize {
-        self.told.iter().filter(|told| told.is_datagram()).count()
+        self.datagrams
+    }
+
+    /// Whether all of it may stay where it is, if so many datagrams may.
+    pub fn may_stay(&self, most: usize) -> bool {
+        self.in_the_way == 0 && self.datagrams <= most
     }
 
     pub fn is_empty(&self) -> bool {

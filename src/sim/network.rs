@@ -5,6 +5,7 @@ use super::costs::Costs;
 use super::endpoint::Endpoint;
 use super::event::{Bytes, Completion, Event, Message, RingSlot};
 use super::faults::{Faults, arrived, fate};
+use super::inbox::Told;
 use super::lent::Write;
 use super::node::ChannelNodes;
 use super::port::{Port, Unanswered};
@@ -13,10 +14,11 @@ use super::read::{Part, Read};
 use super::wire::{self, OnLinks};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
+use std::collections::VecDeque;
 use std::rc::Rc;
 use verbcast_core::protocol::{Counter, Depths, Token, Via};
 use verbcast_core::rank::Rank;
-use verbcast_core::wire::Region;
+use verbcast_core::wire::{HEADER_LEN, Region};
 
 /// All adapters.
 #[derive(Debug)]
@@ -30,6 +32,10 @@ pub(super) struct Network {
     /// Completions that are taken at a time.
     pub batch: u32,
     pub queue: Queue,
+    /// What an inbox is being told anew; empty otherwise.
+    pub told: VecDeque<Told>,
+    /// The packet that is being made, in memory that is used again.
+    draft: Vec<u8>,
     pub costs: Costs,
     pub depths: Depths,
     pub faults: Faults,
@@ -55,6 +61,8 @@ impl Network {
             nodes: Vec::new(),
             batch: 1,
             queue: Queue::new(),
+            told: VecDeque::new(),
+            draft: Vec::new(),
             costs,
             depths,
             faults,
@@ -73,6 +81,15 @@ impl Network {
 
     pub fn endpoint(&mut self, rank: Rank) -> &mut Endpoint {
         &mut self.endpoints[rank.index()]
+    }
+
+    /// A packet in memory of its own. It is put together elsewhere first, as that memory would have to be filled with zeros
+    /// before it could be written to.
+    pub fn packet(&mut self, header: &[u8; HEADER_LEN], payload: &[u8]) -> Bytes {
+        self.draft.clear();
+        self.draft.extend_from_slice(header);
+        self.draft.extend_from_slice(payload);
+        self.draft[..].into()
     }
 
     /// The CPU of a rank is busy for a while.
@@ -276,7 +293,7 @@ impl Network {
                     self.port(from).told(channel, to, counter as u8);
                     return self.breaks(now, from, to);
                 }
-                self.port(to).reports.insert((channel, from, counter as u8), value);
+                self.port(to).reported(channel, from, counter as u8, value);
                 self.wake(to);
                 self.answer(now, [to, from], 0, Completion::WriteAcked(channel, to, counter));
             }

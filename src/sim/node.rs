@@ -305,6 +305,9 @@ impl Network {
 
     /// When a process that waits for these communicators looks at its nodes next.
     pub fn next_look(&self, process: Rank, channels: &[Channel], now: u64) -> Option<u64> {
+        if self.nodes.is_empty() {
+            return None;
+        }
         let nodes = channels.iter().filter_map(|one| self.nodes.get(usize::from(one.0)));
         let looks = nodes.filter_map(|of| {
             let (Mate { watch, cursor, .. }, memory) = of.part(process)?;

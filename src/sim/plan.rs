@@ -3,24 +3,13 @@
 use super::communicator::Channel;
 use super::costs::Costs;
 use super::faults::Faults;
+use super::pattern;
 use verbcast_core::driver::Parameters;
 use verbcast_core::order::RankOrder;
 use verbcast_core::protocol::Depths;
 use verbcast_core::protocol::options::SuiteParameters;
 use verbcast_core::rank::{OpId, Rank};
 use verbcast_core::wire::{Checks, HEADER_LEN};
-
-/// Bytes of a message after which they go on otherwise.
-const STRETCH: usize = 64;
-/// By how much a byte of a stretch is more than its first one.
-const RISE: [u8; STRETCH] = {
-    let (mut rise, mut at) = ([0; STRETCH], 0);
-    while at < STRETCH {
-        rise[at] = (at * 31) as u8;
-        at += 1;
-    }
-    rise
-};
 
 /// A broadcast.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -175,21 +164,11 @@ impl Plan {
 
     /// The message of a broadcast: bytes that differ from one to the next.
     pub fn message(&self, step: usize) -> Vec<u8> {
-        (0..self.steps[step].len).map(|at| Plan::byte(step, at)).collect()
-    }
-
-    fn byte(step: usize, at: usize) -> u8 {
-        (at * 31 + at / STRETCH + step * 17) as u8
+        pattern::message(step, self.steps[step].len)
     }
 
     /// Whether these are the bytes of a broadcast's [message](Self::message).
     pub(super) fn is_message(&self, step: usize, bytes: &[u8]) -> bool {
-        let is_right = |(stretch, bytes): (usize, &[u8])| {
-            let first = Plan::byte(step, stretch * STRETCH);
-            let wrong = |(byte, rise): (&u8, &u8)| byte ^ first.wrapping_add(*rise);
-            // Without a way out in the middle, so that the compiler takes many at once.
-            bytes.iter().zip(&RISE).map(wrong).fold(0, |all, one| all | one) == 0
-        };
-        bytes.len() == self.steps[step].len && bytes.chunks(STRETCH).enumerate().all(is_right)
+        bytes.len() == self.steps[step].len && pattern::is_message(step, bytes)
     }
 }

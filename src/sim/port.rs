@@ -4,7 +4,6 @@ use super::communicator::Channel;
 use super::event::{Bytes, Completion, Message, RingSlot};
 use super::lent::Write;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::ops::RangeInclusive;
 use verbcast_core::numbers::NumberMap;
 use verbcast_core::rank::Rank;
 
@@ -12,8 +11,8 @@ use verbcast_core::rank::Rank;
 #[derive(Debug, Default)]
 pub(super) struct Port {
     pub completions: VecDeque<Completion>,
-    /// What others have written and this rank has not looked at.
-    pub reports: BTreeMap<(Channel, Rank, u8), u64>,
+    /// What others have written for each communicator and this rank has not looked at.
+    reports: Vec<BTreeMap<(Rank, u8), u64>>,
     /// Keys with which others may write into messages, and what they have written that this rank has not looked at.
     pub keys: BTreeSet<u32>,
     pub written: Vec<Write>,
@@ -139,23 +138,26 @@ impl Port {
         self.telling.iter().any(|(by, rank, _)| (*by, *rank) == (channel, to))
     }
 
+    /// A rank has written a counter for a communicator.
+    pub fn reported(&mut self, channel: Channel, by: Rank, counter: u8, value: u64) {
+        let at = usize::from(channel.0);
+        if self.reports.len() <= at {
+            // No more than that, as most ranks have one communicator.
+            self.reports.reserve_exact(at + 1 - self.reports.len());
+            self.reports.resize_with(at + 1, BTreeMap::new);
+        }
+        self.reports[at].insert((by, counter), value);
+    }
+
     /// Whether others have written something for a communicator.
     pub fn has_reports(&self, channel: Channel) -> bool {
-        !self.reports.is_empty() && self.reports.range(Port::reports_of(channel)).next().is_some()
+        self.reports.get(usize::from(channel.0)).is_some_and(|reports| !reports.is_empty())
     }
 
     /// The next report for a communicator: who wrote it, which counter, and its value.
     pub fn take_report(&mut self, channel: Channel) -> Option<(Rank, u8, u64)> {
-        if self.reports.is_empty() {
-            return None;
-        }
-        let key = *self.reports.range(Port::reports_of(channel)).next()?.0;
-        let value = self.reports.remove(&key)?;
-        Some((key.1, key.2, value))
-    }
-
-    fn reports_of(channel: Channel) -> RangeInclusive<(Channel, Rank, u8)> {
-        (channel, Rank(0), 0)..=(channel, Rank(u32::MAX), u8::MAX)
+        let ((by, counter), value) = self.reports.get_mut(usize::from(channel.0))?.pop_first()?;
+        Some((by, counter, value))
     }
 
     /// What a slot of a ring holds.

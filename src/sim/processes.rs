@@ -10,6 +10,8 @@ use super::faults::Faults;
 use super::network::Network;
 use super::outcome::Violation;
 use super::programs::{Act, Programs};
+use super::short;
+use super::spare::Spare;
 use super::transport::SimTransport;
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -51,8 +53,8 @@ struct Process {
 enum Next {
     /// It goes on.
     GoesOn,
-    /// It waits for these communicators.
-    Polls(Vec<Channel>),
+    /// It waits for the communicators that are noted.
+    Polls,
     /// It waits for another process, and polls nothing.
     IsAway,
 }
@@ -62,6 +64,9 @@ struct Processes<'a> {
     programs: &'a Programs,
     network: Rc<RefCell<Network>>,
     processes: Vec<Process>,
+    spare: Spare,
+    /// The communicators that a process waits for.
+    polled: Vec<Channel>,
     events: u64,
     now: u64,
 }
@@ -89,8 +94,11 @@ impl<'a> Processes<'a> {
         }
         network.share_nodes(&plan.order, plan.ranks_per_node);
         let network = Rc::new(RefCell::new(network));
+        let orders: Vec<_> = programs.channels().map(|channel| programs.order(channel)).collect();
         let driver = |channel: Channel, process| {
-            let Some(parameters) = programs.parameters(channel, process) else { return Ok(None) };
+            let order = &orders[usize::from(channel.0)];
+            let parameters = programs.parameters(channel, process, order);
+            let Some(parameters) = parameters else { return Ok(None) };
             let transport = SimTransport::new(process, channel, plan, &network);
             let driver = Driver::assemble(options, &parameters, transport);
             let mut driver = driver.map_err(|error| Violation(error.to_string()))?;
@@ -103,7 +111,8 @@ impl<'a> Processes<'a> {
             Ok(Process { drivers, next: 0, open: VecDeque::new(), computes_until: 0 })
         };
         let processes = (0..plan.size).map(Rank).map(process).collect::<Result<_, Violation>>()?;
-        Ok(Processes { programs, network, processes, events: 0, now: 0 })
+        let (spare, polled) = (Spare::default(), Vec::new());
+        Ok(Processes { programs, network, processes, spare, polled, events: 0, now: 0 })
     }
 
     fn run(mut self) -> Result<Ran, Violation> {
@@ -184,10 +193,15 @@ impl<'a> Processes<'a> {
             match self.act(process, at)? {
                 Next::GoesOn => {}
                 Next::IsAway => return Ok(()),
-                Next::Polls(channels) => {
-                    let worked = self.poll(process, &channels, at)?;
-                    if !self.end(process)? && !worked {
-                        self.rest(process, &channels, at);
+                Next::Polls => {
+                    let polled = std::mem::take(&mut self.polled);
+                    let worked = self.poll(process, &polled, at)?;
+                    let rests = !self.end(process)? && !worked;
+                    if rests {
+                        self.rest(process, &polled, at);
+                    }
+                    self.polled = polled;
+                    if rests {
                         return Ok(());
                     }
                 }
@@ -200,8 +214,10 @@ impl<'a> Processes<'a> {
     fn act(&mut self, rank: Rank, at: u64) -> Result<Next, Violation> {
         let Programs { plan, acts, .. } = self.programs;
         let process = &mut self.processes[rank.index()];
+        self.polled.clear();
         let Some(act) = acts.get(process.next) else {
-            return Ok(Next::Polls(self.programs.channels().collect()));
+            self.polled.extend(self.programs.channels());
+            return Ok(Next::Polls);
         };
         match *act {
             Act::Start { communicator, step } => {
@@ -210,19 +226,17 @@ impl<'a> Processes<'a> {
                     let (root, len) = (plan.steps[step].root, plan.steps[step].len);
                     let is_root =
                         self.programs.communicators[communicator].members[root.index()] == rank;
-                    let mut message = if is_root { plan.message(step) } else { vec![0xee; len] };
+                    let mut message = match is_root {
+                        true => plan.message(step),
+                        false => self.spare.take(step, len),
+                    };
                     let now = Instant::from_nanos(at);
                     if process.open.is_empty() {
-                        let taken = match is_root {
-                            true => driver.send_short(now, &message),
-                            false if driver.is_short(now, root, len) => {
-                                driver.take_short(now, root, &mut message)
-                            }
-                            false => Ok(None),
-                        };
+                        let taken = short::call(driver, now, (root, is_root), &mut message);
                         let taken = taken.map_err(|failure| gave_up(rank, &failure))?;
                         if taken.is_some() {
                             checkers::same_bytes(plan, rank, step, &message)?;
+                            self.spare.give_back(step, message);
                             process.next += 1;
                             return Ok(Next::GoesOn);
                         }
@@ -233,12 +247,11 @@ impl<'a> Processes<'a> {
                 }
             }
             Act::Wait => {
-                if let Some((first, ..)) = process.open.front() {
-                    let all = process.open.iter().map(|(channel, ..)| *channel);
-                    return Ok(Next::Polls(match self.programs.waits_for_all {
-                        true => all.collect(),
-                        false => vec![*first],
-                    }));
+                if !process.open.is_empty() {
+                    let many = if self.programs.waits_for_all { usize::MAX } else { 1 };
+                    let open = process.open.iter().map(|(channel, ..)| *channel);
+                    self.polled.extend(open.take(many));
+                    return Ok(Next::Polls);
                 }
             }
             Act::Word { from, to } => {
@@ -287,6 +300,7 @@ impl<'a> Processes<'a> {
             process.open.pop_front();
             let bytes = driver.take_message(op).unwrap_or_default();
             checkers::same_bytes(&self.programs.plan, rank, step, &bytes)?;
+            self.spare.give_back(step, bytes);
         }
         Ok(any)
     }

@@ -64,19 +64,30 @@ pub struct Programs {
 }
 
 impl Programs {
-    /// Runtime parameters of a process's driver of a communicator, if it is in it.
-    pub(super) fn parameters(&self, channel: Channel, process: Rank) -> Option<Parameters> {
-        let Communicator { members, first_op, .. } = &self.communicators[usize::from(channel.0)];
-        let rank = members.iter().position(|member| *member == process)?;
+    /// The order of a communicator's ranks.
+    pub(super) fn order(&self, channel: Channel) -> RankOrder {
+        let Communicator { members, .. } = &self.communicators[usize::from(channel.0)];
         let places: Vec<_> = members.iter().map(|member| self.plan.order.place(*member)).collect();
         let told: Vec<_> = places
             .iter()
             .map(|place| place.split_last().map(|(host, switches)| (switches, host)))
             .collect();
+        RankOrder::by_place(&told)
+    }
+
+    /// Runtime parameters of a process's driver of a communicator, whose ranks have this order, if it is in it.
+    pub(super) fn parameters(
+        &self,
+        channel: Channel,
+        process: Rank,
+        order: &RankOrder,
+    ) -> Option<Parameters> {
+        let Communicator { members, first_op, .. } = &self.communicators[usize::from(channel.0)];
+        let rank = members.iter().position(|member| *member == process)?;
         let whole = self.plan.parameters(process);
         let suite = SuiteParameters {
             rank: Rank(rank as u32),
-            order: RankOrder::by_place(&told),
+            order: order.clone(),
             first_op: *first_op,
             ..whole.suite
         };

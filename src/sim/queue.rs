@@ -7,7 +7,6 @@
 //! the order in which they were put.
 
 use super::event::Event;
-use std::collections::VecDeque;
 use verbcast_core::rank::Rank;
 
 const BUCKETS: usize = u64::BITS as usize;
@@ -15,10 +14,11 @@ const BUCKETS: usize = u64::BITS as usize;
 /// Events by time; those of one time in the order in which they were put.
 #[derive(Debug)]
 pub(super) struct Queue {
-    /// The time that has been reached, and what is left of it.
+    /// The time that has been reached, what happens then, and how much of that was taken.
     reached: u64,
-    row: VecDeque<Entry>,
-    buckets: Vec<Bucket>,
+    row: Vec<Entry>,
+    taken: usize,
+    buckets: [Bucket; BUCKETS],
     /// A bit for each bucket that is not empty.
     filled: u64,
     /// Events that are not turns, and places that are free.
@@ -42,11 +42,12 @@ enum Entry {
 
 impl Queue {
     pub fn new() -> Self {
-        let bucket = || Bucket { first: u64::MAX, entries: Vec::new() };
+        let bucket = |_| Bucket { first: u64::MAX, entries: Vec::new() };
         Queue {
             reached: 0,
-            row: VecDeque::new(),
-            buckets: std::iter::repeat_with(bucket).take(BUCKETS).collect(),
+            row: Vec::new(),
+            taken: 0,
+            buckets: std::array::from_fn(bucket),
             filled: 0,
             others: Vec::new(),
             free: Vec::new(),
@@ -78,7 +79,7 @@ impl Queue {
 
     fn file(&mut self, at: u64, entry: Entry) {
         let Some(bit) = (at ^ self.reached).checked_ilog2() else {
-            return self.row.push_back(entry);
+            return self.row.push(entry);
         };
         let bucket = &mut self.buckets[bit as usize];
         bucket.first = bucket.first.min(at);
@@ -88,19 +89,24 @@ impl Queue {
 
     /// When the next event happens.
     pub fn next_at(&self) -> Option<u64> {
-        if !self.row.is_empty() {
+        if self.taken < self.row.len() {
             return Some(self.reached);
         }
         let bucket = self.buckets.get(self.filled.trailing_zeros() as usize)?;
         Some(bucket.first)
     }
 
-    /// The next event and its time.
+    /// The next event and its time. Inlined, a turn, which most events are, is never written to memory.
+    #[inline]
     pub fn take(&mut self) -> Option<(u64, Event)> {
-        if self.row.is_empty() {
-            self.advance()?;
-        }
-        let event = match self.row.pop_front()? {
+        let entry = match self.row.get(self.taken) {
+            Some(entry) => {
+                self.taken += 1;
+                *entry
+            }
+            None => self.advance()?,
+        };
+        let event = match entry {
             Entry::Turn(rank) => Event::Turn(rank),
             Entry::Other(place) => {
                 self.free.push(place);
@@ -110,19 +116,27 @@ impl Queue {
         Some((self.reached, event))
     }
 
-    /// Deals the lowest bucket's events out.
-    fn advance(&mut self) -> Option<()> {
+    /// Deals the lowest bucket's events out, but for the first of them, which is taken.
+    #[inline(never)]
+    fn advance(&mut self) -> Option<Entry> {
         let bit = self.filled.trailing_zeros() as usize;
         let bucket = self.buckets.get_mut(bit)?;
         self.reached = std::mem::replace(&mut bucket.first, u64::MAX);
-        let mut entries = std::mem::take(&mut bucket.entries);
         self.filled &= !(1 << bit);
+        self.row.clear();
+        self.taken = 0;
+        if let [(_, only)] = bucket.entries[..] {
+            bucket.entries.clear();
+            return Some(only);
+        }
+        let mut entries = std::mem::take(&mut bucket.entries);
         for (at, entry) in entries.drain(..) {
             self.file(at, entry);
         }
         // Its memory is used again.
         self.buckets[bit].entries = entries;
-        Some(())
+        self.taken = 1;
+        self.row.first().copied()
     }
 }
 

@@ -150,23 +150,15 @@ fn at_hand<'a>(payload: Payload<'a>, lent: &'a Lent) -> Result<&'a [u8], Transpo
     }
 }
 
-fn packet(header: &[u8; HEADER_LEN], payload: &[u8]) -> Bytes {
-    // A vector would be copied once more.
-    let mut bytes: Bytes = std::iter::repeat_n(0, HEADER_LEN + payload.len()).collect();
-    let (head, rest) = Rc::make_mut(&mut bytes).split_at_mut(HEADER_LEN);
-    head.copy_from_slice(header);
-    rest.copy_from_slice(payload);
-    bytes
-}
-
 /// A kept fragment as a datagram that it fills, whose header tells less.
-fn compact(kept: &Bytes, whole: usize) -> Bytes {
+fn compact(network: &mut Network, kept: &Bytes, whole: usize) -> Bytes {
     let header = *RawHeader::parse(kept).expect("a fragment was kept").unchecked();
     let payload = &kept[HEADER_LEN..];
     let tag = FreeTags::choose([FreeTags::ALL], header.key).expect("all are free");
     let told = Compact::new(tag, &header, payload.len(), whole);
     let source = (header.source, header.key);
-    packet(&told.expand(source, header.op, payload.len(), whole).emit(payload, false), payload)
+    let header = told.expand(source, header.op, payload.len(), whole).emit(payload, false);
+    network.packet(&header, payload)
 }
 
 impl Room for SimTransport {
@@ -251,7 +243,8 @@ impl Transport for SimTransport {
         let mut network = self.network.borrow_mut();
         let cost = network.costs.copying(payload.len());
         network.spend(self.process, cost);
-        network.multicast(self.process, self.channel, packet(header, payload), None);
+        let bytes = network.packet(header, payload);
+        network.multicast(self.process, self.channel, bytes, None);
         Ok(Transfer::Copied)
     }
 
@@ -266,7 +259,7 @@ impl Transport for SimTransport {
         let mut network = self.network.borrow_mut();
         let cost = network.costs.copying(payload.len());
         network.spend(self.process, cost);
-        let bytes = packet(header, payload);
+        let bytes = network.packet(header, payload);
         let (from, to) = (self.process, self.group.process(to));
         network.message(Message { from, to, channel: self.channel, bytes, token, slot: None });
         Ok(Transfer::Copied)
@@ -286,7 +279,8 @@ impl Transport for SimTransport {
         let (port, at) = (network.port(self.process), (self.channel, slot));
         let is_idle = port.slot(at).is_none_or(|slot| slot.leaving == 0);
         assert!(is_idle, "slot {slot} is being sent");
-        port.keep(at, Slot { bytes: packet(header, payload), leaving: 0 });
+        let bytes = network.packet(header, payload);
+        network.port(self.process).keep(at, Slot { bytes, leaving: 0 });
         Ok(())
     }
 
@@ -295,10 +289,10 @@ impl Transport for SimTransport {
         let kept = network.port(self.process).slot_mut((self.channel, slot));
         let kept = kept.expect("a packet was retained");
         kept.leaving += 1;
-        let bytes = match self.whole {
-            Some(whole) if kept.bytes.len() > whole => compact(&kept.bytes, whole),
-            _ => Rc::clone(&kept.bytes),
-        };
+        let mut bytes = Rc::clone(&kept.bytes);
+        if let Some(whole) = self.whole.filter(|whole| bytes.len() > *whole) {
+            bytes = compact(&mut network, &bytes, whole);
+        }
         network.multicast(self.process, self.channel, bytes, Some(slot));
         Ok(())
     }
@@ -469,7 +463,7 @@ impl LentMessages for SimTransport {
         let (from, to) = (self.process, self.group.process(to));
         let mut network = self.network.borrow_mut();
         network.write(from, to, Write { into, bytes });
-        let bytes = packet(header, note);
+        let bytes = network.packet(header, note);
         network.message(Message { from, to, channel: self.channel, bytes, token, slot: None });
         Ok(())
     }

@@ -474,7 +474,11 @@ impl Core for Suite {
     }
 
     fn hears_reports(&self) -> bool {
-        self.used_lanes().any(Core::hears_reports)
+        let Parts { two_stage, window, unicast, .. } = &self.parts;
+        let [takes_two_stage, _, takes_unicast] = self.used;
+        window.hears_reports()
+            || (takes_two_stage && two_stage.hears_reports())
+            || (takes_unicast && unicast.hears_reports())
     }
 
     fn handle_write_acked(&mut self, now: Instant, to: Rank, counter: Counter) {
@@ -549,9 +553,13 @@ impl Core for Suite {
     fn poll_timeout(&self) -> Option<(Timer, Instant)> {
         let Parts { two_stage, window, unicast, .. } = &self.parts;
         let [takes_two_stage, _, takes_unicast] = self.used;
+        let window = window.poll_timeout();
+        if !takes_two_stage && !takes_unicast {
+            return window;
+        }
         let two_stage = if takes_two_stage { two_stage.poll_timeout() } else { None };
         let unicast = if takes_unicast { unicast.poll_timeout() } else { None };
-        [two_stage, window.poll_timeout(), unicast].into_iter().flatten().min_by_key(|(_, at)| *at)
+        [two_stage, window, unicast].into_iter().flatten().min_by_key(|(_, at)| *at)
     }
 
     fn peers(&self) -> &[Rank] {

@@ -4,11 +4,13 @@ use super::Cluster;
 use crate::checkers;
 use crate::outcome::Violation;
 use crate::plan::Plan;
+use crate::short;
 use rand_chacha::rand_core::Rng;
 use verbcast_core::rank::Rank;
 use verbcast_core::time::Instant;
 
 impl Cluster<'_> {
+    /// Draws when a rank calls its next broadcast.
     pub(super) fn plan_call(&mut self, rank: Rank) {
         let Plan { interval, skew, late, .. } = self.plan;
         let drawn = if *skew > 0 { self.draw.next_u64() % (skew + 1) } else { 0 };
@@ -22,22 +24,25 @@ impl Cluster<'_> {
     pub(super) fn call(&mut self, rank: Rank, at: u64) -> Result<(), Violation> {
         loop {
             let member = &mut self.members[rank.index()];
-            let step = member.next;
-            let is_full = member.flying.len() >= self.plan.at_once;
-            if step >= self.plan.steps.len() || is_full || member.calls_at > at {
+            if !member.is_to_call(at, self.plan) {
                 return Ok(());
             }
+            let step = member.next;
             let root = self.plan.steps[step].root;
             let mistaken = self.plan.mistaken.filter(|(who, at, _)| (*who, *at) == (rank, step));
             let len = mistaken.map_or(self.plan.steps[step].len, |(.., len)| len);
-            if self.call_short(rank, at, (step, root, len))? {
+            let mut message = match root == rank {
+                true => self.plan.message(step),
+                false => self.spare.take(step, len),
+            };
+            if self.call_short(rank, at, (step, root), &mut message)? {
+                self.spare.give_back(step, message);
                 continue;
             }
             if self.members[rank.index()].failure.is_some() {
                 return Ok(());
             }
             let member = &mut self.members[rank.index()];
-            let message = if root == rank { self.plan.message(step) } else { vec![0xee; len] };
             let started = member.driver.start_owned(Instant::from_nanos(at), root, message);
             let op = started.map_err(|error| Violation(format!("{rank}: {error}")))?;
             member.flying.push_back((step, op));
@@ -52,23 +57,15 @@ impl Cluster<'_> {
         &mut self,
         rank: Rank,
         at: u64,
-        (step, root, len): (usize, Rank, usize),
+        (step, root): (usize, Rank),
+        message: &mut [u8],
     ) -> Result<bool, Violation> {
         let member = &mut self.members[rank.index()];
         let now = Instant::from_nanos(at);
         if !member.flying.is_empty() {
             return Ok(false);
         }
-        let is_root = root == rank;
-        let mut message = if is_root { self.plan.message(step) } else { vec![0xee; len] };
-        let taken = match is_root {
-            true => member.driver.send_short(now, &message),
-            false if member.driver.is_short(now, root, len) => {
-                member.driver.take_short(now, root, &mut message)
-            }
-            false => Ok(None),
-        };
-        match taken {
+        match short::call(&mut member.driver, now, (root, root == rank), message) {
             Ok(None) => return Ok(false),
             Ok(Some(_)) => {}
             Err(failure) => {
@@ -80,7 +77,7 @@ impl Cluster<'_> {
         self.calls[step][rank.index()].began = at;
         self.plan_call(rank);
         let cpu = self.network.borrow_mut().port(rank).cpu;
-        self.note_end(rank, step, &message, cpu)?;
+        self.note_end(rank, step, message, cpu)?;
         Ok(true)
     }
 
@@ -97,6 +94,7 @@ impl Cluster<'_> {
             member.flying.pop_front();
             let bytes = member.driver.take_message(op).unwrap_or_default();
             self.note_end(rank, step, &bytes, cpu)?;
+            self.spare.give_back(step, bytes);
         }
         Ok(any)
     }

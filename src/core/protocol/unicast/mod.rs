@@ -27,7 +27,7 @@ use crate::time::Instant;
 use crate::wire::Kind;
 use credits::Credits;
 use outbox::Outbox;
-use routes::Route;
+use routes::{Route, routes};
 use segments::{Item, Reach};
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -148,9 +148,9 @@ impl Unicast {
         let me = self.me;
         let Some((operation, order)) = self.routed(op) else { return };
         let Operation { algorithm, root, cut, .. } = *operation;
-        for index in 0..cut.count() {
-            for to in Route::new(algorithm, root, order, (index, cut.count())).children(me) {
-                *operation.unsent.get_or_insert(to, 0) += 1;
+        for (fragments, route) in routes(algorithm, root, order, (0..cut.count(), cut.count())) {
+            for to in route.children(me) {
+                *operation.unsent.get_or_insert(to, 0) += fragments.len() as u32;
                 if operation.is_long {
                     operation.receivers.get_or_insert(to, Reach::Unknown);
                 }
@@ -167,8 +167,8 @@ impl Unicast {
             return;
         }
         let mut senders: Vec<Rank> = Vec::new();
-        for index in 0..cut.count() {
-            let sender = Route::new(algorithm, root, order, (index, cut.count())).parent(me);
+        for (_, route) in routes(algorithm, root, order, (0..cut.count(), cut.count())) {
+            let sender = route.parent(me);
             senders.extend(sender.filter(|sender| !senders.contains(sender)));
         }
         for to in &senders {
@@ -181,10 +181,9 @@ impl Unicast {
     fn pass_on(&mut self, op: OpId, fragments: Range<u32>) {
         let Some(operation) = self.operation(op) else { return };
         let Operation { algorithm, root, cut, .. } = *operation;
-        for index in fragments {
-            let route = Route::new(algorithm, root, &self.order, (index, cut.count()));
+        for (run, route) in routes(algorithm, root, &self.order, (fragments, cut.count())) {
             for to in route.children(self.me) {
-                self.outbox.push(to, op, Item::Fragments(index..index + 1));
+                self.outbox.push(to, op, Item::Fragments(run.clone()));
             }
         }
     }
@@ -238,8 +237,8 @@ impl Unicast {
         if is_written && !operation.is_long {
             return Disposition::Reject;
         }
-        let sender = |index| Route::new(algorithm, root, order, (index, cut.count())).parent(me);
-        if run.clone().any(|index| sender(index) != Some(packet.source)) {
+        let is_others = |(_, route): (_, Route)| route.parent(me) != Some(packet.source);
+        if routes(algorithm, root, order, (run.clone(), cut.count())).any(is_others) {
             let what = format!("it sends what comes from another where {root} is root");
             return self.disagree(packet.op, packet.source, what);
         }

@@ -37,7 +37,7 @@ pub(super) struct Route<'a> {
     pub algorithm: Algorithm,
     pub root: Rank,
     pub order: &'a RankOrder,
-    /// The rank whose block the fragment is in, as hops from the root along the ring.
+    /// The rank whose block the fragment is in, as hops from the root along the ring; 0 where all fragments go the same way.
     owner: u32,
 }
 
@@ -50,7 +50,8 @@ impl<'a> Route<'a> {
         (index, count): (u32, u32),
     ) -> Self {
         // Blocks differ by one fragment at most.
-        let owner = (u64::from(index) * u64::from(order.size()) / u64::from(count)) as u32;
+        let block = || (u64::from(index) * u64::from(order.size()) / u64::from(count)) as u32;
+        let owner = if algorithm == Algorithm::ScatterAllgather { block() } else { 0 };
         Route { algorithm, root, order, owner }
     }
 
@@ -132,6 +133,25 @@ impl<'a> Route<'a> {
     }
 }
 
+/// The ways of some of the `count` fragments of a message, and which of them take each.
+pub(super) fn routes(
+    algorithm: Algorithm,
+    root: Rank,
+    order: &RankOrder,
+    (fragments, count): (Range<u32>, u32),
+) -> impl Iterator<Item = (Range<u32>, Route<'_>)> {
+    let mut left = fragments;
+    let of = move |index| Route::new(algorithm, root, order, (index, count));
+    std::iter::from_fn(move || {
+        let route = of(left.clone().next()?);
+        let end = left.clone().find(|index| of(*index).owner != route.owner);
+        let end = end.unwrap_or(left.end);
+        let fragments = left.start..end;
+        left.start = end;
+        Some((fragments, route))
+    })
+}
+
 /// Which of the groups of a level that are in one of the level above a rank's is, and which they are.
 fn among_siblings(from: &FromRoot<'_>, level: usize, rank: Rank) -> (u32, Range<u32>) {
     let all = from.below(level - 1, from.group(level - 1, rank));
@@ -177,6 +197,26 @@ mod tests {
             }
         }
         hops
+    }
+
+    #[test]
+    fn fragments_that_go_the_same_way_come_together() {
+        let (order, root, count) = (RankOrder::by_number(5), Rank(2), 12);
+        for (algorithm, ways) in ALL.into_iter().zip([1, 1, 5]) {
+            let all: Vec<_> = routes(algorithm, root, &order, (0..count, count)).collect();
+            assert_eq!(all.len(), ways, "{algorithm:?}");
+            let fragments: Vec<_> = all.iter().flat_map(|(run, _)| run.clone()).collect();
+            assert_eq!(fragments, (0..count).collect::<Vec<_>>());
+            for (run, way) in all {
+                for index in run {
+                    let route = Route::new(algorithm, root, &order, (index, count));
+                    for rank in (0..5).map(Rank) {
+                        assert_eq!(route.children(rank), way.children(rank), "{route:?}");
+                        assert_eq!(route.parent(rank), way.parent(rank), "{route:?}");
+                    }
+                }
+            }
+        }
     }
 
     #[test]
