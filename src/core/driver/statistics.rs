@@ -35,7 +35,8 @@ counters! {
     pub struct Statistics {
         /// Broadcasts called.
         pub operations: u64,
-        /// Of these, broadcasts of others that were over as soon as their message came, before anything was begun.
+        /// Of these, broadcasts that were over as soon as their message came, or this rank had sent it as their root, before
+        /// anything was begun.
         pub short: u64,
         /// Fragments sent to the group.
         pub multicast_sent: u64,
