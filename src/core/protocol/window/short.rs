@@ -334,6 +334,18 @@ mod tests {
     }
 
     #[test]
+    fn a_root_that_has_not_looked_for_as_long_as_others_may_take_to_tell_begins_its_broadcast() {
+        let (repairers, acknowledge) = (Repairers::Root, Acknowledge::Needed);
+        let config = Config { repairers, acknowledge, ..Config::new(10, 64) };
+        let mut member = Member::new(config, true);
+        member.call_own();
+        let (looked, long) = (member.now, config.acknowledge_after);
+        let later = looked + long;
+        assert_eq!(member.core.send_short(later, looked, LEN, &Ample), None);
+        assert!(member.core.send_short(later, later, LEN, &Ample).is_some());
+    }
+
+    #[test]
     fn no_message_is_short_for_a_root_that_waits_for_all_or_sends_to_co_roots() {
         let co_roots = Config { repairers: Repairers::CoRoots(2), ..Config::new(10, 64) };
         let blocking = Config { blocking: true, ..Config::new(10, 64) };
