@@ -339,6 +339,7 @@ mod tests {
         let config = Config { repairers, acknowledge, ..Config::new(10, 64) };
         let mut member = Member::new(config, true);
         member.call_own();
+        member.take(Step::Send);
         let (looked, long) = (member.now, config.acknowledge_after);
         let later = looked + long;
         assert_eq!(member.core.send_short(later, looked, LEN, &Ample), None);
