@@ -11,6 +11,8 @@
 //! another protocol. So a two-stage broadcast begins when this rank will send no more for those. What the
 //! other protocols send ahead is bounded by their windows and credits.
 
+mod lane;
+
 use super::choice::{Algorithm, Table};
 use super::two_stage::TwoStage;
 use super::unicast::{self, Unicast};
@@ -23,49 +25,8 @@ use crate::order::RankOrder;
 use crate::rank::{OpId, Rank};
 use crate::time::Instant;
 use crate::wire::Kind;
+use lane::{Entry, LANES, Lane, UNUSED};
 use std::collections::VecDeque;
-
-/// Which protocol an operation went to. A protocol that joins the suite stands in [`LANES`], and in each method of
-/// [`Suite`] that names all parts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Lane {
-    TwoStage,
-    Window,
-    Unicast,
-}
-
-impl Lane {
-    fn of(algorithm: Algorithm) -> Lane {
-        match algorithm {
-            Algorithm::TwoStage => Lane::TwoStage,
-            Algorithm::Window | Algorithm::TwoStageOnDemand => Lane::Window,
-            Algorithm::Binomial | Algorithm::Chain | Algorithm::ScatterAllgather => Lane::Unicast,
-        }
-    }
-}
-
-const LANES: [Lane; 3] = [Lane::TwoStage, Lane::Window, Lane::Unicast];
-/// Before any operation has gone anywhere. The window's packets concern all operations.
-const UNUSED: [bool; 3] = [false, true, false];
-
-/// An operation, and what its protocol calls it.
-#[derive(Clone, Copy, Debug)]
-struct Entry {
-    lane: Lane,
-    inner: OpId,
-    is_complete: bool,
-    is_quiescent: bool,
-}
-
-impl Entry {
-    /// Whether its protocol may begin another instead. What the window keeps of a complete one is limited by its ring.
-    fn is_over(&self) -> bool {
-        match self.lane {
-            Lane::Window => self.is_complete,
-            Lane::TwoStage | Lane::Unicast => self.is_quiescent,
-        }
-    }
-}
 
 /// An operation that waits for earlier ones.
 #[derive(Clone, Copy, Debug)]
