@@ -86,6 +86,12 @@ impl Registered {
         self.layout.size()
     }
 
+    /// Its first byte.
+    #[inline]
+    pub fn start(&self) -> *mut u8 {
+        self.memory.as_ptr()
+    }
+
     /// The byte at `offset`, of which at least `len` follow.
     ///
     /// # Panics
@@ -104,8 +110,13 @@ impl Registered {
     /// If that is beyond the end.
     #[inline]
     pub fn sge(&self, offset: usize, len: usize) -> sys::ibv_sge {
-        let lkey = self.mr.lkey;
-        sys::ibv_sge { addr: self.at(offset, len) as u64, length: len as u32, lkey }
+        sys::ibv_sge { addr: self.at(offset, len) as u64, length: len as u32, lkey: self.lkey() }
+    }
+
+    /// The key for requests of its own process.
+    #[inline]
+    pub fn lkey(&self) -> u32 {
+        self.mr.lkey
     }
 
     /// The key for other ranks' requests.

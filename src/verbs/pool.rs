@@ -47,16 +47,21 @@ impl Inner {
     /// If the slot is another pool's, or not so long.
     #[inline]
     pub fn sge_at(&self, slot: &Slot, offset: usize, len: usize) -> sys::ibv_sge {
-        let end = offset.checked_add(len).filter(|end| *end <= self.slot_len);
-        assert!(end.is_some(), "{len} bytes from {offset} on of a slot of {}", self.slot_len);
-        self.memory.sge(self.place(slot) + offset, len)
+        let is_inside = offset <= self.slot_len && len <= self.slot_len - offset;
+        assert!(is_inside, "{len} bytes from {offset} on of a slot of {}", self.slot_len);
+        let addr = self.start(slot) as u64 + offset as u64;
+        sys::ibv_sge { addr, length: len as u32, lkey: self.memory.lkey() }
     }
 
     /// Where a slot begins.
+    ///
+    /// # Panics
+    /// If it is another pool's.
     #[inline]
-    fn place(&self, slot: &Slot) -> usize {
+    fn start(&self, slot: &Slot) -> *mut u8 {
         assert!(slot.pool == self.number, "slot {} is of another pool", slot.index);
-        slot.index as usize * self.slot_len
+        // SAFETY: slots have numbers below those that there are, and the memory was allocated for all of these.
+        unsafe { self.memory.start().add(slot.index as usize * self.slot_len) }
     }
 
     pub fn slot_len(&self) -> usize {
@@ -105,7 +110,7 @@ impl Pool {
     pub fn bytes<'a>(&'a self, slot: &'a Slot) -> &'a [u8] {
         // SAFETY: the slot exists once and is lent here, so neither the device nor anybody else
         // writes to it.
-        unsafe { std::slice::from_raw_parts(self.start(slot), self.inner.slot_len) }
+        unsafe { std::slice::from_raw_parts(self.inner.start(slot), self.inner.slot_len) }
     }
 
     /// The bytes of a slot, to be written.
@@ -115,7 +120,7 @@ impl Pool {
     pub fn bytes_mut<'a>(&'a mut self, slot: &'a mut Slot) -> &'a mut [u8] {
         // SAFETY: the slot exists once and is lent here, so neither the device nor anybody else
         // touches it.
-        unsafe { std::slice::from_raw_parts_mut(self.start(slot), self.inner.slot_len) }
+        unsafe { std::slice::from_raw_parts_mut(self.inner.start(slot), self.inner.slot_len) }
     }
 
     /// The slot that a completed work request gives back.
@@ -131,10 +136,5 @@ impl Pool {
         let Inner { number: pool, slots, .. } = *self.inner;
         assert!(index < slots, "slot {index} of {slots}");
         Slot { pool, index }
-    }
-
-    #[inline]
-    fn start(&self, slot: &Slot) -> *mut u8 {
-        self.inner.memory.at(self.inner.place(slot), self.inner.slot_len)
     }
 }

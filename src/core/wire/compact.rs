@@ -99,6 +99,13 @@ impl Compact {
         Compact(tag | (op.0 & OP_MASK) << FRAGMENT_BITS | fragment.0)
     }
 
+    /// That of the fragment so many behind, where neither is the last nor asks, and the message has no more
+    /// [than may have such headers](Self::MAX_FRAGMENTS).
+    #[inline]
+    pub fn behind(self, fragments: u32) -> Self {
+        Compact(self.0 + fragments)
+    }
+
     /// What came along with a datagram.
     pub fn of(immediate: u32) -> Self {
         Compact(immediate)

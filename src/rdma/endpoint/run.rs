@@ -5,31 +5,30 @@
 use super::receive::Received;
 use super::{Endpoint, failed};
 use crate::rdma::ids::ChannelId;
-use crate::rdma::ud::{Extent, Sender, Stream};
+use crate::rdma::ud::{Extent, Sender};
 use crate::rdma::work::Work;
 use verbcast_core::protocol::Run;
-use verbcast_core::rank::Fragment;
 use verbcast_core::time::Instant;
 use verbcast_core::transport::TransportError;
-use verbcast_core::wire::{Compact, Tag};
+use verbcast_core::wire::Compact;
 use verbcast_verbs::{Completion, Outcome};
 
 /// What the fragments of a run are known by.
 #[derive(Clone, Copy, Debug)]
 struct Expected {
-    stream: Stream,
-    tag: Tag,
+    /// What comes along with the first.
+    first: Compact,
     sender: Sender,
     /// Of a datagram, GRH included.
     len: usize,
 }
 
 impl Expected {
-    /// The slot of a completion, if it seems to be that of a fragment which is not the last and does not ask.
+    /// The slot of a completion, if it seems to be that of the fragment so many behind the first, which is not the last and
+    /// does not ask.
     #[inline]
-    fn slot(&self, fragment: Fragment, completion: &Completion) -> Option<u32> {
-        let compact = Compact::plain(self.tag, self.stream.1, fragment);
-        let is_it = completion.immediate == Some(compact.immediate())
+    fn slot(&self, behind: u32, completion: &Completion) -> Option<u32> {
+        let is_it = completion.immediate == Some(self.first.behind(behind).immediate())
             && completion.outcome == Outcome::Done(self.len);
         match Work::of_id(completion.id) {
             Some(Work::DatagramReceive(slot)) if is_it => Some(slot),
@@ -51,11 +50,10 @@ impl Endpoint {
         let Some(expected) = self.expect(by, run) else { return Ok(0) };
         let (mut count, mut other) = (0, None);
         while count < run.count && self.has_more(count > 0) {
-            let fragment = Fragment(run.first.0 + count);
             let Endpoint { device, datagrams, .. } = self;
             let mut next = None;
             let is_next = |completion: &Completion| {
-                let slot = expected.slot(fragment, completion);
+                let slot = expected.slot(count, completion);
                 next = slot.filter(|slot| !datagrams.has_place(*slot));
                 next.is_some()
             };
@@ -63,12 +61,13 @@ impl Endpoint {
             let Completion { outcome, source_qpn, .. } = completion;
             // SAFETY: the completion at hand is the request's.
             let slot = unsafe { datagrams.arrived_in_slot(slot) };
-            if datagrams.sender(&slot, source_qpn) != expected.sender {
+            let (grh, payload) = datagrams.received(&slot, run.fragment_len);
+            if !expected.sender.has_sent(grh, source_qpn) {
                 let compact = completion.immediate.map(Compact::of);
                 other = Some((Received { slot, outcome, compact, source_qpn }, None));
                 break;
             }
-            put(count as usize * run.fragment_len, datagrams.payload(&slot, run.fragment_len));
+            put(count as usize * run.fragment_len, payload);
             datagrams.recycle(slot).map_err(failed)?;
             count += 1;
         }
@@ -94,8 +93,10 @@ impl Endpoint {
         let is_next = self.datagrams.is_next(stream, run.first);
         let process = *channel.processes().get(run.source.index())?;
         let (sender, len) = (self.senders.last_of(process)?, Extent::received(run.fragment_len));
-        let expected = Expected { stream, tag: compact.tag, sender, len };
-        (is_alone && is_whole && is_next).then_some(expected)
+        (is_alone && is_whole && is_next).then(|| {
+            let first = Compact::plain(compact.tag, run.op, run.first);
+            Expected { first, sender, len }
+        })
     }
 
     /// Whether there is a completion. The device is asked for more only if it had more than was polled.

@@ -406,10 +406,11 @@ impl UdPort {
         unsafe { self.receives.reclaim(slot) }
     }
 
-    /// So many bytes that were received behind the GRH.
+    /// The GRH of a received datagram, and so many bytes behind it.
     #[inline]
-    pub fn payload<'a>(&'a self, slot: &'a Slot, len: usize) -> &'a [u8] {
-        &self.receives.bytes(slot)[GRH.end..GRH.end + len]
+    pub fn received<'a>(&'a self, slot: &'a Slot, len: usize) -> (&'a [u8; 40], &'a [u8]) {
+        let bytes = &self.receives.bytes(slot)[GRH.start..GRH.end + len];
+        bytes.split_first_chunk().expect("a GRH is so long")
     }
 
     /// A received datagram, its header first.

@@ -29,6 +29,20 @@ impl Sender {
         }
         Sender { gid, qpn }
     }
+
+    /// Whether it has sent a datagram with these bytes in front of it, from this QP: whether [`new`](Self::new) makes it of
+    /// them, without making another.
+    #[inline]
+    pub fn has_sent(&self, grh: &[u8; 40], qpn: u32) -> bool {
+        let is_from_gid = match grh[0] >> 4 == GRH_VERSION {
+            true => self.gid[..] == grh[SOURCE_AT..SOURCE_AT + 16],
+            false => {
+                self.gid[12..] == grh[IPV4_SOURCE_AT..IPV4_SOURCE_AT + 4]
+                    && self.gid[..12] == MAPPED
+            }
+        };
+        is_from_gid && self.qpn == qpn
+    }
 }
 
 #[cfg(test)]
@@ -44,5 +58,26 @@ mod tests {
         (grh[0], grh[20]) = (0, 0x45);
         let gid = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 32, 33, 34, 35];
         assert_eq!(Sender::new(&grh, 7), Sender { gid, qpn: 7 });
+    }
+
+    #[test]
+    fn a_sender_has_sent_what_tells_of_it_and_nothing_else() {
+        for first in [0x60, 0] {
+            let mut grh: [u8; 40] = std::array::from_fn(|at| at as u8);
+            grh[0] = first;
+            let sender = Sender::new(&grh, 7);
+            assert!(sender.has_sent(&grh, 7) && !sender.has_sent(&grh, 8));
+            for bit in 0..8 * grh.len() {
+                let mut other = grh;
+                other[bit / 8] ^= 1 << (bit % 8);
+                let is_it = Sender::new(&other, 7) == sender;
+                assert_eq!(sender.has_sent(&other, 7), is_it, "bit {bit} behind {first:#x}");
+            }
+        }
+        // An address of four bytes is not the end of any GID that ends so.
+        let mut grh = [1; 40];
+        grh[0] = 0;
+        let gid = [1; 16];
+        assert!(!Sender { gid, qpn: 7 }.has_sent(&grh, 7));
     }
 }
