@@ -95,7 +95,7 @@ ledger_set_up() {
 # User instructions at most, at the root and at a leaf: of an idle turn, a broadcast of 8 bytes, a fragment of 4 KiB of a message
 # of 16 and one more of them. They vary by some per cent between runs; whoever makes them fewer lowers these.
 LEDGER_MOST_ROOT=(170 4100 2050 1800)
-LEDGER_MOST_LEAF=(170 3400 1320 880)
+LEDGER_MOST_LEAF=(170 3400 1290 850)
 
 # Usage: ledger_holds TABLE. Whether the user instructions in it are as few as they may be.
 ledger_holds() {
