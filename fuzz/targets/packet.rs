@@ -2,8 +2,9 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
+use verbcast_core::rank::{OpId, Rank};
 use verbcast_core::wire::{
-    HEADER_LEN, Key, MacKey, Malformed, Notice, Offer, Packet, RawHeader, Written,
+    Compact, HEADER_LEN, Key, MacKey, Malformed, Notice, Offer, Packet, RawHeader, Written,
 };
 
 /// The key of the communicator.
@@ -16,8 +17,8 @@ fuzz_target!(|bytes: &[u8]| {
         let raw = raw.unwrap();
         assert_eq!((raw.unchecked(), raw.payload_len()), (packet.header(), packet.payload().len()));
         let is_covered = bytes[3] & 1 != 0;
-        // Flags that nobody knows are not written again.
-        if bytes[3] <= 1 {
+        // Flags that nobody knows are not written again, nor what is in the place of a CRC where there is none.
+        if bytes[3] <= 3 && (is_covered || bytes[40..44] == [0; 4]) {
             let again = packet.header().emit(packet.payload(), is_covered);
             assert!(bytes.starts_with(&again));
         }
@@ -40,6 +41,9 @@ fuzz_target!(|bytes: &[u8]| {
         let other = RawHeader::parse(&authentic);
         assert!(other.is_none_or(|other| other.authenticate(&authentic, &MAC).is_err()));
     }
+    if let Some((head, _)) = bytes.split_first_chunk::<12>() {
+        expand(head);
+    }
     if let Ok(offer) = Offer::parse(bytes) {
         assert_eq!(offer.emit(), bytes);
     }
@@ -50,3 +54,14 @@ fuzz_target!(|bytes: &[u8]| {
         assert!(Notice::parse(&notice.emit()).is_ok());
     }
 });
+
+/// Any immediate data stands for a header, for which it would be written again.
+fn expand(head: &[u8; 12]) {
+    let [immediate, near, lens] =
+        [0, 4, 8].map(|at| u32::from_be_bytes(std::array::from_fn(|byte| head[at + byte])));
+    let (payload_len, fragment_len) = ((lens >> 16) as usize, (lens & 0xffff) as usize);
+    let compact = Compact::of(immediate);
+    let header = compact.expand((Rank(1), Key(2)), OpId(near), payload_len, fragment_len);
+    assert!(header.op.0.wrapping_sub(near).wrapping_add(1 << 14) < 1 << 15, "{header:?}");
+    assert_eq!(Compact::new(compact.tag(), &header, payload_len, fragment_len), compact);
+}

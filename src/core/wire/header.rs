@@ -473,6 +473,17 @@ mod tests {
     }
 
     #[test]
+    fn what_is_in_the_place_of_a_crc_that_is_not_there_does_not_count() {
+        let mut bytes = packet(b"payload", false);
+        bytes[PAYLOAD_CRC_AT..CRC_AT].fill(0xff);
+        assert_eq!(Packet::parse(&bytes, HEADER.key).unwrap_err(), Malformed::Damaged);
+        let crc = crc32fast::hash(&bytes[..CRC_AT]);
+        bytes[CRC_AT..HEADER_LEN].copy_from_slice(&crc.to_be_bytes());
+        let read = Packet::parse(&bytes, HEADER.key).unwrap();
+        assert_eq!((read.header(), read.payload()), (&HEADER, &b"payload"[..]));
+    }
+
+    #[test]
     fn bytes_under_a_crc_are_counted() {
         let before = checksummed();
         let whole = packet(b"payload", true);

@@ -1,6 +1,7 @@
 //! What holds for every format: it is read as it was written; what is cut off, has something behind it, is of another
 //! version or of another format is refused; and no bytes at all make a parser panic.
 
+mod seeds;
 mod values;
 
 use super::handshake::{self, End, Ends, Step};
