@@ -12,11 +12,14 @@ use std::path::Path;
 /// The key of the codes in the target of packets.
 const MAC: MacKey = MacKey::new([0x5a; 32]);
 
+/// Whether today's parser reads this.
+type IsRead = Box<dyn Fn(&[u8]) -> bool>;
+
 struct Seed {
     /// The folder of its target, and its name.
     path: &'static str,
     bytes: Vec<u8>,
-    is_read: Box<dyn Fn(&[u8]) -> bool>,
+    is_read: IsRead,
 }
 
 /// The same value at each call.
