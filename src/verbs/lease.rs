@@ -163,6 +163,19 @@ impl Lease {
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len()) };
     }
 
+    /// Has a part of the memory written by `fill`, which is given it.
+    ///
+    /// # Panics
+    /// If the lease has ended, or that is beyond the end.
+    ///
+    /// # Safety
+    /// As [`write`](Self::write), until `fill` returns; and that calls nothing of this lease.
+    pub unsafe fn fill<R>(&self, range: Range<usize>, fill: impl FnOnce(&mut [u8]) -> R) -> R {
+        let len = range.len();
+        // SAFETY: inside the memory, which the lease holds; the rest is the caller's promise.
+        fill(unsafe { std::slice::from_raw_parts_mut(self.at(range), len) })
+    }
+
     fn at(&self, range: Range<usize>) -> *mut u8 {
         assert!(self.is_open.load(Ordering::Acquire), "the memory was given back");
         let inside = range.start <= range.end && range.end <= self.len;

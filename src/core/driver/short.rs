@@ -12,7 +12,7 @@ impl<C: Core, T: Transport> Driver<C, T> {
     /// Whether a broadcast of `len` bytes that `root` begins need not be [started](Self::start) if its message is the next thing
     /// that comes: then [`take_short`](Self::take_short) ends it.
     pub fn is_short(&self, now: Instant, root: Rank, len: usize) -> bool {
-        self.rests(now) && self.core.is_short(now, root, len as u64)
+        self.transport.may_wait() && self.rests(now) && self.core.is_short(now, root, len as u64)
     }
 
     /// Whether nothing is known that is to be done before the next broadcast.
@@ -23,7 +23,7 @@ impl<C: Core, T: Transport> Driver<C, T> {
             || self.pending.is_some()
             || !self.connecting.is_empty()
             || self.held.has_begun(self.core.next_op().next());
-        !is_disturbed && self.rest.lasts(now) && self.transport.may_wait()
+        !is_disturbed && self.rest.lasts(now)
     }
 
     /// Multicasts the message of a broadcast of this rank, if that is over then; which broadcast it was. If not, it is to be

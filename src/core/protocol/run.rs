@@ -1,6 +1,7 @@
 //! Fragments that come together, in order.
 
 use crate::rank::{Fragment, OpId, Rank};
+use crate::wire::{Header, Kind};
 use std::ops::Range;
 
 /// Consecutive fragments of a broadcast. All have the full length; the last fragment of a message is in no run.
@@ -25,6 +26,15 @@ impl Run {
         start..start + self.count as usize * self.fragment_len
     }
 
+    /// Whether a packet of the communicator that came by multicast is the one so many behind the first, and says nothing else.
+    pub fn has(&self, behind: u32, header: &Header, payload_len: usize) -> bool {
+        let Header { kind, source, op, fragment, report, asks, .. } = *header;
+        let is_it = (kind, source, op) == (Kind::Fragment, self.source, self.op)
+            && fragment.0 == self.first.0.wrapping_add(behind)
+            && payload_len == self.fragment_len;
+        is_it && report == 0 && !asks
+    }
+
     /// The same, with so many of them at most.
     #[must_use]
     pub fn up_to(self, count: u32) -> Self {
@@ -35,6 +45,7 @@ impl Run {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::wire::Key;
 
     #[test]
     fn a_run_is_in_one_piece_of_the_message() {
@@ -42,5 +53,33 @@ mod tests {
         let run = Run { op, source, first, count: 4, fragment_len: 100 };
         assert_eq!(run.range(), 300..700);
         assert_eq!((run.up_to(1).range(), run.up_to(9)), (300..400, run));
+    }
+
+    #[test]
+    fn a_run_has_plain_fragments_alone() {
+        let (op, source, first) = (OpId(7), Rank(2), Fragment(3));
+        let run = Run { op, source, first, count: 4, fragment_len: 100 };
+        let plain = Header {
+            kind: Kind::Fragment,
+            source,
+            key: Key(1),
+            op,
+            fragment: Fragment(5),
+            message_len: 1000,
+            report: 0,
+            asks: false,
+        };
+        assert!(run.has(2, &plain, 100));
+        assert!(!run.has(1, &plain, 100) && !run.has(2, &plain, 99));
+        let others = [
+            Header { kind: Kind::Probe, ..plain },
+            Header { source: Rank(1), ..plain },
+            Header { op: OpId(8), ..plain },
+            Header { report: 1, ..plain },
+            Header { asks: true, ..plain },
+        ];
+        for other in others {
+            assert!(!run.has(2, &other, 100), "{other:?}");
+        }
     }
 }

@@ -44,8 +44,8 @@ impl Endpoint {
         any
     }
 
-    /// Takes note of the completions that were polled, on behalf of a channel, until that is told something: a packet that it
-    /// needs nothing but to have comes into its table at once, and all else into its inbox.
+    /// Takes note of what mates have published, and of the completions that were polled, on behalf of a channel, until that is
+    /// told something: a packet that it needs nothing but to have comes into its table at once, and all else into its inbox.
     #[inline]
     pub fn next_packet(
         &mut self,
@@ -53,6 +53,12 @@ impl Endpoint {
         now: Instant,
         table: &mut RxTable,
     ) -> Option<Buffer> {
+        // Mates first, so that it is known what they have when something is handed on.
+        if self.is_seated(by)
+            && let Some(packet) = self.next_published(by, now, table)
+        {
+            return Some(packet);
+        }
         while self.channels.get(by).is_none_or(|own| own.inbox.is_empty())
             && let Some(completion) = self.device.next()
         {

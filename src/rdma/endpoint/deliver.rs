@@ -107,7 +107,10 @@ impl Endpoint {
                 self.connections.recycle_fetched(slot);
                 Ok(())
             }
-            Body::Copy(_) => Ok(()),
+            Body::Copy(buffer) => {
+                self.spares.put(buffer);
+                Ok(())
+            }
         }
     }
 }

@@ -42,7 +42,7 @@ pub enum Body {
     /// So many bytes read from a ring.
     Read(Slot, usize),
     /// A packet that was copied out of its buffer.
-    Copy(Box<[u8]>),
+    Copy(Vec<u8>),
 }
 
 /// The memory that bodies are in.

@@ -65,7 +65,7 @@ impl Endpoint {
     ) -> Result<(), TransportError> {
         let Place { channel, from, .. } = *place;
         let (span, token) = (wanted.span.clone(), wanted.token);
-        let mut body = Body::Copy(Box::default());
+        let mut body = Body::Copy(Vec::new());
         if !is_there {
             tracing::trace!(parent: &span, "is not there, or not read any more");
             if let Some(buffer) = wanted.buffer.take() {

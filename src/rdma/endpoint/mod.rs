@@ -30,6 +30,7 @@ mod relocation;
 mod run;
 mod rx_table;
 mod senders;
+mod spares;
 mod suspects;
 mod upkeep;
 mod usage;
@@ -56,6 +57,7 @@ use demultiplexer::Demultiplexer;
 use lifetimes::Lifetimes;
 use relocation::Announcement;
 use senders::Senders;
+use spares::Spares;
 use std::time::Duration;
 use suspects::Suspects;
 use upkeep::Upkeep;
@@ -104,6 +106,8 @@ pub struct Endpoint {
     quiet_until: Instant,
     /// The communicators that share nodes.
     seated: Vec<ChannelId>,
+    /// Where what their mates published is copied to.
+    spares: Spares,
     /// What their mates wake this process by, and it them.
     bell: Option<Bell>,
     lifetimes: Lifetimes,
@@ -137,6 +141,7 @@ impl Endpoint {
             is_poisoned: false,
             quiet_until: Instant::ZERO,
             seated: Vec::new(),
+            spares: Spares::default(),
             bell: None,
             lifetimes: Lifetimes::default(),
             upkeep: Upkeep::default(),
@@ -225,7 +230,6 @@ impl Endpoint {
         self.drive_handshakes(now)?;
         self.connections.look_at_tails(now).map_err(failed)?;
         self.announce(now)?;
-        // Nodes first, so that it is known what mates have when something is handed on.
         let any = self.tend_nodes(by, now) | self.submit_and_poll();
         self.device.works()?;
         self.quiet_until = if any { Instant::ZERO } else { self.next_due() };

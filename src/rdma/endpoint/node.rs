@@ -1,20 +1,18 @@
 //! What comes by the memory of a node, and whether this process is the one that receives for it.
 
 use super::event::{Body, Event};
+use super::rx_table::{RxPacket, RxTable};
 use super::{Endpoint, failed};
 use crate::rdma::group::GroupId;
 use crate::rdma::ids::ChannelId;
 use crate::rdma::node::{Bell, NodeSeat};
 use crate::rdma::ud::Extent;
 use std::time::Duration;
-use verbcast_core::protocol::Via;
+use verbcast_core::protocol::{Run, Via};
 use verbcast_core::time::Instant;
-use verbcast_core::transport::TransportError;
-use verbcast_core::wire::{HEADER_LEN, RawHeader};
+use verbcast_core::transport::{Buffer, TransportError};
+use verbcast_core::wire::{Checks, HEADER_LEN, Kind, RawHeader};
 use verbcast_verbs::Slot;
-
-/// Datagrams that are taken from a ring in one look, as completions are.
-const TAKEN_AT_ONCE: u32 = 16;
 
 impl Endpoint {
     /// A channel shares a node with others.
@@ -106,7 +104,13 @@ impl Endpoint {
         }
     }
 
-    /// Does what is due for nodes, and takes what mates have published for a channel; whether there was anything.
+    /// Whether a channel shares a node.
+    pub(super) fn is_seated(&self, id: ChannelId) -> bool {
+        !self.seated.is_empty() && self.node(id).is_some()
+    }
+
+    /// Does what is due for nodes; whether mates have published something for a channel, which is [taken](Self::next_packet)
+    /// next.
     #[inline]
     pub fn tend_nodes(&mut self, by: ChannelId, now: Instant) -> bool {
         !self.seated.is_empty() && self.tend_seats(by, now)
@@ -117,7 +121,11 @@ impl Endpoint {
             let id = self.seated[at];
             self.tend_role(id, id == by, now);
         }
-        if self.seated.contains(&by) { self.take_published(by, now) } else { false }
+        let Some(seat) = self.channels.get_mut(by).and_then(|channel| channel.node.as_mut()) else {
+            return false;
+        };
+        seat.get_up();
+        seat.has_news()
     }
 
     /// Attaches or detaches the UD QP as the process becomes the receiver, or is it no more.
@@ -143,35 +151,62 @@ impl Endpoint {
         }
     }
 
-    fn take_published(&mut self, by: ChannelId, now: Instant) -> bool {
-        let mut any = false;
-        if let Some(seat) = self.channels.get_mut(by).and_then(|channel| channel.node.as_mut()) {
-            seat.get_up();
-        }
-        for _ in 0..TAKEN_AT_ONCE {
-            let seat = self.channels.get_mut(by).and_then(|channel| channel.node.as_mut());
-            let Some(bytes) = seat.and_then(|seat| seat.take(now)) else { break };
-            any = true;
+    /// Takes what mates have published for a channel, until there is a packet that it needs nothing but to have: into its table,
+    /// and all else into its inbox.
+    pub(super) fn next_published(
+        &mut self,
+        by: ChannelId,
+        now: Instant,
+        table: &mut RxTable,
+    ) -> Option<Buffer> {
+        loop {
+            let Endpoint { channels, spares, .. } = self;
+            let channel = channels.get_mut(by).filter(|channel| channel.inbox.is_empty())?;
+            let seat = channel.node.as_mut()?;
+            let bytes = seat.take(now, |len| spares.take(len))?;
             let via = Via::Multicast;
             let header = RawHeader::parse(&bytes);
-            match header.filter(|header| self.channels.receiver(via, header) == Some(by)) {
-                Some(header) => {
-                    let parts = bytes.split_first_chunk();
-                    let is_intact =
-                        parts.is_some_and(|(head, rest)| self.is_right(by, &header, head, rest));
-                    // As off the wire: with codes, nothing is believed without the right one.
-                    if self.keys.is_some() && !is_intact {
-                        self.channels.count_forged();
-                        continue;
-                    }
-                    let body = Body::Copy(bytes);
-                    let packet = Event::Packet { via, header, is_intact, body, place: None };
-                    self.channels.tell(by, packet);
-                }
-                None => self.channels.count_foreign(),
+            let own = header.filter(|header| self.channels.receiver(via, header) == Some(by));
+            let Some(header) = own else {
+                self.channels.count_foreign();
+                self.spares.put(bytes);
+                continue;
+            };
+            let parts = bytes.split_first_chunk();
+            let is_intact =
+                parts.is_some_and(|(head, rest)| self.is_right(by, &header, head, rest));
+            // As off the wire: with codes, nothing is believed without the right one.
+            if self.keys.is_some() && !is_intact {
+                self.channels.count_forged();
+                self.spares.put(bytes);
+                continue;
             }
+            let body = Body::Copy(bytes);
+            if is_intact && header.unchecked().kind == Kind::Fragment {
+                let header = Some(header);
+                return Some(table.put(RxPacket { header, checks: None, body, in_place: None }));
+            }
+            self.channels.tell(by, Event::Packet { via, header, is_intact, body, place: None });
+            return None;
         }
-        any
+    }
+
+    /// Takes fragments of a run that mates have published for a channel, as long as they publish nothing else between; how many
+    /// they were.
+    pub(super) fn take_published_run(
+        &mut self,
+        by: ChannelId,
+        now: Instant,
+        run: &Run,
+        into: &mut [u8],
+    ) -> u32 {
+        let are_checked = self.keys.is_some() || self.settings.checks() == Checks::Whole;
+        let Some(channel) = self.channels.get_mut(by).filter(|_| !are_checked) else { return 0 };
+        let (key, is_next) = (channel.key(), channel.is_open() && channel.inbox.is_empty());
+        match &mut channel.node {
+            Some(seat) if is_next => seat.take_run(now, key, run, into),
+            _ => 0,
+        }
     }
 
     /// Publishes what a channel multicasts; whether nobody else is to get it, as all ranks share the node.

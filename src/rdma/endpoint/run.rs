@@ -38,15 +38,18 @@ impl Expected {
 }
 
 impl Endpoint {
-    /// Hands the fragments of a run that have come for a channel to `put`, as long as nothing else comes between: how far in
-    /// the run each begins, and its bytes. How many they were.
+    /// Copies the fragments of a run that have come for a channel to their places, as long as nothing else comes between. How
+    /// many they were.
     pub fn take_run(
         &mut self,
         by: ChannelId,
         now: Instant,
         run: &Run,
-        mut put: impl FnMut(usize, &[u8]),
+        into: &mut [u8],
     ) -> Result<u32, TransportError> {
+        if self.is_seated(by) {
+            return Ok(self.take_published_run(by, now, run, into));
+        }
         let Some(expected) = self.expect(by, run) else { return Ok(0) };
         let (mut count, mut other) = (0, None);
         while count < run.count && self.has_more(count > 0) {
@@ -67,7 +70,7 @@ impl Endpoint {
                 other = Some((Received { slot, outcome, compact, source_qpn }, None));
                 break;
             }
-            put(count as usize * run.fragment_len, payload);
+            into[count as usize * run.fragment_len..][..run.fragment_len].copy_from_slice(payload);
             datagrams.recycle(slot).map_err(failed)?;
             count += 1;
         }
@@ -86,7 +89,7 @@ impl Endpoint {
     fn expect(&self, by: ChannelId, run: &Run) -> Option<Expected> {
         let channel = self.channels.get(by)?;
         let compact = channel.compact.as_ref()?;
-        let is_alone = channel.node.is_none() && channel.inbox.is_empty() && channel.is_open();
+        let is_alone = channel.inbox.is_empty() && channel.is_open();
         let is_whole = compact.fragment_len == run.fragment_len
             && run.first.0 + run.count <= Compact::MAX_FRAGMENTS;
         let stream = (by, run.op);

@@ -77,12 +77,10 @@ mod tests {
         assert!(rx_table.get(&Buffer { index: 0 }).is_none());
         let (first, second) = (rx_table.put(packet(1)), rx_table.put(packet(2)));
         let index = first.index;
-        assert!(matches!(rx_table.take(first), Some(Body::Copy(bytes)) if *bytes == [1]));
+        assert!(matches!(rx_table.take(first), Some(Body::Copy(bytes)) if bytes == [1]));
         assert!(rx_table.take(Buffer { index }).is_none());
         assert_eq!(rx_table.put(packet(3)).index, index);
-        assert!(
-            matches!(&rx_table.get(&second).unwrap().body, Body::Copy(bytes) if **bytes == [2])
-        );
+        assert!(matches!(&rx_table.get(&second).unwrap().body, Body::Copy(bytes) if *bytes == [2]));
         assert_eq!(rx_table.drain().count(), 2);
         assert!(rx_table.get(&second).is_none());
     }

@@ -7,6 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Bytes of a number.
 const WORD: usize = size_of::<u64>();
+/// Numbers that are moved in a row without a look at how many are left.
+const BLOCK: usize = 8;
 
 /// A mapping of a file whose size is sealed, or of as much memory of this process's own.
 #[derive(Debug)]
@@ -38,26 +40,36 @@ impl Mapping {
     /// # Panics
     /// If the offset is not a multiple of 8, or is behind the end.
     pub fn word(&self, offset: usize) -> &AtomicU64 {
-        assert!(offset.is_multiple_of(WORD) && offset + WORD <= self.len, "no number at {offset}");
-        // SAFETY: the number is inside of the mapping, which stays as long as `self` and cannot shrink, is aligned as
-        // pages are, and is only reached as an atomic number.
-        unsafe { AtomicU64::from_ptr(self.at.as_ptr().add(offset).cast()) }
+        &self.words(offset, 1)[0]
+    }
+
+    /// So many numbers from an offset on.
+    ///
+    /// # Panics
+    /// As [`word`](Self::word).
+    fn words(&self, offset: usize, count: usize) -> &[AtomicU64] {
+        let is_inside = offset <= self.len && count <= (self.len - offset) / WORD;
+        assert!(offset.is_multiple_of(WORD) && is_inside, "no {count} numbers at {offset}");
+        // SAFETY: the numbers are inside of the mapping, which stays as long as `self` and cannot shrink, are aligned as
+        // pages are, and are only reached as atomic numbers.
+        unsafe { std::slice::from_raw_parts(self.at.as_ptr().add(offset).cast(), count) }
     }
 
     /// Writes bytes from an offset on, a number at a time; the rest of the last number is filled with zeros.
     ///
     /// # Panics
     /// As [`word`](Self::word).
-    pub fn write(&self, mut offset: usize, bytes: &[u8]) {
-        let (words, rest) = bytes.as_chunks::<WORD>();
-        for word in words {
-            self.word(offset).store(u64::from_ne_bytes(*word), Ordering::Relaxed);
-            offset += WORD;
-        }
-        if !rest.is_empty() {
+    pub fn write(&self, offset: usize, bytes: &[u8]) {
+        let (chunks, rest) = bytes.as_chunks::<WORD>();
+        let to = self.words(offset, bytes.len().div_ceil(WORD));
+        let ((to_blocks, to_last), (blocks, others)) =
+            (to.as_chunks::<BLOCK>(), chunks.as_chunks::<BLOCK>());
+        to_blocks.iter().zip(blocks).for_each(|(to, block)| store(to, block));
+        store(to_last, others);
+        if let (false, Some(last)) = (rest.is_empty(), to.last()) {
             let mut word = [0; WORD];
             word[..rest.len()].copy_from_slice(rest);
-            self.word(offset).store(u64::from_ne_bytes(word), Ordering::Relaxed);
+            last.store(u64::from_ne_bytes(word), Ordering::Relaxed);
         }
     }
 
@@ -65,16 +77,28 @@ impl Mapping {
     ///
     /// # Panics
     /// As [`word`](Self::word).
-    pub fn read(&self, mut offset: usize, bytes: &mut [u8]) {
-        let (words, rest) = bytes.as_chunks_mut::<WORD>();
-        for word in words {
-            *word = self.word(offset).load(Ordering::Relaxed).to_ne_bytes();
-            offset += WORD;
+    pub fn read(&self, offset: usize, bytes: &mut [u8]) {
+        let from = self.words(offset, bytes.len().div_ceil(WORD));
+        let (chunks, rest) = bytes.as_chunks_mut::<WORD>();
+        let ((from_blocks, from_last), (blocks, others)) =
+            (from.as_chunks::<BLOCK>(), chunks.as_chunks_mut::<BLOCK>());
+        blocks.iter_mut().zip(from_blocks).for_each(|(block, from)| load(block, from));
+        load(others, from_last);
+        if let (false, Some(last)) = (rest.is_empty(), from.last()) {
+            rest.copy_from_slice(&last.load(Ordering::Relaxed).to_ne_bytes()[..rest.len()]);
         }
-        if !rest.is_empty() {
-            let word = self.word(offset).load(Ordering::Relaxed).to_ne_bytes();
-            rest.copy_from_slice(&word[..rest.len()]);
-        }
+    }
+}
+
+fn store(to: &[AtomicU64], chunks: &[[u8; WORD]]) {
+    for (word, chunk) in to.iter().zip(chunks) {
+        word.store(u64::from_ne_bytes(*chunk), Ordering::Relaxed);
+    }
+}
+
+fn load(chunks: &mut [[u8; WORD]], from: &[AtomicU64]) {
+    for (chunk, word) in chunks.iter_mut().zip(from) {
+        *chunk = word.load(Ordering::Relaxed).to_ne_bytes();
     }
 }
 

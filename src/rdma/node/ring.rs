@@ -52,6 +52,15 @@ pub struct Ring {
     shape: Shape,
 }
 
+/// A datagram in its slot, which may be overrun at any time.
+#[derive(Clone, Copy, Debug)]
+pub struct Published {
+    at: usize,
+    state: SlotState,
+    /// Its bytes.
+    pub len: usize,
+}
+
 impl Ring {
     /// Where the number is that tells this memory from others.
     pub(super) const NONCE_AT: usize = 0;
@@ -175,8 +184,8 @@ impl Ring {
         })
     }
 
-    /// The next datagram that others have published, copied.
-    pub fn read(&self, now: Instant, own: MateIndex, cursor: &mut Cursor) -> Option<Box<[u8]>> {
+    /// The next datagram that others have published, which is read next, and [passed](Self::pass).
+    pub fn next(&self, now: Instant, own: MateIndex, cursor: &mut Cursor) -> Option<Published> {
         // One call passes by at most as many positions as the ring has.
         for _ in 0..self.shape.slots {
             let at = self.slot(cursor.position());
@@ -189,28 +198,38 @@ impl Ring {
             }
             let about = self.mapping.word(at + 8).load(Ordering::Relaxed);
             let (len, from) = ((about >> 32) as usize, MateIndex(about as u16));
-            let is_others = from != own && len <= self.shape.slot_len as usize;
-            let copy = is_others.then(|| {
-                let mut bytes = vec![0; len].into_boxed_slice();
-                self.mapping.read(at + SLOT_HEAD, &mut bytes);
-                bytes
-            });
-            // What was read was there before the slot's number is looked at again.
-            fence(Ordering::Acquire);
-            let is_whole = self.mapping.word(at).load(Ordering::Relaxed) == state.0;
-            cursor.advance(is_whole);
-            if is_whole && copy.is_some() {
-                return copy;
+            let published = Published { at, state, len };
+            if from != own && len <= self.shape.slot_len as usize {
+                return Some(published);
             }
+            self.pass(&published, cursor);
         }
         None
     }
 
-    /// Whether there is something at a reader's position, or was.
+    /// Reads bytes of a datagram, from one of them on that is a multiple of 8. They may be those of others, which
+    /// [`pass`](Self::pass) tells.
+    pub fn read(&self, published: &Published, from: usize, bytes: &mut [u8]) {
+        self.mapping.read(published.at + SLOT_HEAD + from, bytes);
+    }
+
+    /// Goes on behind a datagram; whether it was there until now, so that what was read of it is its own.
+    pub fn pass(&self, published: &Published, cursor: &mut Cursor) -> bool {
+        // What was read was there before the slot's number is looked at again.
+        fence(Ordering::Acquire);
+        let state = self.mapping.word(published.at).load(Ordering::Relaxed);
+        let is_whole = state == published.state.0;
+        cursor.advance(is_whole);
+        is_whole
+    }
+
+    /// Whether there is something at a reader's position, or was, or is behind it.
     pub fn has_news(&self, cursor: &Cursor) -> bool {
         let position = cursor.position();
         let state = SlotState(self.mapping.word(self.slot(position)).load(Ordering::Acquire));
-        state >= SlotState::published(position)
+        let claimed = self.mapping.word(Self::CLAIMED_AT).load(Ordering::Acquire);
+        // A writer that has stopped is passed by for what is behind it.
+        state >= SlotState::published(position) || claimed > position.saturating_add(1)
     }
 }
 
@@ -230,6 +249,18 @@ mod tests {
         Ring::new(Mapping::new(&file, shape.len()).unwrap(), shape)
     }
 
+    /// The next datagram that others have published, copied.
+    fn read(ring: &Ring, now: Instant, own: MateIndex, cursor: &mut Cursor) -> Option<Vec<u8>> {
+        while let Some(published) = ring.next(now, own, cursor) {
+            let mut bytes = vec![0; published.len];
+            ring.read(&published, 0, &mut bytes);
+            if ring.pass(&published, cursor) {
+                return Some(bytes);
+            }
+        }
+        None
+    }
+
     fn publish(ring: &Ring, from: u16, text: &[u8]) -> bool {
         ring.publish(MateIndex(from), [b"12345678", text])
     }
@@ -240,16 +271,16 @@ mod tests {
         assert!(
             publish(&ring, 1, b"a") && publish(&ring, 2, b"") && publish(&ring, 1, b"long enough")
         );
-        let read = |own: u16| {
+        let read_all = |own: u16| {
             let mut cursor = ring.cursor();
-            let mut next = || ring.read(NOW, MateIndex(own), &mut cursor);
-            [next(), next(), next()].map(|one| one.map(|bytes| bytes.to_vec()))
+            let mut next = || read(&ring, NOW, MateIndex(own), &mut cursor);
+            [next(), next(), next()]
         };
         let [a, empty, long] = [&b"12345678a"[..], b"12345678", b"12345678long enough"]
             .map(|bytes| Some(bytes.to_vec()));
-        assert_eq!(read(0), [a.clone(), empty.clone(), long.clone()]);
-        assert_eq!(read(1), [empty, None, None], "its own it has");
-        assert_eq!(read(2), [a, long, None]);
+        assert_eq!(read_all(0), [a.clone(), empty.clone(), long.clone()]);
+        assert_eq!(read_all(1), [empty, None, None], "its own it has");
+        assert_eq!(read_all(2), [a, long, None]);
     }
 
     #[test]
@@ -281,7 +312,7 @@ mod tests {
                 ring.fall_asleep(me);
                 let mut cursor = ring.cursor();
                 let has_seen = loop {
-                    match ring.read(NOW, me, &mut cursor) {
+                    match read(&ring, NOW, me, &mut cursor) {
                         None => break cursor.position() > number,
                         Some(_) => continue,
                     }
@@ -305,11 +336,11 @@ mod tests {
         for number in 0..20 {
             publish(&ring, 1, &[number]);
         }
-        let mut read = Vec::new();
-        while let Some(bytes) = ring.read(NOW, ME, &mut cursor) {
-            read.push(bytes[8]);
+        let mut numbers = Vec::new();
+        while let Some(bytes) = read(&ring, NOW, ME, &mut cursor) {
+            numbers.push(bytes[8]);
         }
-        assert_eq!(read, (13..20).collect::<Vec<u8>>());
+        assert_eq!(numbers, (13..20).collect::<Vec<u8>>());
         assert_eq!(cursor.lost(), 13);
     }
 
@@ -319,7 +350,7 @@ mod tests {
         publish(&ring, 1, b"wrong");
         publish(&ring, 1, b"right");
         ring.mapping.word(ring.slot(0) + 8).store(u64::MAX - 7, Ordering::Relaxed);
-        assert_eq!(*ring.read(NOW, ME, &mut cursor).unwrap(), *b"12345678right");
+        assert_eq!(read(&ring, NOW, ME, &mut cursor).unwrap(), b"12345678right");
     }
 
     #[test]
@@ -331,7 +362,7 @@ mod tests {
             // The first is waited for until there is another one, and for a while.
             let now = Instant::from_nanos(10_000_000 * u64::from(number));
             // In so small a ring a call passes by two positions at most.
-            let bytes = (0..3).find_map(|_| ring.read(now, ME, &mut cursor));
+            let bytes = (0..3).find_map(|_| read(&ring, now, ME, &mut cursor));
             assert_eq!(bytes.map(|bytes| bytes[8]), (number > 0).then_some(number), "{number}");
         }
         let state = ring.mapping.word(ring.slot(0)).load(Ordering::Relaxed);
@@ -351,7 +382,7 @@ mod tests {
             let (mut cursor, mut now) = (ring.cursor(), 0);
             loop {
                 now += 1_000_000;
-                let Some(bytes) = ring.read(Instant::from_nanos(now), ME, &mut cursor) else {
+                let Some(bytes) = read(&ring, Instant::from_nanos(now), ME, &mut cursor) else {
                     thread::yield_now();
                     continue;
                 };

@@ -6,9 +6,13 @@ use crate::rdma::group::GroupId;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 use verbcast_core::node::{Around, Cursor, MateIndex, Nodes, Role, Watch, longest_sleep};
+use verbcast_core::protocol::Run;
 use verbcast_core::rank::Rank;
 use verbcast_core::time::Instant;
-use verbcast_core::wire::{HEADER_LEN, RawHeader};
+use verbcast_core::wire::{HEADER_LEN, Key, RawHeader};
+
+/// Datagrams that are taken from a ring in one look, as completions are.
+const TAKEN_AT_ONCE: u32 = 16;
 
 /// What went through the memory of a node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -44,6 +48,8 @@ pub struct NodeSeat {
     /// Something was published since mates were woken.
     has_published: bool,
     counters: NodeCounters,
+    /// Datagrams that it takes before it beats again.
+    may_take: u32,
 }
 
 impl NodeSeat {
@@ -65,6 +71,7 @@ impl NodeSeat {
             is_asleep: false,
             has_published: false,
             counters: NodeCounters::default(),
+            may_take: 0,
         }
     }
 
@@ -137,17 +144,69 @@ impl NodeSeat {
         Some(longest_sleep(is_woken, self.is_all || holder.is_some_and(is_there)))
     }
 
-    /// The next datagram of a mate.
-    pub fn take(&mut self, now: Instant) -> Option<Box<[u8]>> {
+    /// The next datagram of a mate, in a buffer that `make` has for so many bytes. After some it has to [beat](Self::beat) before
+    /// there are more.
+    pub fn take(
+        &mut self,
+        now: Instant,
+        mut make: impl FnMut(usize) -> Vec<u8>,
+    ) -> Option<Vec<u8>> {
         let lost = self.cursor.lost();
-        let bytes = self.ring.read(now, self.own, &mut self.cursor);
-        if self.cursor.lost() > lost {
-            self.watch.overrun();
+        let mut taken = None;
+        while taken.is_none()
+            && self.may_take > 0
+            && let Some(published) = self.ring.next(now, self.own, &mut self.cursor)
+        {
+            self.may_take -= 1;
+            let mut bytes = make(published.len);
+            self.ring.read(&published, 0, &mut bytes);
+            taken = self.ring.pass(&published, &mut self.cursor).then_some(bytes);
         }
-        let bytes = bytes?;
+        self.note_lost(lost);
+        let bytes = taken?;
         self.counters.taken += 1;
         self.note_published(&bytes);
         Some(bytes)
+    }
+
+    /// Copies the fragments of a run that mates have published to their places, as long as they publish nothing else between.
+    /// How many they were.
+    pub fn take_run(&mut self, now: Instant, key: Key, run: &Run, into: &mut [u8]) -> u32 {
+        // What came off the wire is to be noted, one by one.
+        if self.watch.is_listening() && !self.has(run.source) {
+            return 0;
+        }
+        let (lost, mut count) = (self.cursor.lost(), 0);
+        while count < run.count
+            && let Some(published) = self.ring.next(now, self.own, &mut self.cursor)
+        {
+            let place = &mut into[count as usize * run.fragment_len..][..run.fragment_len];
+            let mut head = [0; HEADER_LEN];
+            self.ring.read(&published, 0, &mut head);
+            // What it says is all that would be done with it, so that its CRC would tell nothing more.
+            let is_next = RawHeader::parse(&head).is_some_and(|header| {
+                let fields = header.unchecked();
+                fields.key == key && run.has(count, fields, header.payload_len())
+            });
+            if !is_next || published.len != HEADER_LEN + place.len() {
+                break;
+            }
+            self.ring.read(&published, HEADER_LEN, place);
+            if !self.ring.pass(&published, &mut self.cursor) {
+                break;
+            }
+            count += 1;
+        }
+        self.note_lost(lost);
+        self.counters.taken += u64::from(count);
+        count
+    }
+
+    /// So many were overrun before.
+    fn note_lost(&mut self, before: u64) {
+        if self.cursor.lost() > before {
+            self.watch.overrun();
+        }
     }
 
     /// A mate has published a datagram, perhaps one that came off the wire.
@@ -168,6 +227,7 @@ impl NodeSeat {
     /// Tells the mates that this process polls, or watches whether the receiver does: `by` says whether it polls for this
     /// communicator, `queue_is_empty` whether its last look at completions has left none.
     pub fn beat(&mut self, now: Instant, by: bool, queue_is_empty: bool) {
+        self.may_take = TAKEN_AT_ONCE;
         let was = self.watch.is_receiver();
         if self.is_all || self.group.is_none() || !(by || self.watch.is_listening()) {
             return;

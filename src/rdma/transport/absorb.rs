@@ -69,7 +69,6 @@ impl RdmaTransport {
     pub(super) fn give_back(&mut self, body: Body) -> Result<(), TransportError> {
         match body {
             Body::Datagram(slot, _) => self.recycle_datagram(slot),
-            Body::Copy(_) => Ok(()),
             body => self.endpoint.hold().free(body),
         }
     }

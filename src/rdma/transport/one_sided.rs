@@ -101,7 +101,7 @@ impl RdmaTransport {
             return Err(no_room(&format!("a fetch from {from}")));
         }
         // Another thread has taken the room: it is as if nothing had been found.
-        let nothing = Event::Fetched { from, token, body: Body::Copy(Box::default()) };
+        let nothing = Event::Fetched { from, token, body: Body::Copy(Vec::new()) };
         endpoint.channels.tell(self.channel, nothing);
         Ok(())
     }

@@ -173,9 +173,10 @@ impl Transport for RdmaTransport {
         packet.checks = Some(checks);
     }
 
-    /// Mates wait for what this rank hands on.
+    /// Mates wait for what this rank hands on, if it receives for them.
     fn may_wait(&self) -> bool {
         !self.is_seated
+            || self.endpoint.see().node(self.channel).is_none_or(|seat| !seat.is_listening())
     }
 
     fn may_stay(&self, buffer: &Buffer) -> bool {

@@ -19,18 +19,13 @@ impl RdmaTransport {
         }
         let mut endpoint = endpoint.hold();
         if let Some(bytes) = into {
-            return endpoint.take_run(*channel, *now, run, |from, payload| {
-                bytes[from..from + payload.len()].copy_from_slice(payload);
-            });
+            return endpoint.take_run(*channel, *now, run, bytes);
         }
         let Some(Loan { lease, purpose: Purpose::Receive, .. }) = loans.by_op.get(&run.op) else {
             return Ok(0);
         };
-        let start = run.range().start;
-        endpoint.take_run(*channel, *now, run, |from, payload| {
-            // SAFETY: the lease ends only when its loan is removed. No receive is posted for any place of the message,
-            // nothing is sent that was not here before, and a received payload is in a slot.
-            unsafe { lease.write(start + from, payload) };
-        })
+        // SAFETY: the lease ends only when its loan is removed. No receive is posted for any place of the message,
+        // nothing is sent that was not here before, and what is received comes from slots, or from the memory of a node.
+        unsafe { lease.fill(run.range(), |bytes| endpoint.take_run(*channel, *now, run, bytes)) }
     }
 }
