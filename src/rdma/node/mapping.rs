@@ -61,12 +61,12 @@ impl Mapping {
     /// As [`word`](Self::word).
     pub fn write(&self, offset: usize, bytes: &[u8]) {
         let (chunks, rest) = bytes.as_chunks::<WORD>();
-        let to = self.words(offset, bytes.len().div_ceil(WORD));
-        let ((to_blocks, to_last), (blocks, others)) =
-            (to.as_chunks::<BLOCK>(), chunks.as_chunks::<BLOCK>());
+        let (blocks, others) = chunks.as_chunks::<BLOCK>();
+        let (to, to_rest) = self.words(offset, bytes.len().div_ceil(WORD)).split_at(chunks.len());
+        let (to_blocks, to_others) = to.as_chunks::<BLOCK>();
         to_blocks.iter().zip(blocks).for_each(|(to, block)| store(to, block));
-        store(to_last, others);
-        if let (false, Some(last)) = (rest.is_empty(), to.last()) {
+        store(to_others, others);
+        if let Some(last) = to_rest.first() {
             let mut word = [0; WORD];
             word[..rest.len()].copy_from_slice(rest);
             last.store(u64::from_ne_bytes(word), Ordering::Relaxed);
@@ -80,11 +80,12 @@ impl Mapping {
     pub fn read(&self, offset: usize, bytes: &mut [u8]) {
         let from = self.words(offset, bytes.len().div_ceil(WORD));
         let (chunks, rest) = bytes.as_chunks_mut::<WORD>();
-        let ((from_blocks, from_last), (blocks, others)) =
-            (from.as_chunks::<BLOCK>(), chunks.as_chunks_mut::<BLOCK>());
+        let (from, from_rest) = from.split_at(chunks.len());
+        let (blocks, others) = chunks.as_chunks_mut::<BLOCK>();
+        let (from_blocks, from_others) = from.as_chunks::<BLOCK>();
         blocks.iter_mut().zip(from_blocks).for_each(|(block, from)| load(block, from));
-        load(others, from_last);
-        if let (false, Some(last)) = (rest.is_empty(), from.last()) {
+        load(others, from_others);
+        if let Some(last) = from_rest.first() {
             rest.copy_from_slice(&last.load(Ordering::Relaxed).to_ne_bytes()[..rest.len()]);
         }
     }
@@ -107,6 +108,37 @@ impl Drop for Mapping {
         // SAFETY: the mapping is this one's, and nothing refers to it any more.
         if let Err(error) = unsafe { munmap(self.at.as_ptr().cast(), self.len) } {
             tracing::warn!("while dropping the memory of a node: {error}");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
+
+    #[test]
+    fn bytes_of_any_length_are_read_as_they_were_written() {
+        const LEN: usize = 512;
+        let file = memfd_create("verbcast-test", MemfdFlags::CLOEXEC).unwrap();
+        ftruncate(&file, LEN as u64).unwrap();
+        let mapping = Mapping::new(&file, LEN).unwrap();
+        for len in 0..300 {
+            for offset in [0, 8, 64] {
+                mapping.write(0, &[0xff; LEN]);
+                let bytes: Vec<u8> = (0..len).map(|at| (at + offset) as u8).collect();
+                mapping.write(offset, &bytes);
+                let mut read = vec![0xee; len];
+                mapping.read(offset, &mut read);
+                assert_eq!(read, bytes, "{len} bytes from {offset} on");
+                // What is beside them is as it was, but for the rest of the last number.
+                let mut all = [0; LEN];
+                mapping.read(0, &mut all);
+                let end = (offset + len).next_multiple_of(WORD);
+                let beside = all[..offset].iter().chain(&all[end..]);
+                assert!(beside.copied().all(|byte| byte == 0xff), "{len} bytes from {offset} on");
+                assert!(all[offset + len..end].iter().all(|byte| *byte == 0));
+            }
         }
     }
 }
