@@ -93,6 +93,9 @@ impl<C: Core, T: Transport> Driver<C, T> {
         root: Rank,
         message: &mut [u8],
     ) -> Result<Option<OpId>, TransportError> {
+        if self.transport.is_quiet(now) {
+            return Ok(None);
+        }
         match self.transport.poll(now)? {
             Some(Arrival::Packet { via: Via::Multicast, buffer })
                 if self.is_message(&buffer, root, message) =>

@@ -129,7 +129,7 @@ impl Endpoint {
             self.channels.count_forged();
             return self.recycle_datagram(slot).map(|()| None);
         }
-        if place.is_none() {
+        if place.is_none() && (is_intact || !is_to_check) {
             self.hand_on_from(channel, (&slot, extent), &header);
         }
         let body = Body::Datagram(slot, extent);

@@ -122,11 +122,13 @@ impl Ring {
         mate.0 < MAX_SLEEPERS && word.load(Ordering::Relaxed) & bit != 0
     }
 
-    /// The bells of those that sleep, after something was published. Each is given to one caller, once until it sleeps again.
-    pub fn sleepers(&self) -> impl Iterator<Item = u64> + '_ {
+    /// The bells of those of the first so many mates that sleep, after something was published. Each is given to one caller, once
+    /// until it sleeps again.
+    pub fn sleepers(&self, mates: usize) -> impl Iterator<Item = u64> + '_ {
         // See `fall_asleep`: either that mate sees what was published, or this one its bit.
         fence(Ordering::SeqCst);
-        (0..MAX_SLEEPERS / 64).flat_map(move |at| {
+        let words = mates.min(usize::from(MAX_SLEEPERS)).div_ceil(64) as u16;
+        (0..words).flat_map(move |at| {
             let word = self.mapping.word(Self::SLEEPERS_AT + 8 * usize::from(at));
             let mut bits = match word.load(Ordering::Relaxed) {
                 0 => 0,
@@ -292,8 +294,8 @@ mod tests {
             assert!(ring.sleeps(MateIndex(mate)));
         }
         ring.get_up(MateIndex(3));
-        assert_eq!(ring.sleepers().collect::<Vec<_>>(), [1000, 1063, 1064, 1511]);
-        assert_eq!(ring.sleepers().count(), 0);
+        assert_eq!(ring.sleepers(512).collect::<Vec<_>>(), [1000, 1063, 1064, 1511]);
+        assert_eq!(ring.sleepers(512).count(), 0);
         assert!(!ring.sleeps(MateIndex(0)));
         assert!(!ring.hang(MateIndex(512), 7) && !ring.sleeps(MateIndex(512)), "there is no room");
     }
@@ -307,7 +309,7 @@ mod tests {
             let woken = thread::scope(|scope| {
                 let writer = scope.spawn(|| {
                     publish(&ring, 2, &[number as u8]);
-                    ring.sleepers().count() > 0
+                    ring.sleepers(512).count() > 0
                 });
                 ring.fall_asleep(me);
                 let mut cursor = ring.cursor();

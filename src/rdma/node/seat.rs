@@ -112,7 +112,7 @@ impl NodeSeat {
         if !std::mem::take(&mut self.has_published) {
             return;
         }
-        for number in self.ring.sleepers() {
+        for number in self.ring.sleepers(self.mates.len()) {
             self.counters.woken += 1;
             wake(&self.ring, bell, number);
         }
