@@ -1,7 +1,7 @@
 //! Fragments that come together, in order.
 
 use crate::rank::{Fragment, OpId, Rank};
-use crate::wire::{Header, Kind};
+use crate::wire::{Header, Key, Kind};
 use std::ops::Range;
 
 /// Consecutive fragments of a broadcast. All have the full length; the last fragment of a message is in no run.
@@ -26,6 +26,20 @@ impl Run {
         start..start + self.count as usize * self.fragment_len
     }
 
+    /// The header of the one so many behind the first, without what only the last of its message tells.
+    pub fn header(&self, behind: u32, key: Key) -> Header {
+        Header {
+            kind: Kind::Fragment,
+            source: self.source,
+            key,
+            op: self.op,
+            fragment: Fragment(self.first.0.wrapping_add(behind)),
+            message_len: Header::UNTOLD,
+            report: 0,
+            asks: false,
+        }
+    }
+
     /// Whether a packet of the communicator that came by multicast is the one so many behind the first, and says nothing else.
     pub fn has(&self, behind: u32, header: &Header, payload_len: usize) -> bool {
         let Header { kind, source, op, fragment, report, asks, .. } = *header;
@@ -45,7 +59,6 @@ impl Run {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::Key;
 
     #[test]
     fn a_run_is_in_one_piece_of_the_message() {
@@ -59,17 +72,9 @@ mod tests {
     fn a_run_has_plain_fragments_alone() {
         let (op, source, first) = (OpId(7), Rank(2), Fragment(3));
         let run = Run { op, source, first, count: 4, fragment_len: 100 };
-        let plain = Header {
-            kind: Kind::Fragment,
-            source,
-            key: Key(1),
-            op,
-            fragment: Fragment(5),
-            message_len: 1000,
-            report: 0,
-            asks: false,
-        };
-        assert!(run.has(2, &plain, 100));
+        let plain = run.header(2, Key(1));
+        assert_eq!((plain.source, plain.op, plain.fragment), (source, op, Fragment(5)));
+        assert!(run.has(2, &plain, 100) && run.has(2, &Header { message_len: 1000, ..plain }, 100));
         assert!(!run.has(1, &plain, 100) && !run.has(2, &plain, 99));
         let others = [
             Header { kind: Kind::Probe, ..plain },

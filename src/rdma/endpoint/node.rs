@@ -9,6 +9,7 @@ use crate::rdma::node::{Bell, NodeSeat};
 use crate::rdma::ud::Extent;
 use std::time::Duration;
 use verbcast_core::protocol::{Run, Via};
+use verbcast_core::rank::Rank;
 use verbcast_core::time::Instant;
 use verbcast_core::transport::{Buffer, TransportError};
 use verbcast_core::wire::{Checks, HEADER_LEN, Kind, RawHeader};
@@ -107,6 +108,11 @@ impl Endpoint {
     /// Whether a channel shares a node.
     pub(super) fn is_seated(&self, id: ChannelId) -> bool {
         !self.seated.is_empty() && self.node(id).is_some()
+    }
+
+    /// Whether what a rank multicasts comes to a channel by the memory of a node.
+    pub(super) fn is_published_for(&self, id: ChannelId, source: Rank) -> bool {
+        !self.seated.is_empty() && self.node(id).is_some_and(|seat| !seat.receives_of(source))
     }
 
     /// Does what is due for nodes; whether mates have published something for a channel, which is [taken](Self::next_packet)

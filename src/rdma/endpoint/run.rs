@@ -10,7 +10,7 @@ use crate::rdma::work::Work;
 use verbcast_core::protocol::Run;
 use verbcast_core::time::Instant;
 use verbcast_core::transport::TransportError;
-use verbcast_core::wire::Compact;
+use verbcast_core::wire::{Compact, Key};
 use verbcast_verbs::{Completion, Outcome};
 
 /// What the fragments of a run are known by.
@@ -21,6 +21,8 @@ struct Expected {
     sender: Sender,
     /// Of a datagram, GRH included.
     len: usize,
+    /// Of the communicator.
+    key: Key,
 }
 
 impl Expected {
@@ -47,13 +49,13 @@ impl Endpoint {
         run: &Run,
         into: &mut [u8],
     ) -> Result<u32, TransportError> {
-        if self.is_seated(by) {
+        if self.is_published_for(by, run.source) {
             return Ok(self.take_published_run(by, now, run, into));
         }
         let Some(expected) = self.expect(by, run) else { return Ok(0) };
         let (mut count, mut other) = (0, None);
         while count < run.count && self.has_more(count > 0) {
-            let Endpoint { device, datagrams, .. } = self;
+            let Endpoint { device, datagrams, channels, .. } = self;
             let mut next = None;
             let is_next = |completion: &Completion| {
                 let slot = expected.slot(count, completion);
@@ -71,6 +73,10 @@ impl Endpoint {
                 break;
             }
             into[count as usize * run.fragment_len..][..run.fragment_len].copy_from_slice(payload);
+            if let Some(seat) = channels.get_mut(by).and_then(|channel| channel.node.as_mut()) {
+                let header = run.header(count, expected.key);
+                seat.hand_on(&header.emit(payload, false), payload);
+            }
             datagrams.recycle(slot).map_err(failed)?;
             count += 1;
         }
@@ -98,7 +104,7 @@ impl Endpoint {
         let (sender, len) = (self.senders.last_of(process)?, Extent::received(run.fragment_len));
         (is_alone && is_whole && is_next).then(|| {
             let first = Compact::plain(compact.tag, run.op, run.first);
-            Expected { first, sender, len }
+            Expected { first, sender, len, key: channel.key() }
         })
     }
 

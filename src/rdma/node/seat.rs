@@ -251,6 +251,11 @@ impl NodeSeat {
         self.watch.is_listening()
     }
 
+    /// Whether this process takes what a rank multicasts off the wire, for its mates, too.
+    pub fn receives_of(&self, source: Rank) -> bool {
+        self.watch.is_receiver() && !self.has(source)
+    }
+
     /// Publishes a datagram that came off the wire, if this process receives for its mates, or did when it came.
     pub fn hand_on(&mut self, header: &[u8; HEADER_LEN], payload: &[u8]) {
         if self.watch.hands_on(header) {
