@@ -284,7 +284,12 @@ impl Transport for SimTransport {
         Ok(())
     }
 
-    fn multicast_retained(&mut self, slot: u32) -> Result<(), TransportError> {
+    fn multicast_retained(
+        &mut self,
+        slot: u32,
+        _header: &[u8; HEADER_LEN],
+        _payload: Payload<'_>,
+    ) -> Result<(), TransportError> {
         let mut network = self.network.borrow_mut();
         let kept = network.port(self.process).slot_mut((self.channel, slot));
         let kept = kept.expect("a packet was retained");

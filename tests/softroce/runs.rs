@@ -53,10 +53,9 @@ impl Member<'_> {
             assert!(self.transport.poll(now).unwrap().is_none(), "its own do not come to it");
             assert!(now - begun < PATIENCE);
         }
-        self.transport
-            .retain(fragment, &header.emit(payload, false), Payload::Bytes(payload))
-            .unwrap();
-        self.transport.multicast_retained(fragment).unwrap();
+        let (header, payload) = (header.emit(payload, false), Payload::Bytes(payload));
+        self.transport.retain(fragment, &header, payload.clone()).unwrap();
+        self.transport.multicast_retained(fragment, &header, payload).unwrap();
         self.transport.submit().unwrap();
     }
 

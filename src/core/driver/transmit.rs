@@ -72,10 +72,10 @@ impl<C: Core, T: Transport> Driver<C, T> {
                     let payload = messages.payload(lent, piece.op, range);
                     let bytes = bytes(&payload, transport)?;
                     let header = header(identity, &piece, bytes, identity.payload_crc);
-                    transport.retain(slot, &header, payload)?;
+                    transport.retain(slot, &header, payload.clone())?;
                     if is_multicast {
                         statistics.multicast_sent += 1;
-                        transport.multicast_retained(slot)?;
+                        transport.multicast_retained(slot, &header, payload)?;
                     }
                 }
                 Ok(())

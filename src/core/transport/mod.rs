@@ -92,14 +92,19 @@ pub trait Transport: Room + Liveness {
         payload: Payload<'_>,
     ) -> Result<(), TransportError>;
 
-    /// Sends the packet in a slot of the ring to the group, without a copy.
+    /// Sends the packet that was just retained in a slot of the ring, which is this one, to the group, without a copy.
     ///
     /// # Errors
     /// If the device fails.
     ///
     /// # Panics
     /// May panic without [`Room`] for it, or if nothing was retained there.
-    fn multicast_retained(&mut self, slot: u32) -> Result<(), TransportError>;
+    fn multicast_retained(
+        &mut self,
+        slot: u32,
+        header: &[u8; HEADER_LEN],
+        payload: Payload<'_>,
+    ) -> Result<(), TransportError>;
 
     /// Sends the packet in a slot of the ring to `to`, reliably and without a copy. There is always room
     /// for it: a connection takes one send of each slot.

@@ -12,7 +12,7 @@ use crate::rdma::settings::{headers_len, payload_stride};
 use std::ops::Range;
 use std::sync::atomic::{Ordering, fence};
 use verbcast_core::wire::{Compact, HEADER_LEN};
-use verbcast_verbs::{Access, MAX_INLINE, ProtectionDomain, Remote, Result, Shared, Span};
+use verbcast_verbs::{Access, ProtectionDomain, Remote, Result, Shared, Span};
 
 /// The ring of this rank.
 #[derive(Debug)]
@@ -108,39 +108,6 @@ impl Ring {
 
     fn payload_at(&self, slot: u32) -> usize {
         self.front + slot as usize * self.stride
-    }
-
-    /// The packet of a slot in two parts, if it fits into the buffer: it is sent inline from there.
-    ///
-    /// # Panics
-    /// If nothing was retained there.
-    pub fn copy_short<'a>(
-        &self,
-        slot: u32,
-        buffer: &'a mut [u8; MAX_INLINE],
-    ) -> Option<(&'a [u8; HEADER_LEN], &'a [u8])> {
-        let len = self.slots[slot as usize].len;
-        assert!(len > 0, "nothing was retained in slot {slot}");
-        let packet = buffer.get_mut(..len)?;
-        self.copy_to(slot, packet);
-        packet.split_first_chunk()
-    }
-
-    /// Copies the packet of a slot, to where nothing else is kept.
-    ///
-    /// # Panics
-    /// If nothing was retained there.
-    pub fn copy(&self, slot: u32, packet: &mut Vec<u8>) {
-        let len = self.slots[slot as usize].len;
-        assert!(len > 0, "nothing was retained in slot {slot}");
-        packet.resize(len, 0);
-        self.copy_to(slot, packet);
-    }
-
-    fn copy_to(&self, slot: u32, packet: &mut [u8]) {
-        let (header, payload) = packet.split_at_mut(HEADER_LEN);
-        self.memory.copy(self.header_at(slot), header);
-        self.memory.copy(self.payload_at(slot), payload);
     }
 
     /// The packet of a slot, for one send that begins now: its header and its payload.

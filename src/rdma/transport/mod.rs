@@ -95,8 +95,6 @@ pub struct RdmaTransport {
     /// It shares a node with others, or with all.
     pub(super) is_seated: bool,
     is_one_node: bool,
-    /// Room for a packet of the ring that is published.
-    to_publish: Vec<u8>,
     /// Foreign packets at the endpoint before.
     pub(super) foreign_before: u64,
     /// Forged packets at the endpoint before.
@@ -149,7 +147,6 @@ impl RdmaTransport {
             is_reserved: false,
             is_seated: false,
             is_one_node: false,
-            to_publish: Vec::new(),
             foreign_before,
             forged_before,
             incidents_before,

@@ -6,32 +6,34 @@ use crate::rdma::memory::Source;
 use crate::rdma::rc::{Pending, Place, Sender};
 use verbcast_core::protocol::{Counter, Token};
 use verbcast_core::rank::Rank;
-use verbcast_core::transport::TransportError;
+use verbcast_core::transport::{Payload, TransportError};
+use verbcast_core::wire::HEADER_LEN;
 use verbcast_verbs::MAX_INLINE;
 
 impl RdmaTransport {
-    /// Sends the packet in a slot of the ring to the group.
-    pub(super) fn multicast_slot(&mut self, slot: u32) -> Result<(), TransportError> {
+    /// Sends the packet in a slot of the ring, which is this one, to the group.
+    pub(super) fn multicast_slot(
+        &mut self,
+        slot: u32,
+        header: &[u8; HEADER_LEN],
+        payload: &Payload<'_>,
+    ) -> Result<(), TransportError> {
+        let payload = self.loans.bytes_of(payload)?;
         let mut endpoint = self.endpoint.hold();
-        if self.is_seated {
-            self.memory.ring.copy(slot, &mut self.to_publish);
-            let packet = self.to_publish.split_first_chunk();
-            if packet.is_some_and(|(header, rest)| endpoint.publish(self.channel, header, rest)) {
-                return Ok(());
-            }
+        if self.is_seated && endpoint.publish(self.channel, header, payload) {
+            return Ok(());
         }
         let Some(group) = self.group else { return Err(no_room("a multicast from the ring")) };
-        let (datagrams, ring) = (&mut endpoint.datagrams, &mut self.memory.ring);
-        let mut short = [0; MAX_INLINE];
-        let is_sent = match ring.copy_short(slot, &mut short) {
-            Some((header, payload)) => datagrams.multicast(group, header, Source::Bytes(payload)),
-            None if datagrams.has_ring_room() => {
-                let kept = ring.begin_datagram(slot);
-                let sent = datagrams.multicast_from(group, (self.channel, slot), kept);
-                endpoint.channels.begin(self.channel);
-                sent.map(|()| true)
-            }
-            None => Ok(false),
+        let datagrams = &mut endpoint.datagrams;
+        let is_sent = if HEADER_LEN + payload.len() <= MAX_INLINE {
+            datagrams.multicast(group, header, Source::Bytes(payload))
+        } else if datagrams.has_ring_room() {
+            let kept = self.memory.ring.begin_datagram(slot);
+            let sent = datagrams.multicast_from(group, (self.channel, slot), kept);
+            endpoint.channels.begin(self.channel);
+            sent.map(|()| true)
+        } else {
+            Ok(false)
         };
         match is_sent.map_err(failed)? {
             // Another thread may have taken the room; then it is as if the datagram were lost.

@@ -85,8 +85,13 @@ impl Transport for RdmaTransport {
         Ok(())
     }
 
-    fn multicast_retained(&mut self, slot: u32) -> Result<(), TransportError> {
-        self.multicast_slot(slot)
+    fn multicast_retained(
+        &mut self,
+        slot: u32,
+        header: &[u8; HEADER_LEN],
+        payload: Payload<'_>,
+    ) -> Result<(), TransportError> {
+        self.multicast_slot(slot, header, &payload)
     }
 
     fn reliable_retained(

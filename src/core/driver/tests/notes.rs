@@ -121,7 +121,7 @@ impl Transport for Notes {
         Ok(())
     }
 
-    fn multicast_retained(&mut self, _: u32) -> Done {
+    fn multicast_retained(&mut self, _: u32, _: &[u8; HEADER_LEN], _: Payload<'_>) -> Done {
         self.waiting += 1;
         Ok(())
     }

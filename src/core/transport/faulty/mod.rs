@@ -204,8 +204,13 @@ impl<T: Transport> Transport for Faulty<T> {
         self.inner.retain(slot, header, payload)
     }
 
-    fn multicast_retained(&mut self, slot: u32) -> Result<(), TransportError> {
-        self.inner.multicast_retained(slot)
+    fn multicast_retained(
+        &mut self,
+        slot: u32,
+        header: &[u8; HEADER_LEN],
+        payload: Payload<'_>,
+    ) -> Result<(), TransportError> {
+        self.inner.multicast_retained(slot, header, payload)
     }
 
     fn reliable_retained(

@@ -108,8 +108,13 @@ impl Transport for Notes {
         self.done("retain", (slot, header, payload))
     }
 
-    fn multicast_retained(&mut self, slot: u32) -> Done {
-        self.done("multicast_retained", slot)
+    fn multicast_retained(
+        &mut self,
+        slot: u32,
+        header: &[u8; HEADER_LEN],
+        payload: Payload<'_>,
+    ) -> Done {
+        self.done("multicast_retained", (slot, header[0], payload))
     }
 
     fn reliable_retained(&mut self, to: Rank, slot: u32, token: Token) -> Done {
@@ -211,7 +216,7 @@ pub fn ask_everything(transport: &mut impl Transport) -> String {
     ];
     let done = [
         transport.retain(slot, header, payload()),
-        transport.multicast_retained(slot),
+        transport.multicast_retained(slot, header, payload()),
         transport.reliable_retained(rank, slot, token),
         transport.report(rank, Counter::Consumed, 11),
         transport.fetch(rank, slot, token),
