@@ -24,7 +24,8 @@
 //! 8. `RdmaTransport::recycle` (`../transport/packets.rs`) takes the slot back, to be posted with the next ones for the place
 //!    of the fragment that it will probably get.
 //!
-//! Fragments that are the next ones of a [run](super::run) go past all stops but the first and the last.
+//! Fragments that are the next ones of a [run](super::run) go past all stops but the first and the last. What mates of a node
+//! have published is taken before any completion (`node.rs`), and goes on from the fourth stop.
 
 use super::event::{Body, Event};
 use super::rx_table::{RxPacket, RxTable};
