@@ -288,3 +288,112 @@ fn wake(ring: &Ring, bell: &Bell, number: u64) {
         ring.give_up_waking();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::mapping::Mapping;
+    use super::super::ring::Shape;
+    use super::*;
+    use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
+    use std::os::fd::OwnedFd;
+    use verbcast_core::rank::{Fragment, OpId};
+    use verbcast_core::wire::Header;
+
+    const NOW: Instant = Instant::ZERO;
+    const KEY: Key = Key(7);
+    const LEN: usize = 16;
+    const SHAPE: Shape = Shape { slots: 8, slot_len: 128 };
+    const RUN: Run =
+        Run { op: OpId(3), source: Rank(0), first: Fragment(1), count: 3, fragment_len: LEN };
+
+    fn memory() -> OwnedFd {
+        let file = memfd_create("verbcast-test", MemfdFlags::CLOEXEC).unwrap();
+        ftruncate(&file, SHAPE.len() as u64).unwrap();
+        file
+    }
+
+    /// A rank of a node of three, which polls.
+    fn seat(memory: &OwnedFd, rank: u32) -> NodeSeat {
+        let ring = Ring::new(Mapping::new(memory, SHAPE.len()).unwrap(), SHAPE);
+        let mut seat = NodeSeat::new(ring, &Nodes::blocks(3, 3), Rank(rank), 8);
+        seat.beat(NOW, true, true);
+        seat
+    }
+
+    fn publish(seat: &mut NodeSeat, header: &Header, byte: u8) {
+        let payload = [byte; LEN];
+        seat.publish(&header.emit(&payload, false), &payload);
+    }
+
+    fn take_run(seat: &mut NodeSeat) -> (u32, [u8; 3 * LEN]) {
+        let mut into = [0; 3 * LEN];
+        (seat.take_run(NOW, KEY, &RUN, &mut into), into)
+    }
+
+    #[test]
+    fn fragments_of_a_run_come_to_their_places() {
+        let memory = memory();
+        let (mut root, mut mate) = (seat(&memory, 0), seat(&memory, 1));
+        publish(&mut root, &RUN.header(0, KEY), 1);
+        publish(&mut root, &RUN.header(1, KEY), 2);
+        let (count, into) = take_run(&mut mate);
+        assert_eq!((count, &into[..LEN], into[LEN], into[2 * LEN]), (2, &[1; LEN][..], 2, 0));
+        assert_eq!((mate.counters().taken, mate.has_news()), (2, false));
+        assert_eq!(take_run(&mut root).0, 0, "its own it has");
+    }
+
+    #[test]
+    fn what_is_not_of_the_run_is_left_where_it_is() {
+        let plain = RUN.header(0, KEY);
+        let others = [
+            RUN.header(1, KEY),
+            RUN.header(0, Key(8)),
+            Header { source: Rank(2), ..plain },
+            Header { op: OpId(4), ..plain },
+            Header { asks: true, ..plain },
+        ];
+        for other in others {
+            let memory = memory();
+            let (mut root, mut mate) = (seat(&memory, 0), seat(&memory, 1));
+            publish(&mut root, &other, 9);
+            assert_eq!(take_run(&mut mate), (0, [0; 3 * LEN]), "{other:?}");
+            assert!(mate.has_news());
+            assert!(mate.take(NOW, |len| vec![0; len]).is_some_and(|bytes| bytes.ends_with(&[9])));
+        }
+    }
+
+    /// The payload of a datagram has another length than its header and its slot say.
+    #[test]
+    fn a_length_that_cannot_be_is_left_too() {
+        let memory = memory();
+        let (mut root, mut mate) = (seat(&memory, 0), seat(&memory, 1));
+        let header = RUN.header(0, KEY).emit(&[1; LEN], false);
+        root.publish(&header, &[1; LEN - 1]);
+        assert_eq!(take_run(&mut mate), (0, [0; 3 * LEN]));
+    }
+
+    #[test]
+    fn who_is_overrun_takes_what_is_left_as_no_run() {
+        let memory = memory();
+        let (mut root, mut mate) = (seat(&memory, 0), seat(&memory, 1));
+        for behind in 0..2 * SHAPE.slots {
+            publish(&mut root, &RUN.header(behind, KEY), behind as u8);
+        }
+        assert_eq!(take_run(&mut mate), (0, [0; 3 * LEN]));
+        assert!(mate.counters().lost > 0);
+    }
+
+    #[test]
+    fn after_sixteen_datagrams_a_rank_looks_around() {
+        let memory = memory();
+        let (mut root, mut mate) = (seat(&memory, 0), seat(&memory, 1));
+        let mut taken = 0;
+        for _ in 0..5 {
+            (0..6).for_each(|byte| publish(&mut root, &RUN.header(0, KEY), byte));
+            taken += std::iter::from_fn(|| mate.take(NOW, |len| vec![0; len])).count();
+        }
+        assert_eq!(taken, TAKEN_AT_ONCE as usize);
+        mate.beat(NOW, true, true);
+        assert!(mate.take(NOW, |len| vec![0; len]).is_some());
+    }
+}
