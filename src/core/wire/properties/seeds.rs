@@ -1,6 +1,6 @@
 //! What the fuzz targets begin with (`fuzz/seeds`): an example of each format, of today's version.
 //!
-//! Where a format changes, `VERBCAST_WRITE_SEEDS=1` writes them anew.
+//! Where a format changes, `WRITE_FUZZ_SEEDS=1` writes them anew.
 
 use super::*;
 use proptest::strategy::ValueTree;
@@ -163,7 +163,7 @@ fn rendezvous() -> Vec<Seed> {
 #[test]
 fn fuzz_targets_begin_with_formats_of_this_version() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/seeds");
-    let is_written = std::env::var_os("VERBCAST_WRITE_SEEDS").is_some();
+    let is_written = std::env::var_os("WRITE_FUZZ_SEEDS").is_some();
     for seeds in [packets(), introductions(), process_messages(), rendezvous()] {
         let mut known = BTreeSet::new();
         for Seed { path, bytes, is_read } in &seeds {
