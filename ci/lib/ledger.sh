@@ -97,8 +97,8 @@ ledger_set_up() {
 # lowers these.
 LEDGER_MOST='root 170 4100 2050 1800
 leaf 170 3400 1290 850
-root-node 320 3000 3850 3250
-leaf-node 320 2650 2450 1750'
+root-node 320 2860 3100 2860
+leaf-node 320 2600 2310 1620'
 
 # Usage: ledger_holds TABLE. Whether the user instructions in it are as few as they may be.
 ledger_holds() {
