@@ -195,11 +195,15 @@ impl Endpoint {
         }
     }
 
+    /// Whether fragments of mates are looked at for more than where they belong: for their codes, or their payloads' CRCs.
+    fn checks_fragments(&self) -> bool {
+        self.keys.is_some() || self.settings.checks() == Checks::Whole
+    }
+
     /// Whether a datagram that a mate has published is whole. The memory of a node damages nothing, and mates hand on no fragment
     /// that is damaged; so of fragments only what was asked for is looked at, the code or the payload's CRC.
     fn is_right_of_mate(&self, by: ChannelId, header: &RawHeader, bytes: &[u8]) -> bool {
-        let are_checked = self.keys.is_some() || self.settings.checks() == Checks::Whole;
-        if header.unchecked().kind == Kind::Fragment && !are_checked {
+        if header.unchecked().kind == Kind::Fragment && !self.checks_fragments() {
             return bytes.len() == HEADER_LEN + header.payload_len();
         }
         bytes.split_first_chunk().is_some_and(|(head, rest)| self.is_right(by, header, head, rest))
@@ -214,8 +218,10 @@ impl Endpoint {
         run: &Run,
         into: &mut [u8],
     ) -> u32 {
-        let are_checked = self.keys.is_some() || self.settings.checks() == Checks::Whole;
-        let Some(channel) = self.channels.get_mut(by).filter(|_| !are_checked) else { return 0 };
+        if self.checks_fragments() {
+            return 0;
+        }
+        let Some(channel) = self.channels.get_mut(by) else { return 0 };
         let (key, is_next) = (channel.key(), channel.is_open() && channel.inbox.is_empty());
         match &mut channel.node {
             Some(seat) if is_next => seat.take_run(now, key, run, into),

@@ -113,16 +113,22 @@ impl Drop for Mapping {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
+    use std::os::fd::OwnedFd;
+
+    /// Memory that can be mapped, all zeros.
+    pub fn file(len: usize) -> OwnedFd {
+        let file = memfd_create("verbcast-test", MemfdFlags::CLOEXEC).unwrap();
+        ftruncate(&file, len as u64).unwrap();
+        file
+    }
 
     #[test]
     fn bytes_of_any_length_are_read_as_they_were_written() {
         const LEN: usize = 512;
-        let file = memfd_create("verbcast-test", MemfdFlags::CLOEXEC).unwrap();
-        ftruncate(&file, LEN as u64).unwrap();
-        let mapping = Mapping::new(&file, LEN).unwrap();
+        let mapping = Mapping::new(file(LEN), LEN).unwrap();
         for len in 0..300 {
             for offset in [0, 8, 64] {
                 mapping.write(0, &[0xff; LEN]);

@@ -238,7 +238,7 @@ impl Ring {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
+    use crate::rdma::node::mapping::tests::file;
     use std::thread;
 
     const NOW: Instant = Instant::ZERO;
@@ -246,9 +246,7 @@ mod tests {
 
     fn ring(slots: u32, slot_len: u32) -> Ring {
         let shape = Shape { slots, slot_len };
-        let file = memfd_create("verbcast-test", MemfdFlags::CLOEXEC).unwrap();
-        ftruncate(&file, shape.len() as u64).unwrap();
-        Ring::new(Mapping::new(&file, shape.len()).unwrap(), shape)
+        Ring::new(Mapping::new(file(shape.len()), shape.len()).unwrap(), shape)
     }
 
     /// The next datagram that others have published, copied.

@@ -291,10 +291,9 @@ fn wake(ring: &Ring, bell: &Bell, number: u64) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::mapping::Mapping;
+    use super::super::mapping::{Mapping, tests::file};
     use super::super::ring::Shape;
     use super::*;
-    use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
     use std::os::fd::OwnedFd;
     use verbcast_core::rank::{Fragment, OpId};
     use verbcast_core::wire::Header;
@@ -307,9 +306,7 @@ mod tests {
         Run { op: OpId(3), source: Rank(0), first: Fragment(1), count: 3, fragment_len: LEN };
 
     fn memory() -> OwnedFd {
-        let file = memfd_create("verbcast-test", MemfdFlags::CLOEXEC).unwrap();
-        ftruncate(&file, SHAPE.len() as u64).unwrap();
-        file
+        file(SHAPE.len())
     }
 
     /// A rank of a node of three, which polls.

@@ -25,7 +25,8 @@ impl RdmaTransport {
             return Ok(0);
         };
         // SAFETY: the lease ends only when its loan is removed. No receive is posted for any place of the message,
-        // nothing is sent that was not here before, and what is received comes from slots, or from the memory of a node.
+        // nothing is sent that was not here before, and what is received comes from slots, or from the memory of a node. To take
+        // a run calls nothing of a lease.
         unsafe { lease.fill(run.range(), |bytes| endpoint.take_run(*channel, *now, run, bytes)) }
     }
 }
