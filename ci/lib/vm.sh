@@ -129,8 +129,10 @@ vm_launch() {
     local options=(--run "$(kernel_image)" --force-9p --user root --cpus "$(nproc)" --memory "$(vm_memory)"
         --verbose --append "tsc=reliable loglevel=5" --cwd "$REPO" --rwdir "$REPO")
     # Without ERMS: the emulator moves a byte in each step of "rep movsb", where a processor moves a cache line. The C library
-    # and the kernel then copy by other loops.
-    [[ $1 == kvm ]] || options+=(--disable-kvm --qemu-opts="-cpu max,-erms")
+    # and the kernel then copy by other loops. A kernel without CX16 (programs as Open MPI need it): QEMU (7.2 at least) leaves
+    # in the flags, after cmpxchg16b, what an addition before it had for its source, which is an object's address in the
+    # kernel's allocator; an interrupt at that place makes flags of it, and with VM, NT or TF among them the kernel panics.
+    [[ $1 == kvm ]] || options+=(--disable-kvm --qemu-opts="-cpu max,-erms" --append "clearcpuid=cx16")
     # A target folder elsewhere must be writable from inside as well.
     [[ $target == "$(realpath "$REPO")"/* ]] || options+=(--rwdir "$target")
     # For programs.sh.
@@ -178,10 +180,21 @@ vm_stop() {
     rm -rf "$VM"
 }
 
+# Where a kernel complains, the cause is in its first lines; else the end says most.
+console_shows() {
+    local first
+    first=$(grep -n -m 1 -E 'BUG:|Oops|general protection fault|invalid opcode|kernel BUG at|Kernel panic' "$CONSOLE" | cut -d : -f 1 || true)
+    if [[ -n $first ]]; then
+        sed -n "$first,$((first + 60))p" "$CONSOLE"
+    else
+        tail -n 15 "$CONSOLE"
+    fi
+}
+
 # Usage: vm_died MESSAGE. The machine's end is an error of its own, not the command's.
 vm_died() {
-    printf -- '-- the end of %s:\n' "$CONSOLE" >&2
-    tail -n 15 "$CONSOLE" 2>/dev/null | tr -d '\r' >&2 || true
+    printf -- '-- from %s:\n' "$CONSOLE" >&2
+    console_shows 2>/dev/null | tr -d '\r' >&2 || true
     vm_stop
     DIE_STATUS=125 die "$1; its console is in $CONSOLE"
 }
