@@ -1,14 +1,10 @@
-//! Memory that other processes change at any time: reached through atomic numbers alone.
+//! Memory that other processes change at any time: reached through atomic numbers, and by copies of bytes.
 
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+use std::ffi::c_void;
 use std::os::fd::AsFd;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU64, Ordering};
-
-/// Bytes of a number.
-const WORD: usize = size_of::<u64>();
-/// Numbers that are moved in a row without a look at how many are left.
-const BLOCK: usize = 8;
+use std::sync::atomic::AtomicU64;
 
 /// A mapping of a file whose size is sealed, or of as much memory of this process's own.
 #[derive(Debug)]
@@ -17,8 +13,8 @@ pub struct Mapping {
     len: usize,
 }
 
-// SAFETY: the memory is reached through atomic numbers alone, by any thread as by any other process, and unmapped when
-// nobody refers to it.
+// SAFETY: the memory is reached through atomic numbers and by copies that expect changes, by any thread as by any other
+// process, and unmapped when nobody refers to it.
 unsafe impl Send for Mapping {}
 // SAFETY: as above.
 unsafe impl Sync for Mapping {}
@@ -40,67 +36,59 @@ impl Mapping {
     /// # Panics
     /// If the offset is not a multiple of 8, or is behind the end.
     pub fn word(&self, offset: usize) -> &AtomicU64 {
-        &self.words(offset, 1)[0]
+        assert!(offset.is_multiple_of(size_of::<u64>()), "a number at {offset}");
+        let at = self.bytes(offset, size_of::<u64>()).cast();
+        // SAFETY: the number is inside of the mapping, which stays as long as `self` and cannot shrink, is aligned as pages
+        // are, and is only reached as an atomic number.
+        unsafe { at.as_ref() }
     }
 
-    /// So many numbers from an offset on.
-    ///
-    /// # Panics
-    /// As [`word`](Self::word).
-    fn words(&self, offset: usize, count: usize) -> &[AtomicU64] {
-        let is_inside = offset <= self.len && count <= (self.len - offset) / WORD;
-        assert!(offset.is_multiple_of(WORD) && is_inside, "no {count} numbers at {offset}");
-        // SAFETY: the numbers are inside of the mapping, which stays as long as `self` and cannot shrink, are aligned as
-        // pages are, and are only reached as atomic numbers.
-        unsafe { std::slice::from_raw_parts(self.at.as_ptr().add(offset).cast(), count) }
+    /// Where so many bytes are from an offset on.
+    fn bytes(&self, offset: usize, count: usize) -> NonNull<u8> {
+        let is_inside = offset <= self.len && count <= self.len - offset;
+        assert!(is_inside, "{count} bytes at {offset} of {}", self.len);
+        // SAFETY: the offset is inside of the mapping, or its end.
+        unsafe { self.at.add(offset) }
     }
 
-    /// Writes bytes from an offset on, a number at a time; the rest of the last number is filled with zeros.
+    /// Writes bytes from an offset on.
     ///
     /// # Panics
-    /// As [`word`](Self::word).
+    /// If they do not fit in.
     pub fn write(&self, offset: usize, bytes: &[u8]) {
-        let (chunks, rest) = bytes.as_chunks::<WORD>();
-        let (blocks, others) = chunks.as_chunks::<BLOCK>();
-        let (to, to_rest) = self.words(offset, bytes.len().div_ceil(WORD)).split_at(chunks.len());
-        let (to_blocks, to_others) = to.as_chunks::<BLOCK>();
-        to_blocks.iter().zip(blocks).for_each(|(to, block)| store(to, block));
-        store(to_others, others);
-        if let Some(last) = to_rest.first() {
-            let mut word = [0; WORD];
-            word[..rest.len()].copy_from_slice(rest);
-            last.store(u64::from_ne_bytes(word), Ordering::Relaxed);
-        }
+        let to = self.bytes(offset, bytes.len());
+        // SAFETY: both have so many bytes, and what this process owns is no part of the mapping.
+        unsafe { copy(to.as_ptr(), bytes.as_ptr(), bytes.len()) }
     }
 
-    /// Reads bytes from an offset on, a number at a time.
+    /// Reads bytes from an offset on.
     ///
     /// # Panics
-    /// As [`word`](Self::word).
+    /// If there are not as many.
     pub fn read(&self, offset: usize, bytes: &mut [u8]) {
-        let from = self.words(offset, bytes.len().div_ceil(WORD));
-        let (chunks, rest) = bytes.as_chunks_mut::<WORD>();
-        let (from, from_rest) = from.split_at(chunks.len());
-        let (blocks, others) = chunks.as_chunks_mut::<BLOCK>();
-        let (from_blocks, from_others) = from.as_chunks::<BLOCK>();
-        blocks.iter_mut().zip(from_blocks).for_each(|(block, from)| load(block, from));
-        load(others, from_others);
-        if let Some(last) = from_rest.first() {
-            rest.copy_from_slice(&last.load(Ordering::Relaxed).to_ne_bytes()[..rest.len()]);
-        }
+        let from = self.bytes(offset, bytes.len());
+        // SAFETY: as above.
+        unsafe { copy(bytes.as_mut_ptr(), from.as_ptr(), bytes.len()) }
     }
 }
 
-fn store(to: &[AtomicU64], chunks: &[[u8; WORD]]) {
-    for (word, chunk) in to.iter().zip(chunks) {
-        word.store(u64::from_ne_bytes(*chunk), Ordering::Relaxed);
-    }
-}
+type Memcpy = unsafe extern "C" fn(*mut c_void, *const c_void, usize) -> *mut c_void;
 
-fn load(chunks: &mut [[u8; WORD]], from: &[AtomicU64]) {
-    for (chunk, word) in chunks.iter_mut().zip(from) {
-        *chunk = word.load(Ordering::Relaxed).to_ne_bytes();
-    }
+static MEMCPY: Memcpy = libc::memcpy;
+
+/// Copies bytes that others may change meanwhile: whatever mixture of theirs arrives is a value.
+///
+/// The C library's function has the best loop for each processor, but Rust's own copies may take it for granted that nobody
+/// writes. Read as volatile, its address says nothing to the compiler, which has to expect any function of machine
+/// instructions there, as one that moves byte by byte with relaxed order.
+///
+/// # Safety
+/// Both places have so many bytes and share none; one of them is this process's own.
+unsafe fn copy(to: *mut u8, from: *const u8, len: usize) {
+    // SAFETY: the address of a static.
+    let memcpy = unsafe { (&raw const MEMCPY).read_volatile() };
+    // SAFETY: as the caller says.
+    unsafe { memcpy(to.cast(), from.cast(), len) };
 }
 
 impl Drop for Mapping {
@@ -130,21 +118,27 @@ pub(super) mod tests {
         const LEN: usize = 512;
         let mapping = Mapping::new(file(LEN), LEN).unwrap();
         for len in 0..300 {
-            for offset in [0, 8, 64] {
+            for offset in [0, 3, 8, 64] {
                 mapping.write(0, &[0xff; LEN]);
                 let bytes: Vec<u8> = (0..len).map(|at| (at + offset) as u8).collect();
                 mapping.write(offset, &bytes);
                 let mut read = vec![0xee; len];
                 mapping.read(offset, &mut read);
                 assert_eq!(read, bytes, "{len} bytes from {offset} on");
-                // What is beside them is as it was, but for the rest of the last number.
                 let mut all = [0; LEN];
                 mapping.read(0, &mut all);
-                let end = (offset + len).next_multiple_of(WORD);
-                let beside = all[..offset].iter().chain(&all[end..]);
-                assert!(beside.copied().all(|byte| byte == 0xff), "{len} bytes from {offset} on");
-                assert!(all[offset + len..end].iter().all(|byte| *byte == 0));
+                let beside = all[..offset].iter().chain(&all[offset + len..]);
+                assert!(
+                    beside.copied().all(|byte| byte == 0xff),
+                    "beside {len} bytes from {offset}"
+                );
             }
         }
+    }
+
+    #[test]
+    #[should_panic = "2 bytes at 511 of 512"]
+    fn there_is_nothing_behind_the_end() {
+        Mapping::new(file(512), 512).unwrap().write(511, &[0; 2]);
     }
 }

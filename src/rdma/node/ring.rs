@@ -156,8 +156,7 @@ impl Ring {
         SLOTS_AT + (position % u64::from(self.shape.slots)) as usize * self.shape.stride()
     }
 
-    /// Publishes a datagram of two parts, the first a multiple of 8 bytes long; false if it does not fit in, or all slots
-    /// that were tried are taken.
+    /// Publishes a datagram of two parts; false if it does not fit in, or all slots that were tried are taken.
     pub fn publish(&self, from: MateIndex, [head, payload]: [&[u8]; 2]) -> bool {
         let len = head.len() + payload.len();
         if len > self.shape.slot_len as usize {
@@ -209,8 +208,7 @@ impl Ring {
         None
     }
 
-    /// Reads bytes of a datagram, from one of them on that is a multiple of 8. They may be those of others, which
-    /// [`pass`](Self::pass) tells.
+    /// Reads bytes of a datagram, from one of them on. They may be those of others, which [`pass`](Self::pass) tells.
     pub fn read(&self, published: &Published, from: usize, bytes: &mut [u8]) {
         self.mapping.read(published.at + SLOT_HEAD + from, bytes);
     }
