@@ -6,6 +6,7 @@ use super::waits::SHORTEST;
 use super::{Broadcaster, Error};
 use verbcast_core::rank::Rank;
 use verbcast_core::time::Instant;
+use verbcast_core::transport::Park;
 
 /// How often a rank looks for such a message before it begins the broadcast, which takes note of what is missing.
 const LOOKS: u32 = 16;
@@ -27,10 +28,12 @@ impl Broadcaster {
             if taken.is_some() {
                 break;
             }
+            self.driver.transport_mut().begin_wait();
             self.wait_for(root, now, &mut idle)?;
             now = self.clock.now();
         }
         self.end_wait(&mut idle, now, Some(root));
+        self.driver.transport_mut().end_wait();
         self.waits.add_call(now - began);
         let Some(op) = taken else { return Ok(false) };
         let len = message.len();

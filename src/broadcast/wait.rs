@@ -24,6 +24,13 @@ const AGREE: Duration = Duration::from_millis(100);
 
 impl Broadcaster {
     pub(super) fn flush_until(&mut self, until: Option<Instant>) -> Result<(), Error> {
+        self.driver.transport_mut().begin_wait();
+        let flushed = self.turn_until_quiescent(until);
+        self.driver.transport_mut().end_wait();
+        flushed
+    }
+
+    fn turn_until_quiescent(&mut self, until: Option<Instant>) -> Result<(), Error> {
         let mut idle = Idle::default();
         loop {
             let now = self.clock.now();
@@ -72,7 +79,9 @@ impl Broadcaster {
         began: Instant,
         bytes: Option<LentBytes<'_>>,
     ) -> Result<(), Error> {
+        self.driver.transport_mut().begin_wait();
         let outcome = self.turn_until_complete(op, ending, began, bytes);
+        self.driver.transport_mut().end_wait();
         let ended = outcome.as_ref().copied().unwrap_or_else(|_| self.clock.now());
         let (root, len) = (ending.root, ending.len);
         self.told.call(|| {

@@ -480,7 +480,7 @@ impl Network {
     fn crash(&mut self, now: u64, rank: Rank) {
         self.die_publishing(rank);
         if self.ports[rank.index()].polls() {
-            self.stop_polling(rank);
+            self.stop_polling(rank, true);
         }
         let port = self.port(rank);
         port.is_dead = true;
@@ -510,7 +510,7 @@ impl Network {
     /// Its turn ends.
     pub fn end_turn(&mut self, rank: Rank, has_polled: bool) {
         if has_polled && !self.port(rank).polls() {
-            self.stop_polling(rank);
+            self.stop_polling(rank, false);
         }
     }
 

@@ -259,7 +259,7 @@ impl Network {
             let holder = memory.holder();
             let polls = |holder: Rank| holder != process && ports[holder.index()].polls();
             if holder.is_some_and(polls) {
-                memory.word = Role::of(memory.word).beaten();
+                memory.word = Role::of(memory.word).beaten(true);
             }
             let queue_is_empty = ports[process.index()].completions.is_empty();
             let around = Around { queue_is_empty, ..Around::default() };
@@ -338,9 +338,10 @@ impl Network {
         })
     }
 
-    /// A process that has polled up to now polls no more. Mates for which it receives begin to watch it.
-    pub fn stop_polling(&mut self, process: Rank) {
-        self.change_role(process, |_, word| Some(Role::of(word).beaten()));
+    /// A process that has polled up to now polls no more, as it was stopped, or does something else. Mates for which it receives
+    /// begin to watch it.
+    pub fn stop_polling(&mut self, process: Rank, is_stopped: bool) {
+        self.change_role(process, |_, word| Some(Role::of(word).beaten(is_stopped)));
     }
 
     /// A process leaves, so that a mate may receive at once.

@@ -21,4 +21,7 @@ mod tests;
 
 pub use cursor::{Cursor, Look, SlotState};
 pub use nodes::Nodes;
-pub use role::{Around, Change, MateIndex, PATIENCE, Role, SLEEPER_PATIENCE, Watch, longest_sleep};
+pub use role::{
+    Around, Change, MateIndex, PATIENCE, Role, SLEEPER_PATIENCE, WAITER_PATIENCE, Watch,
+    longest_sleep,
+};

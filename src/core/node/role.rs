@@ -8,9 +8,12 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct MateIndex(pub u16);
 
-/// How long a receiver may leave its word as it is before a mate that polls takes its place: longer than a process waits for
-/// a core that others use too, and short beside what a repair costs.
+/// How long a receiver that does something else may leave its word as it is before a mate that polls takes its place: short
+/// beside what a repair costs.
 pub const PATIENCE: Duration = Duration::from_millis(2);
+/// The same of a receiver that waits for messages itself, so that it lacks nothing but a core: longer than a process waits for
+/// one that many use. Only one that was stopped in its wait has its mates wait as long.
+pub const WAITER_PATIENCE: Duration = Duration::from_millis(50);
 /// The same of a receiver that sleeps: it looks by itself after 4 ms at the latest, or is woken by its device, so that
 /// only one that was stopped in its sleep takes longer.
 pub const SLEEPER_PATIENCE: Duration = Duration::from_millis(12);
@@ -24,27 +27,31 @@ const MAX_SLEEP_UNWOKEN: Duration = Duration::from_millis(1);
 /// How long one sleeps at most that is woken when something is published. It looks nevertheless, as the receiver may have been
 /// stopped in its sleep.
 const MAX_SLEEP: Duration = Duration::from_millis(4);
-/// The beat has the lower bits of the word.
-const BEAT_BITS: u32 = 48;
+/// The beat has the lower bits of the word, whether the holder waits the next one.
+const BEAT_BITS: u32 = 47;
+const WAITS: u64 = 1 << BEAT_BITS;
+const HOLDER_AT: u32 = BEAT_BITS + 1;
 
-/// The word in the memory that a node shares: who receives, and a number that it changes whenever it polls.
+/// The word in the memory that a node shares: who receives, whether it waits for messages, and a number that it changes
+/// whenever it polls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Role {
     /// Who receives, if somebody does.
     pub holder: Option<MateIndex>,
+    waits: bool,
     beat: u64,
 }
 
 impl Role {
     /// The role that a word tells.
     pub fn of(word: u64) -> Self {
-        let holder = ((word >> BEAT_BITS) as u16).checked_sub(1).map(MateIndex);
-        Role { holder, beat: word & ((1 << BEAT_BITS) - 1) }
+        let holder = ((word >> HOLDER_AT) as u16).checked_sub(1).map(MateIndex);
+        Role { holder, waits: word & WAITS != 0, beat: word & (WAITS - 1) }
     }
 
-    /// The word when its holder has polled once more.
-    pub fn beaten(self) -> u64 {
-        self.next(self.holder).to
+    /// The word when its holder, which waits or not, has polled once more.
+    pub fn beaten(self, waits: bool) -> u64 {
+        self.next(self.holder, waits).to
     }
 
     /// Whether its holder has polled once more with a later one.
@@ -54,11 +61,12 @@ impl Role {
 
     fn word(self) -> u64 {
         let holder = self.holder.map_or(0, |MateIndex(index)| u64::from(index) + 1);
-        holder << BEAT_BITS | (self.beat & ((1 << BEAT_BITS) - 1))
+        let waits = if self.waits { WAITS } else { 0 };
+        holder << HOLDER_AT | waits | (self.beat & (WAITS - 1))
     }
 
-    fn next(self, holder: Option<MateIndex>) -> Change {
-        Change { from: self.word(), to: Role { holder, beat: self.beat + 1 }.word() }
+    fn next(self, holder: Option<MateIndex>, waits: bool) -> Change {
+        Change { from: self.word(), to: Role { holder, waits, beat: self.beat + 1 }.word() }
     }
 }
 
@@ -82,6 +90,8 @@ pub struct Change {
 pub struct Watch<D> {
     own: MateIndex,
     part: Part,
+    /// It waits for messages, and does nothing else.
+    waits: bool,
     handover: Handover<D>,
     /// Another receiver.
     standing: Option<Standing>,
@@ -134,7 +144,8 @@ impl<D: PartialEq> Watch<D> {
     /// The view of one of the processes that share a node. Of what comes off the wire its queue holds so many datagrams at most.
     pub fn new(own: MateIndex, queue: u32) -> Self {
         let (part, handover) = (Part::Mate, Handover::new(queue));
-        Watch { own, part, handover, standing: None, refused_until: Instant::ZERO }
+        let waits = false;
+        Watch { own, part, waits, handover, standing: None, refused_until: Instant::ZERO }
     }
 
     /// Whether this process receives, as far as it knows.
@@ -177,7 +188,7 @@ impl<D: PartialEq> Watch<D> {
         let role = Role::of(word);
         if role.holder == Some(self.own) {
             self.part = Part::Receiver;
-            return Some(role.next(Some(self.own)));
+            return Some(role.next(Some(self.own), self.waits));
         }
         let is_drained = around.queue_is_empty || self.handover.is_done();
         self.part = self.part.beside(role, is_drained);
@@ -185,12 +196,16 @@ impl<D: PartialEq> Watch<D> {
             return None;
         }
         let is_free = role.holder.is_none() || self.is_left(now, word, around.receiver_sleeps);
-        is_free.then(|| role.next(Some(self.own)))
+        is_free.then(|| role.next(Some(self.own), self.waits))
     }
 
     /// Whether another receiver has changed nothing for so long that this process takes its place.
     fn is_left(&mut self, now: Instant, word: u64, sleeps: bool) -> bool {
-        let patience = if sleeps { SLEEPER_PATIENCE } else { PATIENCE };
+        let patience = match sleeps {
+            true => SLEEPER_PATIENCE,
+            false if Role::of(word).waits => WAITER_PATIENCE,
+            false => PATIENCE,
+        };
         match &mut self.standing {
             Some(standing) if (standing.word, standing.sleeps) == (word, sleeps) => {
                 standing.turns += 1;
@@ -212,12 +227,19 @@ impl<D: PartialEq> Watch<D> {
         }
     }
 
+    /// This process begins to wait for messages, or goes on to something else; the change that tells mates for which it receives.
+    pub fn wait(&mut self, word: u64, waits: bool) -> Option<Change> {
+        self.waits = waits;
+        let role = Role::of(word);
+        (role.holder == Some(self.own)).then(|| role.next(Some(self.own), waits))
+    }
+
     /// The change by which this process stops to receive, so that a mate need not wait before it does; none if it does not
     /// receive.
     pub fn resign(&mut self, word: u64) -> Option<Change> {
         self.part = Part::Mate;
         let role = Role::of(word);
-        (role.holder == Some(self.own)).then(|| role.next(None))
+        (role.holder == Some(self.own)).then(|| role.next(None, false))
     }
 
     /// This process cannot receive now; it leaves the place to its mates for a while.

@@ -113,6 +113,37 @@ fn a_receiver_that_sleeps_has_longer() {
     assert!(taken.by_ref().take(2 * woken as usize).any(|change| change.is_some()));
 }
 
+/// How long a mate lets a receiver stand with a word, in microseconds.
+fn patience(word: u64) -> u64 {
+    let mut mate = watch(1);
+    let looks = (0..).step_by(100);
+    let taken = looks.map(at).find(|now| mate.turn(*now, word, Around::default()).is_some());
+    taken.unwrap().as_nanos() / 1000
+}
+
+#[test]
+fn a_receiver_that_waits_for_a_core_only_has_longest() {
+    let (mut one, mut word) = (watch(0), 0);
+    turn(&mut one, at(0), &mut word);
+    assert_eq!(patience(word), PATIENCE.as_micros() as u64);
+    word = one.wait(word, true).unwrap().to;
+    assert_eq!(patience(word), WAITER_PATIENCE.as_micros() as u64);
+    turn(&mut one, at(1), &mut word);
+    assert_eq!(patience(word), WAITER_PATIENCE.as_micros() as u64);
+    word = one.wait(word, false).unwrap().to;
+    assert_eq!(patience(word), PATIENCE.as_micros() as u64);
+    assert_eq!(watch(2).wait(word, true), None, "another one receives");
+}
+
+#[test]
+fn whoever_takes_the_place_while_it_waits_says_so() {
+    let (mut one, mut word) = (watch(3), 0);
+    assert_eq!(one.wait(word, true), None);
+    turn(&mut one, at(0), &mut word);
+    assert_eq!(Role::of(word).holder, Some(MateIndex(3)));
+    assert_eq!(patience(word), WAITER_PATIENCE.as_micros() as u64);
+}
+
 #[test]
 fn a_former_receiver_listens_until_the_new_one_does_and_nothing_is_left() {
     let (mut one, mut other, mut word) = (watch(0), watch(1), 0);

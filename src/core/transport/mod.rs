@@ -238,4 +238,10 @@ pub trait Park {
     /// # Errors
     /// If a system call fails.
     fn arm(&mut self, idle: Duration, at_most: Duration) -> Result<Duration, TransportError>;
+
+    /// The caller polls and parks from now on, and does nothing else until it [says so](Self::end_wait).
+    fn begin_wait(&mut self);
+
+    /// The caller goes on to something else, and polls again nobody knows when.
+    fn end_wait(&mut self);
 }

@@ -60,6 +60,16 @@ impl Endpoint {
         at_most
     }
 
+    /// This process waits, or goes on to something else, which matters to the mates for which it receives.
+    pub fn wait(&mut self, waits: bool) {
+        let Endpoint { seated, channels, .. } = self;
+        for id in seated {
+            if let Some(seat) = channels.get_mut(*id).and_then(|channel| channel.node.as_mut()) {
+                seat.wait(waits);
+            }
+        }
+    }
+
     /// Whatever has woken this process has done so.
     pub fn still_bell(&self) {
         if let Some(bell) = &self.bell {

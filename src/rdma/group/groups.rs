@@ -8,6 +8,12 @@ use verbcast_core::wire::{GroupAddress, GroupOffer, MAX_OFFERED_GROUPS, MAX_OFFE
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GroupId(usize);
 
+#[cfg(test)]
+impl GroupId {
+    /// Any.
+    pub const ANY: GroupId = GroupId(0);
+}
+
 /// A group, and how many communicators use it: those that have left it do until what they sent has left.
 #[derive(Debug)]
 struct Entry {

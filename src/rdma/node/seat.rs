@@ -246,6 +246,16 @@ impl NodeSeat {
         self.counters.roles += u64::from(self.watch.is_receiver() && !was);
     }
 
+    /// This process waits for messages, or goes on to something else.
+    pub fn wait(&mut self, waits: bool) {
+        let word = self.ring.word();
+        if let Some(change) = self.watch.wait(word.load(Ordering::Relaxed), waits) {
+            // If it fails, a mate has taken the place.
+            let (from, to) = (change.from, change.to);
+            let _ = word.compare_exchange(from, to, Ordering::AcqRel, Ordering::Relaxed);
+        }
+    }
+
     /// Whether the QP of this process is to be attached to the group.
     pub fn is_listening(&self) -> bool {
         self.watch.is_listening()
@@ -378,6 +388,30 @@ mod tests {
         }
         assert_eq!(take_run(&mut mate), (0, [0; 3 * LEN]));
         assert!(mate.counters().lost > 0);
+    }
+
+    /// A mate leaves the place to it as long as it says that it waits.
+    #[test]
+    fn a_receiver_tells_whether_it_waits() {
+        let memory = memory();
+        let [mut receiver, mut mate] = [1, 2].map(|rank| {
+            let ring = Ring::new(Mapping::new(&memory, SHAPE.len()).unwrap(), SHAPE);
+            let mut seat = NodeSeat::new(ring, &Nodes::blocks(4, 3), Rank(rank - 1), 8);
+            seat.group = Some(GroupId::ANY);
+            seat
+        });
+        let at = |millis| NOW + Duration::from_millis(millis);
+        receiver.beat(at(0), true, true);
+        receiver.wait(true);
+        (0..20).for_each(|milli| mate.beat(at(milli), true, true));
+        assert!(!mate.watch.is_receiver());
+        receiver.wait(false);
+        (20..40).for_each(|milli| mate.beat(at(milli), true, true));
+        assert!(mate.watch.is_receiver());
+        // It has lost the place, and tells nobody anything.
+        receiver.wait(true);
+        receiver.beat(at(40), true, true);
+        assert!(!receiver.watch.is_receiver() && mate.watch.is_receiver());
     }
 
     #[test]

@@ -95,6 +95,8 @@ pub struct RdmaTransport {
     /// It shares a node with others, or with all.
     pub(super) is_seated: bool,
     is_one_node: bool,
+    /// A call waits, as mates know.
+    waits: bool,
     /// Foreign packets at the endpoint before.
     pub(super) foreign_before: u64,
     /// Forged packets at the endpoint before.
@@ -147,6 +149,7 @@ impl RdmaTransport {
             is_reserved: false,
             is_seated: false,
             is_one_node: false,
+            waits: false,
             foreign_before,
             forged_before,
             incidents_before,

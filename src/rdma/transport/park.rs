@@ -23,9 +23,25 @@ impl Park for RdmaTransport {
         self.take_events();
         self.arm_queue(at_most.min(wait::longest_sleep(idle)))
     }
+
+    fn begin_wait(&mut self) {
+        self.tell_mates(true);
+    }
+
+    fn end_wait(&mut self) {
+        self.tell_mates(false);
+    }
 }
 
 impl RdmaTransport {
+    /// Tells the mates of this process whether it waits, if they do not know: they bear with a receiver that only waits for a core.
+    fn tell_mates(&mut self, waits: bool) {
+        if self.is_seated && self.waits != waits {
+            self.waits = waits;
+            self.endpoint.hold().wait(waits);
+        }
+    }
+
     fn take_events(&self) {
         self.cq.take_events();
         if self.is_seated {

@@ -327,4 +327,12 @@ impl<T: Park> Park for Faulty<T> {
         let at_most = self.longest_wait(at_most);
         self.inner.arm(idle, at_most)
     }
+
+    fn begin_wait(&mut self) {
+        self.inner.begin_wait();
+    }
+
+    fn end_wait(&mut self) {
+        self.inner.end_wait();
+    }
 }

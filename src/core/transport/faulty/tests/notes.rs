@@ -196,6 +196,14 @@ impl Park for Notes {
         self.note("arm", (idle, at_most));
         Ok(at_most)
     }
+
+    fn begin_wait(&mut self) {
+        self.note("begin_wait", ());
+    }
+
+    fn end_wait(&mut self) {
+        self.note("end_wait", ());
+    }
 }
 
 pub fn token() -> Token {
