@@ -12,6 +12,7 @@
 # Usage: job_script COMMAND…
 job_script() {
     local name
+    [[ -n $HOSTS ]] || printf 'export VERBCAST_NODES=flat\n'
     for name in $(compgen -e); do
         case $name in
         VERBCAST_SOFTROCE* | VERBCAST_TEST_DEVICES) ;;

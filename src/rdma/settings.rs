@@ -47,8 +47,7 @@ pub enum Family {
 /// Whether ranks of a host share memory, by which one of them hands on to the others what it receives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum NodeSharing {
-    /// As [`Shared`](Self::Shared), if some device would have more ranks than it takes queue pairs in a group; otherwise as
-    /// [`Flat`](Self::Flat).
+    /// As [`Shared`](Self::Shared), by as many as there are.
     #[default]
     Auto,
     /// Each rank receives for itself.

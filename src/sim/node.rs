@@ -120,12 +120,8 @@ impl ChannelNodes {
             _ => order.host(*process),
         };
         let most = u16::try_from(each).unwrap_or(u16::MAX);
-        let offer = |process| NodeOffer {
-            host: u128::from(host(process)).to_be_bytes(),
-            space: 0,
-            most,
-            if_crowded: false,
-        };
+        let offer =
+            |process| NodeOffer { host: u128::from(host(process)).to_be_bytes(), space: 0, most };
         let offers: Vec<_> = group.members().iter().map(offer).collect();
         let nodes = Nodes::of(&offers);
         let (mut memories, mut mates) = (Vec::new(), Vec::new());

@@ -76,7 +76,7 @@ fn refused(order: Order, devices: &[String]) -> bool {
 }
 
 fn config(devices: &[String]) -> Config {
-    let mut config = Config::default();
+    let mut config = ranks::flat();
     config.device.devices = devices.to_vec();
     config.device.timeout = TIMEOUT;
     // So that completion channels are used.

@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 use std::time::Duration;
+use verbcast::rdma::NodeSharing;
 use verbcast::{Config, Waiting};
 use verbcast_sim::Draw;
 
@@ -37,6 +38,7 @@ pub struct Round {
     faults: Option<String>,
     waiting: Waiting,
     payload_crc: bool,
+    nodes: NodeSharing,
     pub trouble: Option<Trouble>,
 }
 
@@ -95,6 +97,8 @@ impl Round {
         let waiting =
             draw.pick(&[Waiting::Adaptive, Waiting::Adaptive, Waiting::Block, Waiting::Yield]);
         let payload_crc = draw.one_in(2);
+        let pairs = NodeSharing::Shared { most: 2 };
+        let nodes = draw.pick(&[NodeSharing::Flat, NodeSharing::Flat, NodeSharing::Auto, pairs]);
         Round {
             seed,
             number,
@@ -105,6 +109,7 @@ impl Round {
             faults,
             waiting,
             payload_crc,
+            nodes,
             trouble: None,
         }
     }
@@ -116,6 +121,7 @@ impl Round {
         config.device.timeout = Duration::from_secs(15);
         config.device.waiting = self.waiting;
         config.device.payload_crc = self.payload_crc;
+        config.device.nodes = self.nodes;
         for (name, value) in &self.options {
             config.protocol.set(name, value).expect("an option that is drawn can be set");
         }

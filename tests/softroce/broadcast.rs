@@ -15,7 +15,7 @@ use verbcast_core::protocol::options::Synchronisation;
 use verbcast_core::rank::Rank;
 
 fn config(devices: &[String]) -> Config {
-    let mut config = Config::default();
+    let mut config = ranks::flat();
     config.device.devices = devices.to_vec();
     config
 }

@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::time::Duration;
 use verbcast::bootstrap::Bootstrap;
 use verbcast::clock::Clock;
-use verbcast::rdma::{self, Claims, RdmaTransport, Settings};
+use verbcast::rdma::{self, Claims, RdmaTransport};
 use verbcast_core::driver::LentBytes;
 use verbcast_core::protocol::{Room, Token, Via};
 use verbcast_core::rank::{Fragment, OpId, Rank};
@@ -159,7 +159,7 @@ fn run_with(
     receives: impl Fn(&mut Member<'_>, &[u8]) + Sync,
 ) {
     ranks::run(2, |bootstrap| {
-        let mut settings = Settings::default();
+        let mut settings = ranks::flat().device;
         settings.devices = devices.to_vec();
         settings.depths.receive = DEPTH as u32;
         settings.zero_copy = Some(1);

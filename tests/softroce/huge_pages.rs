@@ -4,7 +4,7 @@ use crate::needs;
 use crate::ranks;
 use std::ptr::{NonNull, null_mut};
 use std::{fs, io};
-use verbcast::broadcast::{Broadcaster, Config};
+use verbcast::broadcast::Broadcaster;
 use verbcast_core::rank::Rank;
 
 const SIZE: u32 = 3;
@@ -68,7 +68,7 @@ impl Drop for Huge {
 /// Broadcasts from and into such memory, from each root.
 fn exchange(devices: &[String], memory: impl Fn() -> Huge + Sync) {
     let all = ranks::run(SIZE, |bootstrap| {
-        let mut config = Config::default();
+        let mut config = ranks::flat();
         config.device.devices = devices.to_vec();
         config.device.zero_copy = Some(LEN);
         config.protocol.set("algorithm", "two-stage").unwrap();

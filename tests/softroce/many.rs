@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use verbcast::bootstrap::Bootstrap;
 use verbcast::broadcast::{Broadcaster, Config, Endpoint, Usage};
 use verbcast::clock::Clock;
-use verbcast::rdma::{self, RdmaTransport, Settings};
+use verbcast::rdma::{self, RdmaTransport};
 use verbcast_core::protocol::Room;
 use verbcast_core::rank::Rank;
 use verbcast_core::transport::{Arrival, Liveness, Park, Payload, Transport};
@@ -23,7 +23,7 @@ const LENS: [usize; 7] = [1, 5000, 0, 40_000, 8, 200_000, 4048];
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn config(devices: &[String], faults: Option<&str>) -> Config {
-    let mut config = Config::default();
+    let mut config = ranks::flat();
     config.device.devices = devices.to_vec();
     config.faults = faults.map(|faults| faults.parse().unwrap());
     config
@@ -402,7 +402,7 @@ fn an_adapter_that_is_gone_is_reported_in_every_communicator() {
     let meetings = [Meeting::new(&[0, 1]), Meeting::new(&[1, 0])];
     ranks::run(2, |world| {
         let me = world.rank();
-        let mut settings = Settings::default();
+        let mut settings = ranks::flat().device;
         settings.devices = devices.clone();
         settings.ack_timeout = Duration::from_millis(500);
         let endpoint = Endpoint::new(&settings);

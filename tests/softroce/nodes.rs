@@ -45,6 +45,14 @@ fn ranks_of_one_host_need_no_group() {
 }
 
 #[test]
+fn ranks_of_one_host_share_memory_by_default() {
+    let Some(devices) = needs::devices() else { return };
+    let all = ranks::exchange(4, |_| config(&devices, Config::default().device.nodes), &LENS);
+    assert!(all.iter().all(|one| one.node_received > 0), "{all:?}");
+    assert_eq!(total(&all, |one| one.multicast_received - one.node_received), 0, "{all:?}");
+}
+
+#[test]
 fn of_each_node_one_rank_receives() {
     let Some(devices) = needs::devices() else { return };
     for (size, most) in [(6, 3), (5, 2)] {

@@ -1,9 +1,8 @@
 //! A datagram that is longer than the place that its receive was posted for, on a device.
 
-use crate::needs;
+use crate::{needs, ranks};
 use std::ptr::NonNull;
 use std::time::{Duration, Instant};
-use verbcast::rdma::Settings;
 use verbcast_core::rank::Rank;
 use verbcast_verbs::{
     AddressHandle, CompletionQueue, Lease, Outcome, PathTo, Pool, PortPartition, ProtectionDomain,
@@ -21,7 +20,7 @@ const QKEY: u32 = 77;
 #[test]
 fn a_datagram_that_is_longer_than_its_place_is_received_whole() {
     let Some(devices) = needs::devices() else { return };
-    let mut settings = Settings::default();
+    let mut settings = ranks::flat().device;
     settings.devices = devices;
     let survey = verbcast::rdma::survey(&settings, Rank(0)).unwrap();
     let choice = survey.choice.unwrap();

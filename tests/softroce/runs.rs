@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::time::Duration;
 use verbcast::bootstrap::Bootstrap;
 use verbcast::clock::Clock;
-use verbcast::rdma::{self, Agreed, RdmaTransport, Settings};
+use verbcast::rdma::{self, Agreed, RdmaTransport};
 use verbcast_core::protocol::{Room, Run};
 use verbcast_core::rank::{Fragment, OpId, Rank};
 use verbcast_core::transport::{Arrival, Park, Payload, Transport};
@@ -119,7 +119,7 @@ fn run(
 ) {
     let Some(devices) = needs::devices() else { return };
     ranks::run(2, |bootstrap| {
-        let mut settings = Settings::default();
+        let mut settings = ranks::flat().device;
         settings.devices = devices.clone();
         let me = bootstrap.rank();
         let (transport, agreed, description) =

@@ -15,7 +15,7 @@ const RANKS: u32 = 4;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn config(devices: &[String]) -> Config {
-    let mut config = Config::default();
+    let mut config = ranks::flat();
     config.device.devices = devices.to_vec();
     config
 }

@@ -114,7 +114,7 @@ fn token(op: u32) -> Token {
 }
 
 fn settings(devices: &[String]) -> Settings {
-    let mut settings = Settings::default();
+    let mut settings = ranks::flat().device;
     settings.devices = devices.to_vec();
     settings.ack_timeout = Duration::from_millis(500);
     settings
@@ -504,7 +504,7 @@ fn a_busy_receiver_leaves_room_for_the_others() {
 fn a_broken_connection_frees_what_it_held() {
     let Some(devices) = needs::devices() else { return };
     ranks::run(2, |bootstrap| {
-        let mut settings = Settings::default();
+        let mut settings = ranks::flat().device;
         settings.devices = devices.clone();
         settings.ack_timeout = Duration::from_millis(500);
         let peers = [Rank(1 - bootstrap.rank().0)];

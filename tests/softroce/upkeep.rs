@@ -9,7 +9,7 @@ use std::{fs, thread};
 use verbcast::bootstrap::Bootstrap;
 use verbcast::broadcast::{Broadcaster, Config};
 use verbcast::clock::Clock;
-use verbcast::rdma::{self, Multicast, RdmaTransport, Settings, Waiting};
+use verbcast::rdma::{self, Multicast, RdmaTransport, Waiting};
 use verbcast_core::driver::Statistics;
 use verbcast_core::protocol::Room;
 use verbcast_core::rank::{Fragment, OpId, Rank};
@@ -67,7 +67,7 @@ impl Drop for Nic {
 }
 
 fn config(devices: Vec<String>) -> Config {
-    let mut config = Config::default();
+    let mut config = ranks::flat();
     config.device.devices = devices;
     config
 }
@@ -227,7 +227,7 @@ impl Member {
 fn a_ud_qp_that_fails_is_restarted_and_loses_no_slot() {
     let Some(devices) = needs::devices() else { return };
     ranks::run(2, |bootstrap| {
-        let mut settings = Settings::default();
+        let mut settings = ranks::flat().device;
         settings.devices = devices.clone();
         let (transport, agreed, _) = rdma::establish(bootstrap, &settings, &[], None).unwrap();
         bootstrap.all_gather(&[]).unwrap();
@@ -359,7 +359,7 @@ fn a_connection_whose_requests_are_flushed_is_broken() {
 fn a_ud_qp_that_is_another_one_is_found_without_groups() {
     let test = "upkeep::a_ud_qp_that_is_another_one_is_found_without_groups";
     again::under("irdma,max_srq=-", test, || {
-        let mut settings = Settings::default();
+        let mut settings = ranks::flat().device;
         settings.devices = needs::devices().unwrap();
         settings.multicast = Multicast::Off;
         ranks::run(2, |bootstrap| {

@@ -27,7 +27,7 @@ const LENS: [usize; 13] = [
 
 fn config() -> Option<Config> {
     let devices = needs::devices()?;
-    let mut config = Config::default();
+    let mut config = ranks::flat();
     config.device.devices = devices;
     config.device.whole_datagrams = true;
     config.protocol.table = verbcast::Table::uniform(Algorithm::Window);

@@ -14,7 +14,7 @@ const RECEIVES: u32 = 64;
 const LONG: usize = (2 << 20) + 12_345;
 
 fn config(devices: &[String], algorithm: &str) -> Config {
-    let mut config = Config::default();
+    let mut config = ranks::flat();
     config.device.devices = devices.to_vec();
     config.device.zero_copy = Some(THRESHOLD);
     // Receives that are posted ahead take no part.

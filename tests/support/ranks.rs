@@ -6,8 +6,16 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 use verbcast::bootstrap::{Bootstrap, BootstrapError};
 use verbcast::broadcast::{Broadcaster, Config};
+use verbcast::rdma::NodeSharing;
 use verbcast_core::driver::Statistics;
 use verbcast_core::rank::Rank;
+
+/// The defaults, but that all goes over devices although the ranks share a host.
+pub fn flat() -> Config {
+    let mut config = Config::default();
+    config.device.nodes = NodeSharing::Flat;
+    config
+}
 
 struct Table {
     blobs: Mutex<Vec<Vec<u8>>>,

@@ -106,7 +106,7 @@ pub fn try_short(variants: &[Variant], sizes: &[u32], faults: &[Option<&str>]) {
 
 /// The configuration of a variant, whose broadcasts' ids wrap.
 pub fn config(devices: &[String], variant: Variant, faults: Option<&str>) -> Config {
-    let mut config = Config::default();
+    let mut config = ranks::flat();
     config.first_op = OpId(u32::MAX - 3);
     config.device.devices = devices.to_vec();
     config.device.depths = DEPTHS;

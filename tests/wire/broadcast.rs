@@ -2,12 +2,11 @@
 
 use crate::needs;
 use crate::ranks;
-use verbcast::broadcast::Config;
 
 #[test]
 fn messages_cross_the_wire_whole_and_losses_are_repaired() {
     let Some(devices) = needs::devices() else { return };
-    let mut config = Config::default();
+    let mut config = ranks::flat();
     config.device.devices.clone_from(&devices);
     let size = devices.len() as u32;
     let lens = [1, 4048, 4049, 1_000_000, 0, 8, 200_000, 500_000];

@@ -8,7 +8,7 @@ use std::sync::Barrier;
 use std::thread;
 use std::time::{Duration, Instant};
 use verbcast::bootstrap::Bootstrap;
-use verbcast::broadcast::{Broadcaster, Config};
+use verbcast::broadcast::Broadcaster;
 use verbcast_core::rank::Rank;
 
 /// Longer than a rank that leaves stays for what it may leave undone.
@@ -26,7 +26,7 @@ const EVERY_SECOND_ACKNOWLEDGEMENT: &str =
 #[test]
 fn who_leaves_stays_until_its_farewell_has_arrived() {
     let Some(devices) = needs::devices() else { return };
-    let mut config = Config::default();
+    let mut config = ranks::flat();
     config.device.devices.clone_from(&devices);
     config.device.ack_timeout = 6 * OUTAGE;
     config.device.timeout = 6 * OUTAGE;
@@ -59,7 +59,7 @@ fn who_leaves_stays_until_its_farewell_has_arrived() {
 #[test]
 fn a_farewell_whose_acknowledgement_is_lost_holds_nobody_up() {
     let Some(devices) = needs::devices() else { return };
-    let mut config = Config::default();
+    let mut config = ranks::flat();
     config.device.devices.clone_from(&devices);
     config.device.ack_timeout = 6 * OUTAGE;
     config.device.timeout = 12 * OUTAGE;

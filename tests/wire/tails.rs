@@ -6,7 +6,7 @@ use crate::needs;
 use crate::ranks;
 use std::time::{Duration, Instant};
 use verbcast::bootstrap::Bootstrap;
-use verbcast::broadcast::{Broadcaster, Config};
+use verbcast::broadcast::Broadcaster;
 use verbcast::{Algorithm, Rank, Table};
 
 /// Every second message over connections (RC SEND Only, opcode 0x04), the first among them.
@@ -34,7 +34,7 @@ fn a_read_whose_answer_is_lost_at_the_end_of_a_queue_is_asked_for_again_soon() {
 /// A broadcast from rank 0 to rank 1, which gets only some of its packets.
 fn a_broadcast_takes_less_than_an_adapters_timer(algorithm: Algorithm, dropped: &[&str]) {
     let Some(devices) = needs::devices() else { return };
-    let mut config = Config::default();
+    let mut config = ranks::flat();
     config.device.devices.clone_from(&devices);
     config.device.ack_timeout = PATIENCE;
     config.device.timeout = 4 * PATIENCE;

@@ -11,7 +11,7 @@ const fn at(micros: u64) -> Instant {
 }
 
 fn offer(host: u8, most: u16) -> NodeOffer {
-    NodeOffer { host: [host; 16], space: 1, most, if_crowded: false }
+    NodeOffer { host: [host; 16], space: 1, most }
 }
 
 fn leads(offers: &[NodeOffer]) -> Vec<u32> {

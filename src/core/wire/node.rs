@@ -6,7 +6,7 @@ use super::format::Format;
 
 /// What a rank says of its host, in its introduction, so that those that can share memory find each other.
 ///
-/// On the wire: the host (16 bytes), the process space (64 bits), the number of ranks (16), whether only if need be (8).
+/// On the wire: the host (16 bytes), the process space (64 bits), the number of ranks (16).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NodeOffer {
     /// What stands for the host.
@@ -15,8 +15,6 @@ pub struct NodeOffer {
     pub space: u64,
     /// As many ranks of the host may share a node; 0: this one shares nothing.
     pub most: u16,
-    /// Only if more ranks share an adapter than it takes queue pairs in a group.
-    pub if_crowded: bool,
 }
 
 impl NodeOffer {
@@ -25,18 +23,12 @@ impl NodeOffer {
         (self.most > 0).then_some((self.host, self.space))
     }
 
-    /// What it comes to where no adapter has too many ranks.
-    pub fn uncrowded(self) -> NodeOffer {
-        if self.if_crowded { NodeOffer { most: 0, ..self } } else { self }
-    }
-
     pub(super) fn write(&self, to: &mut Writer) {
-        to.bytes(&self.host).u64(self.space).u16(self.most).bool(self.if_crowded);
+        to.bytes(&self.host).u64(self.space).u16(self.most);
     }
 
     pub(super) fn read(from: &mut Reader<'_>) -> Result<Self, WireError> {
-        let (host, space, most) = (from.array()?, from.u64()?, from.u16()?);
-        Ok(NodeOffer { host, space, most, if_crowded: from.bool("if crowded")? })
+        Ok(NodeOffer { host: from.array()?, space: from.u64()?, most: from.u16()? })
     }
 }
 

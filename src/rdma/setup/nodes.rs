@@ -1,9 +1,8 @@
 //! Which ranks share memory, and the memory that they share.
 
-use super::crowd::crowded;
 use crate::bootstrap::{Bootstrap, VoteError, vote};
 use crate::rdma::node::{Memory, NodeSeat, Ring};
-use crate::rdma::settings::{Multicast, NodeSharing, Settings};
+use crate::rdma::settings::{Multicast, Settings};
 use verbcast_core::node::Nodes;
 use verbcast_core::wire::{HEADER_LEN, Introduction, NodeMemory, NodeOffer};
 
@@ -12,23 +11,16 @@ pub fn offer(settings: &Settings, host: [u8; 16]) -> NodeOffer {
     let is_used = settings.multicast != Multicast::Off;
     let most = if is_used { settings.nodes.most() } else { 0 };
     // Who cannot tell in which process space it is shares nothing.
-    let if_crowded = settings.nodes == NodeSharing::Auto;
     match process_space().filter(|_| most > 1) {
-        Some(space) => NodeOffer { host, space, most, if_crowded },
+        Some(space) => NodeOffer { host, space, most },
         None => NodeOffer { host, ..NodeOffer::default() },
     }
 }
 
-/// The nodes that ranks offer to share, the same at every rank: of some only if a device has too many ranks without.
+/// The nodes that ranks offer to share, the same at every rank.
 pub fn offered(all: &[Introduction]) -> Nodes {
     let offers: Vec<NodeOffer> = all.iter().map(|one| one.node).collect();
-    settle(&offers, |nodes| crowded(all, nodes).is_some())
-}
-
-fn settle(offers: &[NodeOffer], is_crowded: impl Fn(&Nodes) -> bool) -> Nodes {
-    let wanted: Vec<NodeOffer> = offers.iter().map(|offer| offer.uncrowded()).collect();
-    let nodes = Nodes::of(&wanted);
-    if is_crowded(&nodes) { Nodes::of(offers) } else { nodes }
+    Nodes::of(&offers)
 }
 
 /// What stands for the processes that this one can name: the namespace of their numbers.
@@ -103,33 +95,19 @@ fn find(told: &[u8]) -> Result<Ring, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use verbcast_core::rank::Rank;
-
-    #[test]
-    fn some_share_memory_only_where_they_are_too_many() {
-        let of = |most, if_crowded| NodeOffer { host: [1; 16], space: 1, most, if_crowded };
-        let offers = [of(9, true), of(9, true), of(0, false), of(9, false), of(9, false)];
-        let mates = |nodes: &Nodes| {
-            [(0, 1), (0, 2), (0, 3), (3, 4)]
-                .map(|(one, other)| nodes.are_mates(Rank(one), Rank(other)))
-        };
-        assert_eq!(mates(&settle(&offers, |_| false)), [false, false, false, true]);
-        let may_be = |nodes: &Nodes| nodes.are_mates(Rank(3), Rank(4));
-        assert_eq!(mates(&settle(&offers, may_be)), [true, false, true, true]);
-    }
+    use crate::rdma::settings::NodeSharing;
 
     #[test]
     fn who_uses_no_multicast_or_wants_none_offers_nothing() {
         let with = |nodes, multicast| {
             let settings = Settings { nodes, multicast, ..Settings::default() };
-            offer(&settings, [1; 16])
+            offer(&settings, [1; 16]).most
         };
         let shared = NodeSharing::Shared { most: 4 };
-        assert_eq!(with(shared, Multicast::Require).uncrowded().most, 4);
-        assert_eq!(with(shared, Multicast::Off).most, 0);
-        assert_eq!(with(NodeSharing::Flat, Multicast::Require).most, 0);
-        assert_eq!(with(NodeSharing::Auto, Multicast::Off).most, 0);
-        let auto = with(NodeSharing::Auto, Multicast::Require);
-        assert_eq!((auto.most, auto.uncrowded().most), (u16::MAX, 0));
+        assert_eq!(with(shared, Multicast::Require), 4);
+        assert_eq!(with(shared, Multicast::Off), 0);
+        assert_eq!(with(NodeSharing::Flat, Multicast::Require), 0);
+        assert_eq!(with(NodeSharing::Auto, Multicast::Off), 0);
+        assert_eq!(with(NodeSharing::Auto, Multicast::Require), u16::MAX);
     }
 }

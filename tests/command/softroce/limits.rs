@@ -61,7 +61,7 @@ fn more_ranks_than_a_group_takes_go_without_multicast() {
 #[test]
 fn more_ranks_than_a_group_takes_share_memory() {
     let Some(library) = library() else { return };
-    for (nodes, ranks, share) in [("auto", 4, true), ("auto", 3, false), ("shared", 3, true)] {
+    for (nodes, ranks, share) in [("auto", 4, true), ("shared:2", 4, true), ("flat", 3, false)] {
         let folder = Folder::new();
         let mut copy = copy(&folder, &library, "rxe,max_mcast_qp_attach=3", ranks);
         let output = run(copy.env("VERBCAST_NODES", nodes).env("VERBCAST_LOG", "debug"));

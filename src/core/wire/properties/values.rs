@@ -57,13 +57,8 @@ pub(super) fn introduction() -> impl Strategy<Value = Introduction> {
     let port = any::<(u32, u16)>().prop_map(|(rate, pkey)| PortUse { rate, pkey });
     let mac = any::<([u8; 32], [u8; PROOF_LEN])>();
     let mac = prop::option::of(mac.prop_map(|(nonce, proof)| MacOffer { nonce, proof }));
-    let node = any::<([u8; 16], u64, u16, bool)>();
-    let node = node.prop_map(|(host, space, most, if_crowded)| NodeOffer {
-        host,
-        space,
-        most,
-        if_crowded,
-    });
+    let node = any::<([u8; 16], u64, u16)>();
+    let node = node.prop_map(|(host, space, most)| NodeOffer { host, space, most });
     let last = (mac, any::<u8>().prop_map(FreeTags));
     (process_address(), (adapter, port, node), region(), region(), draw, offer, last).prop_map(
         |(address, (adapter, port, node), ring, cells, draw, offer, (mac, tags))| Introduction {
