@@ -5,7 +5,8 @@ use crate::ranks;
 use crate::variants;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
-use verbcast::broadcast::{Broadcaster, Config};
+use verbcast::bootstrap::Bootstrap;
+use verbcast::broadcast::{Broadcaster, Config, Endpoint, Further};
 use verbcast::rdma::{NodeSharing, Waiting};
 use verbcast_core::driver::Statistics;
 use verbcast_core::rank::Rank;
@@ -66,6 +67,45 @@ fn of_each_node_one_rank_receives() {
             assert!(is_shared, "node {node}: {ranks:?}");
         }
     }
+}
+
+/// Each has memory of its own, whose descriptors are closed when it was found.
+#[test]
+fn further_broadcasters_share_memory_too() {
+    let Some(devices) = needs::devices() else { return };
+    for nodes in [ALL, PAIRS] {
+        let config = config(&devices, nodes);
+        let all = ranks::run(4, |world| {
+            let endpoint = Endpoint::new(&config.device);
+            let mut first = Broadcaster::new_on(&endpoint, world, &config).unwrap();
+            let mut further = Further::complete(first.further(), world).unwrap();
+            let me = world.rank();
+            for (op, len) in LENS.into_iter().enumerate() {
+                for (broadcaster, seed) in [(&mut further, op), (&mut first, LENS.len() + op)] {
+                    let (root, sent) = (Rank(op as u32 % 4), ranks::message(seed, len));
+                    let mut buffer = if me == root { sent.clone() } else { vec![0xee; len] };
+                    broadcaster.broadcast_into(root, &mut buffer).unwrap();
+                    assert!(buffer == sent, "{me}, broadcast {op}");
+                }
+            }
+            world.all_gather(&[]).unwrap();
+            let open = open_memories();
+            let statistics = further.statistics();
+            further.close().unwrap();
+            first.close().unwrap();
+            (statistics, open)
+        });
+        let (statistics, open): (Vec<_>, Vec<_>) = all.into_iter().unzip();
+        assert!(statistics.iter().all(|one| one.node_received > 0), "{nodes:?}: {statistics:?}");
+        assert_eq!(open, [0; 4], "descriptors of shared memory");
+    }
+}
+
+/// Descriptors of this process that are memory of nodes.
+fn open_memories() -> usize {
+    let descriptors = std::fs::read_dir("/proc/self/fd").unwrap();
+    let targets = descriptors.filter_map(|entry| std::fs::read_link(entry.ok()?.path()).ok());
+    targets.filter(|target| target.to_string_lossy().contains("verbcast-node")).count()
 }
 
 #[test]

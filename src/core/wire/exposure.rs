@@ -3,10 +3,12 @@
 use super::error::WireError;
 use super::format::Format;
 use super::introduction::Region;
+use super::node::NodeMemory;
 
 /// The memory of a rank that the others may reach.
 ///
-/// On the wire: the two [regions](Region), and the slots of the ring (32 bits).
+/// On the wire: the two [regions](Region), the slots of the ring (32 bits), whether there is memory of a node (8), and
+/// [that](NodeMemory).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exposure {
     /// Its ring of retained packets, which the others may read.
@@ -15,18 +17,23 @@ pub struct Exposure {
     pub cells: Region,
     /// Slots of its ring: a power of two.
     pub slots: u32,
+    /// The memory that it has made for its node, as the lowest rank there.
+    pub node: Option<NodeMemory>,
 }
 
 impl Exposure {
     /// Its tag and version.
-    pub const FORMAT: Format = Format { name: "a rank's exposure", tag: *b"vbE", version: 2 };
+    pub const FORMAT: Format = Format { name: "a rank's exposure", tag: *b"vbE", version: 3 };
 
     /// Its bytes.
     pub fn emit(&self) -> Vec<u8> {
         let mut to = Self::FORMAT.write();
         self.ring.write(&mut to);
         self.cells.write(&mut to);
-        to.u32(self.slots);
+        to.u32(self.slots).bool(self.node.is_some());
+        if let Some(node) = &self.node {
+            node.write(&mut to);
+        }
         to.finish()
     }
 
@@ -41,6 +48,10 @@ impl Exposure {
         if !slots.is_power_of_two() {
             return Err(from.invalid("ring"));
         }
-        from.end().map(|()| Exposure { ring, cells, slots })
+        let node = match from.bool("has memory of a node")? {
+            true => Some(NodeMemory::read(&mut from)?),
+            false => None,
+        };
+        from.end().map(|()| Exposure { ring, cells, slots, node })
     }
 }

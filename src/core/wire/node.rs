@@ -52,13 +52,12 @@ pub struct NodeMemory {
 
 impl NodeMemory {
     /// Its tag and version. The layout of the memory is a part of it.
-    pub const FORMAT: Format = Format { name: "the memory of a node", tag: *b"vbY", version: 1 };
+    pub const FORMAT: Format = Format { name: "the memory of a node", tag: *b"vbY", version: 2 };
 
     /// Its bytes.
     pub fn emit(&self) -> Vec<u8> {
         let mut to = Self::FORMAT.write();
-        to.u32(self.process).u32(self.descriptor).u64(self.nonce);
-        to.u32(self.slots).u32(self.slot_len);
+        self.write(&mut to);
         to.finish()
     }
 
@@ -68,13 +67,22 @@ impl NodeMemory {
     /// If the bytes are not one of this version.
     pub fn parse(bytes: &[u8]) -> Result<NodeMemory, WireError> {
         let mut from = Self::FORMAT.read(bytes)?;
-        let memory = NodeMemory {
+        let memory = Self::read(&mut from)?;
+        from.end().map(|()| memory)
+    }
+
+    pub(super) fn write(&self, to: &mut Writer) {
+        to.u32(self.process).u32(self.descriptor).u64(self.nonce);
+        to.u32(self.slots).u32(self.slot_len);
+    }
+
+    pub(super) fn read(from: &mut Reader<'_>) -> Result<Self, WireError> {
+        Ok(NodeMemory {
             process: from.u32()?,
             descriptor: from.u32()?,
             nonce: from.u64()?,
             slots: from.u32()?,
             slot_len: from.u32()?,
-        };
-        from.end().map(|()| memory)
+        })
     }
 }

@@ -298,8 +298,9 @@ proptest! {
     }
 
     #[test]
-    fn exposures(ring in region(), cells in region(), slots in 0..32_u32) {
-        let exposure = Exposure { ring, cells, slots: 1 << slots };
+    fn exposures(ring in region(), cells in region(), slots in 0..32_u32, is_lead: bool) {
+        let node = NodeMemory { process: 1, descriptor: 2, nonce: 3, slots, slot_len: 4 };
+        let exposure = Exposure { ring, cells, slots: 1 << slots, node: is_lead.then_some(node) };
         is_sound(Exposure::FORMAT, &exposure, &exposure.emit(), Exposure::parse)?;
     }
 

@@ -1,6 +1,7 @@
 //! A rank's part in its node.
 
 use super::bell::Bell;
+use super::memory::Memory;
 use super::ring::Ring;
 use crate::rdma::group::GroupId;
 use std::sync::atomic::Ordering;
@@ -29,10 +30,32 @@ pub struct NodeCounters {
     pub woken: u64,
 }
 
+/// A rank's place among those that share a node.
+#[derive(Clone, Debug)]
+pub struct Place {
+    own: MateIndex,
+    mates: Vec<Rank>,
+    is_all: bool,
+}
+
+impl Place {
+    /// The lowest of them, which makes the memory.
+    pub fn lead(&self) -> Rank {
+        self.mates[0]
+    }
+
+    /// Whether this rank is that.
+    pub fn is_lead(&self) -> bool {
+        self.own == MateIndex(0)
+    }
+}
+
 /// A rank's part in its node, for one communicator.
 #[derive(Debug)]
 pub struct NodeSeat {
     ring: Ring,
+    /// What mates may still have to open.
+    made: Option<Memory>,
     cursor: Cursor,
     watch: Watch<[u8; HEADER_LEN]>,
     own: MateIndex,
@@ -58,13 +81,19 @@ impl NodeSeat {
     pub fn new(ring: Ring, nodes: &Nodes, rank: Rank, queue: u32) -> Self {
         let mates = nodes.members(nodes.lead(rank)).to_vec();
         let own = MateIndex(mates.partition_point(|mate| *mate < rank) as u16);
+        NodeSeat::at(ring, Place { own, mates, is_all: nodes.are_one() }, queue)
+    }
+
+    /// The part of a rank in this place.
+    pub fn at(ring: Ring, Place { own, mates, is_all }: Place, queue: u32) -> Self {
         NodeSeat {
             cursor: ring.cursor(),
             ring,
+            made: None,
             watch: Watch::new(own, queue),
             own,
             mates,
-            is_all: nodes.are_one(),
+            is_all,
             group: None,
             is_attached: false,
             can_be_woken: false,
@@ -73,6 +102,21 @@ impl NodeSeat {
             counters: NodeCounters::default(),
             may_take: 0,
         }
+    }
+
+    /// This rank's place among those that share the node, which it has in each communicator of the same ranks.
+    pub fn place(&self) -> Place {
+        Place { own: self.own, mates: self.mates.clone(), is_all: self.is_all }
+    }
+
+    /// Keeps the memory that this rank has made open until all mates have opened it.
+    pub fn keep(&mut self, made: Memory) {
+        self.made = Some(made);
+    }
+
+    /// Bytes of a datagram that it takes at most.
+    pub fn slot_len(&self) -> u32 {
+        self.ring.slot_len()
     }
 
     /// Whether all ranks of the communicator share the node, so that nothing goes over the wire.
@@ -228,6 +272,9 @@ impl NodeSeat {
     /// communicator, `queue_is_empty` whether its last look at completions has left none.
     pub fn beat(&mut self, now: Instant, by: bool, queue_is_empty: bool) {
         self.may_take = TAKEN_AT_ONCE;
+        if self.made.is_some() && self.ring.opened() + 1 >= self.mates.len() as u64 {
+            self.made = None;
+        }
         let was = self.watch.is_receiver();
         if self.is_all || self.group.is_none() || !(by || self.watch.is_listening()) {
             return;

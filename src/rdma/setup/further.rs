@@ -7,19 +7,32 @@
 use super::establish::{Agreed, Description, describe};
 use crate::rdma::endpoint::Access;
 use crate::rdma::memory::{Exposed, Memory};
+use crate::rdma::node::{self, NodeSeat, Place};
 use crate::rdma::settings::Settings;
 use crate::rdma::transport::{Peer, RdmaTransport, Seat};
 use sha2::{Digest, Sha256};
 use std::sync::Arc;
 use verbcast_core::protocol::Depths;
 use verbcast_core::rank::Rank;
-use verbcast_core::wire::{Exposure, Key};
+use verbcast_core::wire::{Exposure, Key, NodeMemory};
 
 /// This rank's part of a further communicator, before the others have told theirs.
 #[derive(Debug)]
 pub struct Further {
     transport: RdmaTransport,
     agreed: Agreed,
+    node: Node,
+}
+
+/// This rank's part in a node.
+#[derive(Debug)]
+enum Node {
+    /// It shares none.
+    None,
+    /// It has made the memory, and tells where it is.
+    Lead(NodeMemory),
+    /// The lowest rank there has.
+    Mate(Place),
 }
 
 impl Further {
@@ -52,6 +65,7 @@ impl Further {
         let seat = Seat { key, mac, ..other.seat };
         let processes = other.peers.iter().map(|(_, peer)| peer.process).collect();
         let channel = held.open_channel((key, seat.rank, mac), processes, &memory)?;
+        let place = held.node(other.channel).map(|seat| (seat.place(), seat.slot_len()));
         let address = other.group.map(|group| held.datagrams.groups().get(group).address);
         let group = address.and_then(|address| held.datagrams.share(address));
         // The others' memory is filled in when they have told of it.
@@ -63,24 +77,34 @@ impl Further {
         drop(held);
         let mut transport = RdmaTransport::new(endpoint, channel, memory, (seat, peers), settings);
         transport.group = group;
-        transport.listen().map_err(|error| error.to_string())?;
-        // Each of its ranks receives for itself, for which there must be a group: none is there where all ranks share memory.
-        let multicast = agreed.multicast && !other.is_one_node();
+        let node = take_part(&mut transport, place)?;
+        // Mates hear what is sent to the group when they have found the memory; until then the lowest of them does for all.
+        if !matches!(node, Node::Mate(_)) {
+            transport.listen().map_err(|error| error.to_string())?;
+        }
         // Its ranks have not told which tags are free.
-        let agreed = Agreed { key, mac, seed, multicast, whole: false, ..*agreed };
-        Ok(Further { transport, agreed })
+        let agreed = Agreed { key, mac, seed, whole: false, ..*agreed };
+        Ok(Further { transport, agreed, node })
     }
 
     /// What this rank tells the others.
     pub fn exposure(&self) -> Exposure {
         let memory = &self.transport.memory;
         let (ring, cells) = memory.exposed();
-        Exposure { ring, cells, slots: memory.ring_len() }
+        let node = match &self.node {
+            Node::Lead(told) => Some(*told),
+            Node::None | Node::Mate(_) => None,
+        };
+        Exposure { ring, cells, slots: memory.ring_len(), node }
     }
 
     /// Makes it, when all ranks have told this.
     pub fn complete(self, all: &[Exposure]) -> (RdmaTransport, Agreed, Description) {
-        let Further { mut transport, agreed } = self;
+        let Further { mut transport, agreed, node } = self;
+        if let Node::Mate(place) = node {
+            let told = all.get(place.lead().index()).and_then(|lead| lead.node.as_ref());
+            join_mates(&mut transport, place, told);
+        }
         let exposed = all.iter().map(|one| Exposed::new(one.ring, one.cells));
         let peers = transport.peers.iter().zip(exposed);
         let peers = peers.map(|((_, peer), exposed)| Peer { exposed, ..*peer }).collect();
@@ -89,6 +113,37 @@ impl Further {
         transport.is_reached = true;
         let description = describe(&transport, all.len() as u32);
         (transport, agreed, description)
+    }
+}
+
+/// Makes the memory of this rank's node, if it is the lowest rank there, for datagrams as long as in that of the other communicator.
+fn take_part(transport: &mut RdmaTransport, place: Option<(Place, u32)>) -> Result<Node, String> {
+    let Some((place, slot_len)) = place else { return Ok(Node::None) };
+    if !place.is_lead() {
+        return Ok(Node::Mate(place));
+    }
+    let (depths, Key(nonce)) = (transport.settings.depths, transport.seat.key);
+    let (memory, ring) = node::Memory::new(depths.node_slots(), slot_len, nonce)?;
+    let told = memory.told();
+    let mut seat = NodeSeat::at(ring, place, depths.receive);
+    seat.keep(memory);
+    transport.share(Some(seat));
+    Ok(Node::Lead(told))
+}
+
+/// Opens the memory that the lowest rank of the node has made. A rank that cannot listens to the group itself, and fetches what does
+/// not go there: the others go on already.
+fn join_mates(transport: &mut RdmaTransport, place: Place, told: Option<&NodeMemory>) {
+    let ring = told.ok_or_else(|| "the lowest rank of its node has made none".to_owned());
+    match ring.and_then(node::Memory::open) {
+        Ok(ring) => {
+            let queue = transport.settings.depths.receive;
+            transport.share(Some(NodeSeat::at(ring, place, queue)));
+        }
+        Err(what) => tracing::warn!("this rank shares no memory in a further communicator: {what}"),
+    }
+    if let Err(error) = transport.listen() {
+        tracing::warn!("this rank hears nothing of the group of a further communicator: {error}");
     }
 }
 

@@ -84,7 +84,6 @@ fn packets() -> Vec<Seed> {
 
 fn introductions() -> Vec<Seed> {
     let introduction = drawn(introduction());
-    let exposure = Exposure { ring: introduction.ring, cells: introduction.cells, slots: 64 };
     let proof = ProofBallot {
         has_heard_strangers: true,
         has_heard_short_alone: false,
@@ -92,6 +91,8 @@ fn introductions() -> Vec<Seed> {
     };
     let memory =
         NodeMemory { process: 77, descriptor: 5, nonce: 0x1122, slots: 64, slot_len: 4096 };
+    let (ring, cells) = (introduction.ring, introduction.cells);
+    let exposure = Exposure { ring, cells, slots: 64, node: Some(memory) };
     let (terms, whereabouts) = (drawn(terms()), drawn(whereabouts()));
     let proposal = Proposal {
         terms,
