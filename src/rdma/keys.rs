@@ -122,6 +122,7 @@ mod tests {
         let datagrams = DatagramQp { qpn: 1, generation: 0 };
         let (gid, lid, packet_len, reads) = ([0; 16], 0, 4096, 4);
         Introduction {
+            memory: None,
             address: ProcessAddress { incarnation, datagrams, gid, lid, packet_len, reads },
             adapter: Adapter::default(),
             port: PortUse { rate: 0, pkey: 0xffff },

@@ -7,7 +7,7 @@ use std::task::Poll;
 use std::time::{Duration, Instant};
 use verbcast::bootstrap::{Bootstrap, Counted};
 use verbcast::broadcast::{Broadcaster, Config, Endpoint, Further};
-use verbcast::rdma::Multicast;
+use verbcast::rdma::{Multicast, NodeSharing};
 use verbcast_core::rank::Rank;
 
 const RANKS: u32 = 4;
@@ -79,6 +79,31 @@ fn a_further_communicator_takes_two_exchanges_and_a_further_order_one() {
         assert!(part >= 3, "of some of them, in a group of their own: {part}");
         assert_eq!(further, 1);
         assert_eq!(groups, 2, "one for all ranks, and one for each part");
+    }
+}
+
+#[test]
+fn ranks_that_share_memory_take_one_exchange_more() {
+    let Some(devices) = needs::devices() else { return };
+    for nodes in [NodeSharing::Shared { most: 2 }, NodeSharing::Auto] {
+        let mut config = config(&devices);
+        config.device.nodes = nodes;
+        let again = Meeting::new(&[0, 1, 2, 3]);
+        let all = ranks::run(RANKS, |world| {
+            let me = world.rank();
+            let endpoint = Endpoint::new(&config.device);
+            let first = Broadcaster::new_on(&endpoint, world, &config).unwrap();
+            let mut meeting = again.bootstrap(me).unwrap();
+            let mut counted = Counted::new(&mut meeting);
+            let mut second = Broadcaster::new_on(&endpoint, &mut counted, &config).unwrap();
+            let rounds = counted.take().rounds;
+            exchange(&mut second, 0);
+            world.all_gather(&[]).unwrap();
+            second.close().unwrap();
+            first.close().unwrap();
+            rounds
+        });
+        assert!(all.iter().all(|rounds| *rounds == 3), "{nodes:?}: {all:?}");
     }
 }
 

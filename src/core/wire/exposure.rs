@@ -30,10 +30,8 @@ impl Exposure {
         let mut to = Self::FORMAT.write();
         self.ring.write(&mut to);
         self.cells.write(&mut to);
-        to.u32(self.slots).bool(self.node.is_some());
-        if let Some(node) = &self.node {
-            node.write(&mut to);
-        }
+        to.u32(self.slots);
+        NodeMemory::write_if_any(self.node.as_ref(), &mut to);
         to.finish()
     }
 
@@ -48,10 +46,7 @@ impl Exposure {
         if !slots.is_power_of_two() {
             return Err(from.invalid("ring"));
         }
-        let node = match from.bool("has memory of a node")? {
-            true => Some(NodeMemory::read(&mut from)?),
-            false => None,
-        };
+        let node = NodeMemory::read_if_any(&mut from)?;
         from.end().map(|()| Exposure { ring, cells, slots, node })
     }
 }

@@ -5,7 +5,7 @@ use super::error::WireError;
 use super::fields::{Reader, Writer};
 use super::format::Format;
 use super::group_address::GroupAddress;
-use super::node::NodeOffer;
+use super::node::{NodeMemory, NodeOffer};
 use super::nonce::Nonce;
 use super::process_address::ProcessAddress;
 use super::response::PROOF_LEN;
@@ -103,7 +103,7 @@ pub struct MacOffer {
 /// A rank's introduction: where its process is, what memory it exposes, what it draws and offers.
 ///
 /// On the wire: the [process's address](ProcessAddress), the [adapter](Adapter), the [use of its port](PortUse), the
-/// [node](NodeOffer), the two [regions](Region), the [draw](Draw), the [offer of groups](GroupOffer) and the
+/// [node](NodeOffer), the [memory](NodeMemory) for that, the two [regions](Region), the [draw](Draw), the [offer of groups](GroupOffer) and the
 /// [one for keys](MacOffer) and the [free tags](FreeTags), one behind the other. A change of anything that the ranks of a communicator exchange later on,
 /// such as the header of packets or the cells of counters, also changes this format's version.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -116,6 +116,8 @@ pub struct Introduction {
     pub port: PortUse,
     /// With whom it can share memory.
     pub node: NodeOffer,
+    /// The memory that it has made for that, which counts if it is the lowest rank of its node.
+    pub memory: Option<NodeMemory>,
     /// Its ring of retained packets, which the others may read; its [tags](Self::tags) tell the length of a slot.
     pub ring: Region,
     /// Its table of counters, which the others may write.
@@ -142,6 +144,7 @@ impl Introduction {
         to.u64(self.adapter.guid).u32(self.adapter.max_attached);
         to.u32(self.port.rate).u16(self.port.pkey);
         self.node.write(&mut to);
+        NodeMemory::write_if_any(self.memory.as_ref(), &mut to);
         self.ring.write(&mut to);
         self.cells.write(&mut to);
         self.draw.write(&mut to);
@@ -165,6 +168,7 @@ impl Introduction {
             adapter: Adapter { guid: from.u64()?, max_attached: from.u32()? },
             port: PortUse { rate: from.u32()?, pkey: from.u16()? },
             node: NodeOffer::read(&mut from)?,
+            memory: NodeMemory::read_if_any(&mut from)?,
             ring: Region::read(&mut from)?,
             cells: Region::read(&mut from)?,
             draw: Draw::read(&mut from)?,

@@ -71,12 +71,24 @@ impl NodeMemory {
         from.end().map(|()| memory)
     }
 
-    pub(super) fn write(&self, to: &mut Writer) {
+    /// Whether there is one (8 bits), and that.
+    pub(super) fn write_if_any(one: Option<&NodeMemory>, to: &mut Writer) {
+        to.bool(one.is_some());
+        if let Some(one) = one {
+            one.write(to);
+        }
+    }
+
+    pub(super) fn read_if_any(from: &mut Reader<'_>) -> Result<Option<Self>, WireError> {
+        from.bool("has memory of a node")?.then(|| Self::read(from)).transpose()
+    }
+
+    fn write(&self, to: &mut Writer) {
         to.u32(self.process).u32(self.descriptor).u64(self.nonce);
         to.u32(self.slots).u32(self.slot_len);
     }
 
-    pub(super) fn read(from: &mut Reader<'_>) -> Result<Self, WireError> {
+    fn read(from: &mut Reader<'_>) -> Result<Self, WireError> {
         Ok(NodeMemory {
             process: from.u32()?,
             descriptor: from.u32()?,

@@ -47,12 +47,13 @@ impl Proofs {
     }
 }
 
-/// What stands for the processes of these incarnations in whatever order, and for no others.
-pub fn members(incarnations: impl Iterator<Item = u64>) -> u64 {
-    let mut all: Vec<_> = incarnations.collect();
+/// What stands for the processes of these incarnations in whatever order, and for no others; of each the incarnation, and the
+/// least one of its node, as a group that works for one process of each node need not work for all.
+pub fn members(processes: impl Iterator<Item = (u64, u64)>) -> u64 {
+    let mut all: Vec<_> = processes.collect();
     all.sort_unstable();
     let mut hash = Sha256::new();
-    all.iter().for_each(|incarnation| hash.update(incarnation.to_be_bytes()));
+    all.iter().flat_map(|(own, node)| [own, node]).for_each(|one| hash.update(one.to_be_bytes()));
     let hash: [u8; 32] = hash.finalize().into();
     u64::from_be_bytes(std::array::from_fn(|at| hash[at]))
 }
@@ -87,10 +88,12 @@ mod tests {
 
     #[test]
     fn the_order_of_ranks_does_not_matter_but_who_they_are_does() {
-        let of = |incarnations: &[u64]| members(incarnations.iter().copied());
+        let of = |incarnations: &[u64]| members(incarnations.iter().map(|one| (*one, *one)));
         assert_eq!(of(&[3, 1, 2]), of(&[1, 2, 3]));
         assert_ne!(of(&[1, 2]), of(&[1, 2, 3]));
         assert_ne!(of(&[1, 2]), of(&[1, 3]));
+        let pair = [(1, 1), (2, 1), (3, 3)];
+        assert_ne!(members(pair.into_iter()), of(&[1, 2, 3]), "two share a node");
     }
 
     #[test]

@@ -19,6 +19,7 @@ use crate::rdma::node::NodeSeat;
 use crate::rdma::settings::{Multicast, Settings};
 use crate::rdma::transport::{Peer, RdmaTransport, Seat};
 use std::time::Duration;
+use verbcast_core::node::Nodes;
 use verbcast_core::rank::Rank;
 use verbcast_core::topology::SwitchPath;
 use verbcast_core::transport::{Arrival, Liveness, Park, Transport, TransportError};
@@ -129,19 +130,20 @@ pub fn complete(
     let place = agree(&whereabouts, rank, local_rank_of_process())?;
     let ready = prepared.open(place, settings);
     let known: Option<Vec<_>> = proposals.iter().map(|one| one.introduction.clone()).collect();
-    let (ready, all) = match (known, ready) {
+    let (mut ready, all) = match (known, ready) {
         (Some(all), Ok(ready)) => (ready, all),
         (_, ready) => introduce(bootstrap, ready)?,
     };
     tell_apart(&all)?;
     agree_on_partition(&all)?;
     agree_on_codes(&all)?;
+    let made = ready.node.take();
     let assembled = assemble(ready, rank, &all, settings);
     let offered = offered(&all);
     let (nodes, seat) = match &assembled {
         // The others come to the votes on their nodes next.
         Err(what) if !offered.shared().is_empty() => return Err(tell(bootstrap, what)),
-        _ => share(bootstrap, &all, offered, settings)?,
+        _ => share(bootstrap, &all, (offered, made), settings)?,
     };
     let multicast = settings.multicast != Multicast::Off && size > 1;
     let crowded = crowded(&all, &nodes).filter(|_| multicast);
@@ -150,7 +152,7 @@ pub fn complete(
     }
     let way = match multicast {
         true if nodes.are_one() => Way::Memory,
-        true if crowded.is_none() => way(&all),
+        true if crowded.is_none() => way(&all, &nodes),
         _ => Way::None,
     };
     let assembled = assembled.map(|mut transport| {
@@ -174,7 +176,7 @@ pub fn complete(
             let Gathered { notes, works } =
                 gather(bootstrap, &mut transport, (groups, order), settings, note)?;
             if works {
-                note_proof(&mut transport, &all);
+                note_proof(&mut transport, members_of(&all, &nodes));
             }
             (notes, works)
         }
@@ -223,9 +225,9 @@ enum Way {
 }
 
 /// The same at all ranks, as it follows from what all have told.
-fn way(all: &[Introduction]) -> Way {
+fn way(all: &[Introduction], nodes: &Nodes) -> Way {
     let offers = all.iter().map(|one| &one.offer);
-    if let Some(proven) = proven_group(offers.clone(), members_of(all)) {
+    if let Some(proven) = proven_group(offers.clone(), members_of(all, nodes)) {
         return Way::Proven(proven);
     }
     let Draw { key, groups, .. } = &all[0].draw;
@@ -233,8 +235,11 @@ fn way(all: &[Introduction]) -> Way {
     Way::Draws(shared.map_or_else(|| groups.to_vec(), |group| vec![group]))
 }
 
-fn members_of(all: &[Introduction]) -> u64 {
-    members(all.iter().map(|one| one.address.incarnation))
+fn members_of(all: &[Introduction], nodes: &Nodes) -> u64 {
+    let incarnation = |rank: Rank| all[rank.index()].address.incarnation;
+    let least = |rank| nodes.members(nodes.lead(rank)).iter().copied().map(incarnation).min();
+    let ranks = (0..all.len() as u32).map(Rank);
+    members(ranks.map(|rank| (incarnation(rank), least(rank).unwrap_or(incarnation(rank)))))
 }
 
 /// Takes the tag for compact headers that is free at all ranks, if there is one; whether it was still free here.
@@ -259,10 +264,10 @@ fn enter_proven(
     Ok(transport)
 }
 
-/// Takes note that the group works among all processes of the communicator, if each of them has received from it.
-fn note_proof(transport: &mut RdmaTransport, all: &[Introduction]) {
-    let proof = ProvenAmong { members: members_of(all), packet_len: transport.seat.packet_len };
-    if let Some(group) = transport.group.filter(|_| !transport.is_seated) {
+/// Takes note that the group works among all processes of the communicator, of which each has received from it, or from its node.
+fn note_proof(transport: &mut RdmaTransport, members: u64) {
+    let proof = ProvenAmong { members, packet_len: transport.seat.packet_len };
+    if let Some(group) = transport.group {
         transport.endpoint.hold().datagrams.note_proof(group, proof);
     }
 }

@@ -30,38 +30,50 @@ fn process_space() -> Option<u64> {
     digits.parse().ok()
 }
 
-/// Makes the memory of the nodes that ranks have offered to share, and finds out where that works. Collective. The nodes, the same
-/// at every rank, and this rank's part in its own.
+/// The memory that a rank has made, and its own view of that.
+#[derive(Debug)]
+pub struct Made(Memory, Ring);
+
+impl Made {
+    /// Where it is.
+    pub fn told(&self) -> NodeMemory {
+        self.0.told()
+    }
+}
+
+/// Makes memory for packets of so many bytes; none if that cannot be, which keeps nobody from going on without.
+pub fn make(settings: &Settings, packet_len: usize, nonce: u64) -> Option<Made> {
+    // Datagrams that their payload fills are published with whole headers.
+    let slot_len = (packet_len + HEADER_LEN) as u32;
+    match Memory::new(settings.depths.node_slots(), slot_len, nonce) {
+        Ok((memory, ring)) => Some(Made(memory, ring)),
+        Err(what) => {
+            tracing::warn!("{what}");
+            None
+        }
+    }
+}
+
+/// Finds the memory of the nodes that ranks have offered to share: what the lowest rank of each has made. Collective. The nodes,
+/// the same at every rank, and this rank's part in its own.
 pub fn share(
     bootstrap: &mut dyn Bootstrap,
     all: &[Introduction],
-    mut nodes: Nodes,
+    (mut nodes, made): (Nodes, Option<Made>),
     settings: &Settings,
 ) -> Result<(Nodes, Option<NodeSeat>), VoteError> {
     let rank = bootstrap.rank();
     if nodes.shared().is_empty() {
         return Ok((nodes, None));
     }
-    let (is_lead, is_shared) =
-        (nodes.lead(rank) == rank, nodes.shared().contains(&nodes.lead(rank)));
-    let packet_len = all.iter().map(|one| one.address.packet_len).min().unwrap_or_default();
-    let nonce = all[0].draw.key;
-    let slots = settings.depths.node_slots();
-    // Datagrams that their payload fills are published with whole headers.
-    let slot_len = (packet_len + HEADER_LEN) as u32;
-    let made = (is_lead && is_shared).then(|| Memory::new(slots, slot_len, nonce));
-    let told = made.as_ref().map(|made| made.as_ref().map(|(memory, _)| memory.told().emit()));
-    let told = match told {
-        Some(Ok(told)) => told,
-        // What goes wrong here keeps nobody from going on without.
-        Some(Err(_)) | None => Vec::new(),
-    };
-    let told = vote(bootstrap, Ok(&told))?;
-    let ring = match made {
+    let lead = nodes.lead(rank);
+    let is_shared = nodes.shared().contains(&lead);
+    // Kept until all have voted, so that the mates can open it.
+    let (made, own) = made.map(|Made(memory, ring)| (memory, ring)).unzip();
+    let ring = match own {
         _ if !is_shared => Ok(None),
-        Some(Ok((memory, ring))) => Ok(Some((ring, Some(memory)))),
-        Some(Err(why)) => Err(why),
-        None => find(&told[nodes.lead(rank).index()]).map(|ring| Some((ring, None))),
+        Some(own) if lead == rank => Ok(Some(own)),
+        _ => find(all[lead.index()].memory.as_ref()).map(Some),
     };
     let why = ring.as_ref().err().map_or(&b""[..], |why| why.as_bytes());
     let refusals = vote(bootstrap, Ok(why))?;
@@ -75,8 +87,8 @@ pub fn share(
         }
         nodes.split(lead);
     }
-    // Its mates have opened the memory by now, so that its descriptor is needed no more.
-    let ring = ring.ok().flatten().map(|(ring, _)| ring);
+    drop(made);
+    let ring = ring.ok().flatten();
     let is_shared = nodes.shared().contains(&nodes.lead(rank));
     let queue = settings.depths.receive;
     let seat = ring.filter(|_| is_shared).map(|ring| NodeSeat::new(ring, &nodes, rank, queue));
@@ -84,12 +96,8 @@ pub fn share(
 }
 
 /// Opens the memory that the lowest rank of the node has made, as that tells.
-fn find(told: &[u8]) -> Result<Ring, String> {
-    if told.is_empty() {
-        return Err("the lowest of them could make none".to_owned());
-    }
-    let told = NodeMemory::parse(told).map_err(|error| error.to_string())?;
-    Memory::open(&told)
+fn find(told: Option<&NodeMemory>) -> Result<Ring, String> {
+    Memory::open(told.ok_or_else(|| "the lowest of them could make none".to_owned())?)
 }
 
 #[cfg(test)]

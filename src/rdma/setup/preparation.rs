@@ -4,7 +4,7 @@
 //! Otherwise the ranks must first agree on a fabric, for which a device is opened then.
 
 use super::agreement::{Place, host, whereabouts};
-use super::nodes::offer;
+use super::nodes::{Made, make, offer};
 use super::opening::Prospect;
 use super::shared::{Lead, SharedEndpoint};
 use crate::bootstrap::{Bootstrap, Secret};
@@ -50,6 +50,8 @@ pub struct Ready {
     pub endpoint: Access,
     pub secret: Option<Secret>,
     pub memory: Memory,
+    /// The memory for its node, if it may be the one that makes it.
+    pub node: Option<Made>,
     pub introduction: Introduction,
 }
 
@@ -137,11 +139,15 @@ impl Ready {
             groups: std::array::from_fn(|_: usize| draw(&mut random, kind)),
         };
         let (ring, cells) = memory.exposed();
+        let node = offer(settings, host());
+        let made = node.place().filter(|_| size > 1);
+        let made = made.and_then(|_| make(settings, address.packet_len, draw.key));
         let introduction = Introduction {
             address: *address,
             adapter: *adapter,
             port: PortUse { rate: joiner.speed.rate, pkey: joiner.partition.pkey },
-            node: offer(settings, host()),
+            node,
+            memory: made.as_ref().map(Made::told),
             ring,
             cells,
             draw,
@@ -150,6 +156,6 @@ impl Ready {
             tags,
         };
         drop(seen);
-        Ok(Ready { endpoint, secret, memory, introduction })
+        Ok(Ready { endpoint, secret, memory, node: made, introduction })
     }
 }

@@ -59,19 +59,30 @@ pub(super) fn introduction() -> impl Strategy<Value = Introduction> {
     let mac = prop::option::of(mac.prop_map(|(nonce, proof)| MacOffer { nonce, proof }));
     let node = any::<([u8; 16], u64, u16)>();
     let node = node.prop_map(|(host, space, most)| NodeOffer { host, space, most });
-    let last = (mac, any::<u8>().prop_map(FreeTags));
+    let memory = any::<(u32, u32, u64, u32, u32)>();
+    let memory = memory.prop_map(|(process, descriptor, nonce, slots, slot_len)| NodeMemory {
+        process,
+        descriptor,
+        nonce,
+        slots,
+        slot_len,
+    });
+    let last = (mac, any::<u8>().prop_map(FreeTags), prop::option::of(memory));
     (process_address(), (adapter, port, node), region(), region(), draw, offer, last).prop_map(
-        |(address, (adapter, port, node), ring, cells, draw, offer, (mac, tags))| Introduction {
-            address,
-            adapter,
-            port,
-            node,
-            ring,
-            cells,
-            draw,
-            offer,
-            mac,
-            tags,
+        |(address, (adapter, port, node), ring, cells, draw, offer, (mac, tags, memory))| {
+            Introduction {
+                address,
+                adapter,
+                port,
+                node,
+                memory,
+                ring,
+                cells,
+                draw,
+                offer,
+                mac,
+                tags,
+            }
         },
     )
 }
