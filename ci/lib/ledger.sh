@@ -97,8 +97,8 @@ ledger_set_up() {
 # lowers these.
 LEDGER_MOST='root 170 4100 2050 1800
 leaf 170 3400 1290 850
-root-node 320 2860 3000 2760
-leaf-node 320 2600 1700 1200'
+root-node 320 2860 2250 1980
+leaf-node 320 2600 1520 810'
 
 # Usage: ledger_holds TABLE. Whether the user instructions in it are as few as they may be.
 ledger_holds() {
