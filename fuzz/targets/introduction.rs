@@ -3,8 +3,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use verbcast_core::wire::{
-    Ballot, Exposure, Introduction, NodeMemory, PreloadBallot, ProofBallot, Proposal, Terms,
-    Whereabouts,
+    Ballot, Exposure, Introduction, PreloadBallot, ProofBallot, Proposal, Terms, Whereabouts,
 };
 
 fuzz_target!(|bytes: &[u8]| {
@@ -28,9 +27,6 @@ fuzz_target!(|bytes: &[u8]| {
     }
     if let Ok(proposal) = Proposal::parse(bytes) {
         assert_eq!(proposal.emit(), bytes);
-    }
-    if let Ok(memory) = NodeMemory::parse(bytes) {
-        assert_eq!(memory.emit(), bytes);
     }
     match Ballot::parse(bytes) {
         Ok(Ballot::Blob(blob)) => assert_eq!(Ballot::emit(Ok(&blob)), bytes),

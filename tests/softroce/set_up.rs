@@ -157,11 +157,20 @@ fn further_broadcasters_go_on_in_any_order() {
 #[test]
 fn who_cannot_have_a_further_order_is_named_by_all() {
     let Some(devices) = needs::devices() else { return };
-    let config = config(&devices);
+    let pairs = NodeSharing::Shared { most: 2 };
+    for nodes in [NodeSharing::Flat, pairs, NodeSharing::Auto] {
+        println!("{nodes:?}");
+        let mut config = config(&devices);
+        config.device.nodes = nodes;
+        refuse_a_further_order(&config);
+    }
+}
+
+fn refuse_a_further_order(config: &Config) {
     ranks::run(3, |world| {
         let me = world.rank();
         let endpoint = Endpoint::new(&config.device);
-        let mut first = Broadcaster::new_on(&endpoint, world, &config).unwrap();
+        let mut first = Broadcaster::new_on(&endpoint, world, config).unwrap();
         let mut prepared = first.further();
         if me == Rank(1) {
             prepared = Err("has none on purpose".to_owned());

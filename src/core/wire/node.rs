@@ -2,7 +2,6 @@
 
 use super::error::WireError;
 use super::fields::{Reader, Writer};
-use super::format::Format;
 
 /// What a rank says of its host, in its introduction, so that those that can share memory find each other.
 ///
@@ -32,7 +31,8 @@ impl NodeOffer {
     }
 }
 
-/// Where the ranks of a node find the memory that its lowest rank has made.
+/// Where the ranks of a node find the memory that its lowest rank has made. Whoever changes the layout of that changes the versions of
+/// introductions and exposures.
 ///
 /// On the wire: the process (32 bits), its descriptor (32), a number that the memory has too (64), slots (32), bytes of a
 /// slot (32).
@@ -51,26 +51,6 @@ pub struct NodeMemory {
 }
 
 impl NodeMemory {
-    /// Its tag and version. The layout of the memory is a part of it.
-    pub const FORMAT: Format = Format { name: "the memory of a node", tag: *b"vbY", version: 2 };
-
-    /// Its bytes.
-    pub fn emit(&self) -> Vec<u8> {
-        let mut to = Self::FORMAT.write();
-        self.write(&mut to);
-        to.finish()
-    }
-
-    /// Reads one.
-    ///
-    /// # Errors
-    /// If the bytes are not one of this version.
-    pub fn parse(bytes: &[u8]) -> Result<NodeMemory, WireError> {
-        let mut from = Self::FORMAT.read(bytes)?;
-        let memory = Self::read(&mut from)?;
-        from.end().map(|()| memory)
-    }
-
     /// Whether there is one (8 bits), and that.
     pub(super) fn write_if_any(one: Option<&NodeMemory>, to: &mut Writer) {
         to.bool(one.is_some());

@@ -86,7 +86,6 @@ fn tags_differ() {
         Inquiry::FORMAT,
         Introduction::FORMAT,
         Join::FORMAT,
-        NodeMemory::FORMAT,
         Notice::FORMAT,
         Offer::FORMAT,
         PreloadBallot::FORMAT,
@@ -211,12 +210,6 @@ proptest! {
     #[test]
     fn introductions(one in introduction()) {
         is_sound(Introduction::FORMAT, &one, &one.emit(), Introduction::parse)?;
-    }
-
-    #[test]
-    fn memories_of_nodes(process: u32, descriptor: u32, nonce: u64, slots: u32, slot_len: u32) {
-        let memory = NodeMemory { process, descriptor, nonce, slots, slot_len };
-        is_sound(NodeMemory::FORMAT, &memory, &memory.emit(), NodeMemory::parse)?;
     }
 
     #[test]
@@ -431,7 +424,6 @@ proptest! {
         eighth in noise(Exposure::FORMAT),
         ninth in noise(Offer::FORMAT),
         tenth in noise(Written::FORMAT),
-        eleventh in noise(NodeMemory::FORMAT),
     ) {
         prop_assert!(Offer::parse(&ninth).ok().is_none_or(|read| read.emit() == ninth));
         prop_assert!(Written::parse(&tenth).ok().is_none_or(|read| read.emit() == tenth));
@@ -459,9 +451,6 @@ proptest! {
         }
         if let Ok(proposal) = Proposal::parse(&seventh) {
             prop_assert_eq!(proposal.emit(), seventh);
-        }
-        if let Ok(memory) = NodeMemory::parse(&eleventh) {
-            prop_assert_eq!(memory.emit(), eleventh);
         }
     }
 }

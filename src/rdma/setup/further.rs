@@ -14,7 +14,7 @@ use sha2::{Digest, Sha256};
 use std::sync::Arc;
 use verbcast_core::protocol::Depths;
 use verbcast_core::rank::Rank;
-use verbcast_core::wire::{Exposure, Key, NodeMemory};
+use verbcast_core::wire::{Exposure, GroupAddress, Key, NodeMemory};
 
 /// This rank's part of a further communicator, before the others have told theirs.
 #[derive(Debug)]
@@ -31,8 +31,9 @@ enum Node {
     None,
     /// It has made the memory, and tells where it is.
     Lead(NodeMemory),
-    /// The lowest rank there has.
-    Mate(Place),
+    /// The lowest rank there has. Mates hear what is sent to this group when they have found the memory; until then the lowest of
+    /// them does for all.
+    Mate(Place, Option<GroupAddress>),
 }
 
 impl Further {
@@ -67,7 +68,6 @@ impl Further {
         let channel = held.open_channel((key, seat.rank, mac), processes, &memory)?;
         let place = held.node(other.channel).map(|seat| (seat.place(), seat.slot_len()));
         let address = other.group.map(|group| held.datagrams.groups().get(group).address);
-        let group = address.and_then(|address| held.datagrams.share(address));
         // The others' memory is filled in when they have told of it.
         let peer = |(_, peer): (Rank, &Peer)| Peer {
             slot_len: held.connections.address(peer.process).packet_len,
@@ -76,11 +76,9 @@ impl Further {
         let peers = other.peers.iter().map(peer).collect();
         drop(held);
         let mut transport = RdmaTransport::new(endpoint, channel, memory, (seat, peers), settings);
-        transport.group = group;
-        let node = take_part(&mut transport, place)?;
-        // Mates hear what is sent to the group when they have found the memory; until then the lowest of them does for all.
-        if !matches!(node, Node::Mate(_)) {
-            transport.listen().map_err(|error| error.to_string())?;
+        let node = take_part(&mut transport, place, address)?;
+        if !matches!(node, Node::Mate(..)) {
+            listen(&mut transport, address)?;
         }
         // Its ranks have not told which tags are free.
         let agreed = Agreed { key, mac, seed, whole: false, ..*agreed };
@@ -93,7 +91,7 @@ impl Further {
         let (ring, cells) = memory.exposed();
         let node = match &self.node {
             Node::Lead(told) => Some(*told),
-            Node::None | Node::Mate(_) => None,
+            Node::None | Node::Mate(..) => None,
         };
         Exposure { ring, cells, slots: memory.ring_len(), node }
     }
@@ -101,9 +99,14 @@ impl Further {
     /// Makes it, when all ranks have told this.
     pub fn complete(self, all: &[Exposure]) -> (RdmaTransport, Agreed, Description) {
         let Further { mut transport, agreed, node } = self;
-        if let Node::Mate(place) = node {
+        if let Node::Mate(place, group) = node {
             let told = all.get(place.lead().index()).and_then(|lead| lead.node.as_ref());
             join_mates(&mut transport, place, told);
+            if let Err(error) = listen(&mut transport, group) {
+                tracing::warn!(
+                    "this rank hears nothing of a further communicator's group: {error}"
+                );
+            }
         }
         let exposed = all.iter().map(|one| Exposed::new(one.ring, one.cells));
         let peers = transport.peers.iter().zip(exposed);
@@ -117,10 +120,14 @@ impl Further {
 }
 
 /// Makes the memory of this rank's node, if it is the lowest rank there, for datagrams as long as in that of the other communicator.
-fn take_part(transport: &mut RdmaTransport, place: Option<(Place, u32)>) -> Result<Node, String> {
+fn take_part(
+    transport: &mut RdmaTransport,
+    place: Option<(Place, u32)>,
+    group: Option<GroupAddress>,
+) -> Result<Node, String> {
     let Some((place, slot_len)) = place else { return Ok(Node::None) };
     if !place.is_lead() {
-        return Ok(Node::Mate(place));
+        return Ok(Node::Mate(place, group));
     }
     let (depths, Key(nonce)) = (transport.settings.depths, transport.seat.key);
     let (memory, ring) = node::Memory::new(depths.node_slots(), slot_len, nonce)?;
@@ -142,9 +149,12 @@ fn join_mates(transport: &mut RdmaTransport, place: Place, told: Option<&NodeMem
         }
         Err(what) => tracing::warn!("this rank shares no memory in a further communicator: {what}"),
     }
-    if let Err(error) = transport.listen() {
-        tracing::warn!("this rank hears nothing of the group of a further communicator: {error}");
-    }
+}
+
+/// Receives what is sent to the group of the other communicator, if that has one.
+fn listen(transport: &mut RdmaTransport, group: Option<GroupAddress>) -> Result<(), String> {
+    transport.group = group.and_then(|group| transport.endpoint.hold().datagrams.share(group));
+    transport.listen().map_err(|error| error.to_string())
 }
 
 /// The key of the `number`-th further communicator of another one, and its seed.

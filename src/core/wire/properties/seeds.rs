@@ -111,7 +111,6 @@ fn introductions() -> Vec<Seed> {
         seed("introduction/introduction", introduction.emit(), Introduction::parse),
         seed("introduction/exposure", exposure.emit(), Exposure::parse),
         seed("introduction/proof", proof.emit(), ProofBallot::parse),
-        seed("introduction/node", memory.emit(), NodeMemory::parse),
         seed("introduction/terms", terms.emit(), Terms::parse),
         seed("introduction/whereabouts", whereabouts.emit(), Whereabouts::parse),
         seed("introduction/proposal", proposal.emit(), Proposal::parse),
