@@ -13,4 +13,4 @@ mod seat;
 pub use bell::Bell;
 pub use memory::Memory;
 pub use ring::Ring;
-pub use seat::{NodeCounters, NodeSeat, Place};
+pub use seat::{Membership, NodeCounters, NodeSeat};

@@ -30,15 +30,15 @@ pub struct NodeCounters {
     pub woken: u64,
 }
 
-/// A rank's place among those that share a node.
+/// A rank among those that share a node.
 #[derive(Clone, Debug)]
-pub struct Place {
+pub struct Membership {
     own: MateIndex,
     mates: Vec<Rank>,
     is_all: bool,
 }
 
-impl Place {
+impl Membership {
     /// The lowest of them, which makes the memory.
     pub fn lead(&self) -> Rank {
         self.mates[0]
@@ -81,11 +81,11 @@ impl NodeSeat {
     pub fn new(ring: Ring, nodes: &Nodes, rank: Rank, queue: u32) -> Self {
         let mates = nodes.members(nodes.lead(rank)).to_vec();
         let own = MateIndex(mates.partition_point(|mate| *mate < rank) as u16);
-        NodeSeat::at(ring, Place { own, mates, is_all: nodes.are_one() }, queue)
+        NodeSeat::at(ring, Membership { own, mates, is_all: nodes.are_one() }, queue)
     }
 
-    /// The part of a rank in this place.
-    pub fn at(ring: Ring, Place { own, mates, is_all }: Place, queue: u32) -> Self {
+    /// The part of this member.
+    pub fn at(ring: Ring, Membership { own, mates, is_all }: Membership, queue: u32) -> Self {
         NodeSeat {
             cursor: ring.cursor(),
             ring,
@@ -104,9 +104,9 @@ impl NodeSeat {
         }
     }
 
-    /// This rank's place among those that share the node, which it has in each communicator of the same ranks.
-    pub fn place(&self) -> Place {
-        Place { own: self.own, mates: self.mates.clone(), is_all: self.is_all }
+    /// Who shares the node with this rank, which is the same in each communicator of the same ranks.
+    pub fn membership(&self) -> Membership {
+        Membership { own: self.own, mates: self.mates.clone(), is_all: self.is_all }
     }
 
     /// Keeps the memory that this rank has made open until all mates have opened it.

@@ -7,7 +7,7 @@
 use super::establish::{Agreed, Description, describe};
 use crate::rdma::endpoint::Access;
 use crate::rdma::memory::{Exposed, Memory};
-use crate::rdma::node::{self, NodeSeat, Place};
+use crate::rdma::node::{self, Membership, NodeSeat};
 use crate::rdma::settings::Settings;
 use crate::rdma::transport::{Peer, RdmaTransport, Seat};
 use sha2::{Digest, Sha256};
@@ -21,19 +21,19 @@ use verbcast_core::wire::{Exposure, GroupAddress, Key, NodeMemory};
 pub struct Further {
     transport: RdmaTransport,
     agreed: Agreed,
-    node: Node,
+    node: NodePart,
 }
 
-/// This rank's part in a node.
+/// This rank's part in its node, before the others have told theirs.
 #[derive(Debug)]
-enum Node {
+enum NodePart {
     /// It shares none.
     None,
     /// It has made the memory, and tells where it is.
     Lead(NodeMemory),
     /// The lowest rank there has. Mates hear what is sent to this group when they have found the memory; until then the lowest of
     /// them does for all.
-    Mate(Place, Option<GroupAddress>),
+    Mate(Membership, Option<GroupAddress>),
 }
 
 impl Further {
@@ -66,7 +66,7 @@ impl Further {
         let seat = Seat { key, mac, ..other.seat };
         let processes = other.peers.iter().map(|(_, peer)| peer.process).collect();
         let channel = held.open_channel((key, seat.rank, mac), processes, &memory)?;
-        let place = held.node(other.channel).map(|seat| (seat.place(), seat.slot_len()));
+        let shared = held.node(other.channel).map(|seat| (seat.membership(), seat.slot_len()));
         let address = other.group.map(|group| held.datagrams.groups().get(group).address);
         // The others' memory is filled in when they have told of it.
         let peer = |(_, peer): (Rank, &Peer)| Peer {
@@ -76,8 +76,8 @@ impl Further {
         let peers = other.peers.iter().map(peer).collect();
         drop(held);
         let mut transport = RdmaTransport::new(endpoint, channel, memory, (seat, peers), settings);
-        let node = take_part(&mut transport, place, address)?;
-        if !matches!(node, Node::Mate(..)) {
+        let node = take_part(&mut transport, shared, address)?;
+        if !matches!(node, NodePart::Mate(..)) {
             listen(&mut transport, address)?;
         }
         // Its ranks have not told which tags are free.
@@ -90,8 +90,8 @@ impl Further {
         let memory = &self.transport.memory;
         let (ring, cells) = memory.exposed();
         let node = match &self.node {
-            Node::Lead(told) => Some(*told),
-            Node::None | Node::Mate(..) => None,
+            NodePart::Lead(told) => Some(*told),
+            NodePart::None | NodePart::Mate(..) => None,
         };
         Exposure { ring, cells, slots: memory.ring_len(), node }
     }
@@ -99,9 +99,9 @@ impl Further {
     /// Makes it, when all ranks have told this.
     pub fn complete(self, all: &[Exposure]) -> (RdmaTransport, Agreed, Description) {
         let Further { mut transport, agreed, node } = self;
-        if let Node::Mate(place, group) = node {
-            let told = all.get(place.lead().index()).and_then(|lead| lead.node.as_ref());
-            join_mates(&mut transport, place, told);
+        if let NodePart::Mate(membership, group) = node {
+            let told = all.get(membership.lead().index()).and_then(|lead| lead.node.as_ref());
+            join_mates(&mut transport, membership, told);
             if let Err(error) = listen(&mut transport, group) {
                 tracing::warn!(
                     "this rank hears nothing of a further communicator's group: {error}"
@@ -122,30 +122,30 @@ impl Further {
 /// Makes the memory of this rank's node, if it is the lowest rank there, for datagrams as long as in that of the other communicator.
 fn take_part(
     transport: &mut RdmaTransport,
-    place: Option<(Place, u32)>,
+    shared: Option<(Membership, u32)>,
     group: Option<GroupAddress>,
-) -> Result<Node, String> {
-    let Some((place, slot_len)) = place else { return Ok(Node::None) };
-    if !place.is_lead() {
-        return Ok(Node::Mate(place, group));
+) -> Result<NodePart, String> {
+    let Some((membership, slot_len)) = shared else { return Ok(NodePart::None) };
+    if !membership.is_lead() {
+        return Ok(NodePart::Mate(membership, group));
     }
     let (depths, Key(nonce)) = (transport.settings.depths, transport.seat.key);
     let (memory, ring) = node::Memory::new(depths.node_slots(), slot_len, nonce)?;
     let told = memory.told();
-    let mut seat = NodeSeat::at(ring, place, depths.receive);
+    let mut seat = NodeSeat::at(ring, membership, depths.receive);
     seat.keep(memory);
     transport.share(Some(seat));
-    Ok(Node::Lead(told))
+    Ok(NodePart::Lead(told))
 }
 
 /// Opens the memory that the lowest rank of the node has made. A rank that cannot listens to the group itself, and fetches what does
 /// not go there: the others go on already.
-fn join_mates(transport: &mut RdmaTransport, place: Place, told: Option<&NodeMemory>) {
+fn join_mates(transport: &mut RdmaTransport, membership: Membership, told: Option<&NodeMemory>) {
     let ring = told.ok_or_else(|| "the lowest rank of its node has made none".to_owned());
     match ring.and_then(node::Memory::open) {
         Ok(ring) => {
             let queue = transport.settings.depths.receive;
-            transport.share(Some(NodeSeat::at(ring, place, queue)));
+            transport.share(Some(NodeSeat::at(ring, membership, queue)));
         }
         Err(what) => tracing::warn!("this rank shares no memory in a further communicator: {what}"),
     }

@@ -32,9 +32,9 @@ fn process_space() -> Option<u64> {
 
 /// The memory that a rank has made, and its own view of that.
 #[derive(Debug)]
-pub struct Made(Memory, Ring);
+pub struct OwnMemory(Memory, Ring);
 
-impl Made {
+impl OwnMemory {
     /// Where it is.
     pub fn told(&self) -> NodeMemory {
         self.0.told()
@@ -42,11 +42,11 @@ impl Made {
 }
 
 /// Makes memory for packets of so many bytes; none if that cannot be, which keeps nobody from going on without.
-pub fn make(settings: &Settings, packet_len: usize, nonce: u64) -> Option<Made> {
+pub fn make(settings: &Settings, packet_len: usize, nonce: u64) -> Option<OwnMemory> {
     // Datagrams that their payload fills are published with whole headers.
     let slot_len = (packet_len + HEADER_LEN) as u32;
     match Memory::new(settings.depths.node_slots(), slot_len, nonce) {
-        Ok((memory, ring)) => Some(Made(memory, ring)),
+        Ok((memory, ring)) => Some(OwnMemory(memory, ring)),
         Err(what) => {
             tracing::warn!("{what}");
             None
@@ -59,7 +59,7 @@ pub fn make(settings: &Settings, packet_len: usize, nonce: u64) -> Option<Made> 
 pub fn share(
     bootstrap: &mut dyn Bootstrap,
     all: &[Introduction],
-    (mut nodes, made): (Nodes, Option<Made>),
+    (mut nodes, made): (Nodes, Option<OwnMemory>),
     settings: &Settings,
 ) -> Result<(Nodes, Option<NodeSeat>), VoteError> {
     let rank = bootstrap.rank();
@@ -69,7 +69,7 @@ pub fn share(
     let lead = nodes.lead(rank);
     let is_shared = nodes.shared().contains(&lead);
     // Kept until all have voted, so that the mates can open it.
-    let (made, own) = made.map(|Made(memory, ring)| (memory, ring)).unzip();
+    let (made, own) = made.map(|OwnMemory(memory, ring)| (memory, ring)).unzip();
     let ring = match own {
         _ if !is_shared => Ok(None),
         Some(own) if lead == rank => Ok(Some(own)),

@@ -4,7 +4,7 @@
 //! Otherwise the ranks must first agree on a fabric, for which a device is opened then.
 
 use super::agreement::{Place, host, whereabouts};
-use super::nodes::{Made, make, offer};
+use super::nodes::{OwnMemory, make, offer};
 use super::opening::Prospect;
 use super::shared::{Lead, SharedEndpoint};
 use crate::bootstrap::{Bootstrap, Secret};
@@ -51,7 +51,7 @@ pub struct Ready {
     pub secret: Option<Secret>,
     pub memory: Memory,
     /// The memory for its node, if it may be the one that makes it.
-    pub node: Option<Made>,
+    pub node: Option<OwnMemory>,
     pub introduction: Introduction,
 }
 
@@ -147,7 +147,7 @@ impl Ready {
             adapter: *adapter,
             port: PortUse { rate: joiner.speed.rate, pkey: joiner.partition.pkey },
             node,
-            memory: made.as_ref().map(Made::told),
+            memory: made.as_ref().map(OwnMemory::told),
             ring,
             cells,
             draw,
