@@ -32,7 +32,8 @@ impl Broadcaster {
 }
 
 impl Further {
-    /// Makes what this rank has prepared, or tells the others why it has nothing. Collective, one exchange.
+    /// Makes what this rank has prepared, or tells the others why it has nothing. Collective, one exchange, and another one where
+    /// ranks of a host share memory.
     ///
     /// # Errors
     /// The same at every rank, if one of them cannot have it; or if the bootstrap fails.
@@ -44,7 +45,11 @@ impl Further {
         let said = vote(bootstrap, said.as_deref().map_err(|what| what.as_str()))?;
         let all = read_all(&said, Exposure::parse)?;
         let refused = |what| VoteError::Refused(vec![(bootstrap.rank(), what)]);
-        let Further { prepared, mut config, place } = prepared.map_err(refused)?;
+        let Further { mut prepared, mut config, place } = prepared.map_err(refused)?;
+        if rdma::shares_memory(&all) {
+            let joined = prepared.join_node(&all).map(|()| Vec::new());
+            vote(bootstrap, joined.as_deref().map_err(|what| what.as_str()))?;
+        }
         let made = prepared.complete(&all);
         config.device.depths.ring = made.0.ring_len();
         Broadcaster::assemble(config, place, made, true)

@@ -92,18 +92,23 @@ fn ranks_that_share_memory_take_one_exchange_more() {
         let all = ranks::run(RANKS, |world| {
             let me = world.rank();
             let endpoint = Endpoint::new(&config.device);
-            let first = Broadcaster::new_on(&endpoint, world, &config).unwrap();
+            let mut first = Broadcaster::new_on(&endpoint, world, &config).unwrap();
             let mut meeting = again.bootstrap(me).unwrap();
             let mut counted = Counted::new(&mut meeting);
             let mut second = Broadcaster::new_on(&endpoint, &mut counted, &config).unwrap();
-            let rounds = counted.take().rounds;
+            let of_second = counted.take().rounds;
+            let mut counted = Counted::new(&mut *world);
+            let mut further = Further::complete(first.further(), &mut counted).unwrap();
+            let of_further = counted.take().rounds;
             exchange(&mut second, 0);
+            exchange(&mut further, 10);
             world.all_gather(&[]).unwrap();
+            further.close().unwrap();
             second.close().unwrap();
             first.close().unwrap();
-            rounds
+            (of_second, of_further)
         });
-        assert!(all.iter().all(|rounds| *rounds == 3), "{nodes:?}: {all:?}");
+        assert!(all.iter().all(|rounds| *rounds == (3, 2)), "{nodes:?}: {all:?}");
     }
 }
 

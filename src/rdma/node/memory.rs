@@ -71,12 +71,10 @@ impl Memory {
             return Err(named("it is another file"));
         }
         let mapping = Mapping::new(&file, shape.len()).map_err(failed)?;
-        if mapping.word(Ring::NONCE_AT).load(Ordering::Acquire) != nonce {
-            return Err(named("it is that of other ranks"));
+        match mapping.word(Ring::NONCE_AT).load(Ordering::Acquire) == nonce {
+            true => Ok(Ring::new(mapping, shape)),
+            false => Err(named("it is that of other ranks")),
         }
-        let ring = Ring::new(mapping, shape);
-        ring.count_opened();
-        Ok(ring)
     }
 }
 

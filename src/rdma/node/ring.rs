@@ -6,7 +6,6 @@
 //! bytes 128..136  who receives
 //! bytes 192..256  who sleeps, a bit for each mate
 //! bytes 320..328  whether somebody could not be woken
-//! bytes 384..392  mates that have opened the memory
 //! from 4096 on    by mate, what it is woken by
 //! from 8192 on    the slots: its number (8 bytes), the length and the writer (8), the datagram, each from a multiple of 64 on
 //! ```
@@ -69,7 +68,6 @@ impl Ring {
     const ROLE_AT: usize = 128;
     const SLEEPERS_AT: usize = 192;
     const DEAF_AT: usize = 320;
-    const OPENED_AT: usize = 384;
     const BELLS_AT: usize = 4096;
 
     pub(super) fn new(mapping: Mapping, shape: Shape) -> Self {
@@ -147,16 +145,6 @@ impl Ring {
                 Some(self.bell(MateIndex(64 * at + next as u16)).load(Ordering::Acquire))
             })
         })
-    }
-
-    /// A mate has opened the memory.
-    pub(super) fn count_opened(&self) {
-        self.mapping.word(Self::OPENED_AT).fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// Mates that have.
-    pub fn opened(&self) -> u64 {
-        self.mapping.word(Self::OPENED_AT).load(Ordering::Relaxed)
     }
 
     /// A mate that slept could not be woken.

@@ -1,7 +1,6 @@
 //! A rank's part in its node.
 
 use super::bell::Bell;
-use super::memory::Memory;
 use super::ring::Ring;
 use crate::rdma::group::GroupId;
 use std::sync::atomic::Ordering;
@@ -54,8 +53,6 @@ impl Membership {
 #[derive(Debug)]
 pub struct NodeSeat {
     ring: Ring,
-    /// What mates may still have to open.
-    made: Option<Memory>,
     cursor: Cursor,
     watch: Watch<[u8; HEADER_LEN]>,
     own: MateIndex,
@@ -89,7 +86,6 @@ impl NodeSeat {
         NodeSeat {
             cursor: ring.cursor(),
             ring,
-            made: None,
             watch: Watch::new(own, queue),
             own,
             mates,
@@ -107,11 +103,6 @@ impl NodeSeat {
     /// Who shares the node with this rank, which is the same in each communicator of the same ranks.
     pub fn membership(&self) -> Membership {
         Membership { own: self.own, mates: self.mates.clone(), is_all: self.is_all }
-    }
-
-    /// Keeps the memory that this rank has made open until all mates have opened it.
-    pub fn keep(&mut self, made: Memory) {
-        self.made = Some(made);
     }
 
     /// Bytes of a datagram that it takes at most.
@@ -272,9 +263,6 @@ impl NodeSeat {
     /// communicator, `queue_is_empty` whether its last look at completions has left none.
     pub fn beat(&mut self, now: Instant, by: bool, queue_is_empty: bool) {
         self.may_take = TAKEN_AT_ONCE;
-        if self.made.is_some() && self.ring.opened() + 1 >= self.mates.len() as u64 {
-            self.made = None;
-        }
         let was = self.watch.is_receiver();
         if self.is_all || self.group.is_none() || !(by || self.watch.is_listening()) {
             return;

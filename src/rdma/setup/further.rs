@@ -14,7 +14,7 @@ use sha2::{Digest, Sha256};
 use std::sync::Arc;
 use verbcast_core::protocol::Depths;
 use verbcast_core::rank::Rank;
-use verbcast_core::wire::{Exposure, GroupAddress, Key, NodeMemory};
+use verbcast_core::wire::{Exposure, GroupAddress, Key};
 
 /// This rank's part of a further communicator, before the others have told theirs.
 #[derive(Debug)]
@@ -29,8 +29,8 @@ pub struct Further {
 enum NodePart {
     /// It shares none.
     None,
-    /// It has made the memory, and tells where it is.
-    Lead(NodeMemory),
+    /// It has made the memory, which mates can open as long as it is kept.
+    Lead(node::Memory),
     /// The lowest rank there has. Mates hear what is sent to this group when they have found the memory; until then the lowest of
     /// them does for all.
     Mate(Membership, Option<GroupAddress>),
@@ -90,24 +90,30 @@ impl Further {
         let memory = &self.transport.memory;
         let (ring, cells) = memory.exposed();
         let node = match &self.node {
-            NodePart::Lead(told) => Some(*told),
+            NodePart::Lead(memory) => Some(memory.told()),
             NodePart::None | NodePart::Mate(..) => None,
         };
         Exposure { ring, cells, slots: memory.ring_len(), node }
     }
 
+    /// Finds the memory of this rank's node, when all ranks have told theirs. If [any has some](shares_memory), all are to say whether
+    /// they have before it is completed.
+    ///
+    /// # Errors
+    /// If that is not there, or cannot be opened: a sentence that says why.
+    pub fn join_node(&mut self, all: &[Exposure]) -> Result<(), String> {
+        let NodePart::Mate(membership, group) = &self.node else { return Ok(()) };
+        let told = all.get(membership.lead().index()).and_then(|lead| lead.node.as_ref());
+        let told = told.ok_or("the lowest rank of its node has made no memory")?;
+        let ring = node::Memory::open(told)?;
+        let queue = self.transport.settings.depths.receive;
+        self.transport.share(Some(NodeSeat::at(ring, membership.clone(), queue)));
+        listen(&mut self.transport, *group)
+    }
+
     /// Makes it, when all ranks have told this.
     pub fn complete(self, all: &[Exposure]) -> (RdmaTransport, Agreed, Description) {
-        let Further { mut transport, agreed, node } = self;
-        if let NodePart::Mate(membership, group) = node {
-            let told = all.get(membership.lead().index()).and_then(|lead| lead.node.as_ref());
-            join_mates(&mut transport, membership, told);
-            if let Err(error) = listen(&mut transport, group) {
-                tracing::warn!(
-                    "this rank hears nothing of a further communicator's group: {error}"
-                );
-            }
-        }
+        let Further { mut transport, agreed, .. } = self;
         let exposed = all.iter().map(|one| Exposed::new(one.ring, one.cells));
         let peers = transport.peers.iter().zip(exposed);
         let peers = peers.map(|((_, peer), exposed)| Peer { exposed, ..*peer }).collect();
@@ -117,6 +123,11 @@ impl Further {
         let description = describe(&transport, all.len() as u32);
         (transport, agreed, description)
     }
+}
+
+/// Whether ranks of a host share memory in the further communicator.
+pub fn shares_memory(all: &[Exposure]) -> bool {
+    all.iter().any(|one| one.node.is_some())
 }
 
 /// Makes the memory of this rank's node, if it is the lowest rank there, for datagrams as long as in that of the other communicator.
@@ -131,24 +142,8 @@ fn take_part(
     }
     let (depths, Key(nonce)) = (transport.settings.depths, transport.seat.key);
     let (memory, ring) = node::Memory::new(depths.node_slots(), slot_len, nonce)?;
-    let told = memory.told();
-    let mut seat = NodeSeat::at(ring, membership, depths.receive);
-    seat.keep(memory);
-    transport.share(Some(seat));
-    Ok(NodePart::Lead(told))
-}
-
-/// Opens the memory that the lowest rank of the node has made. A rank that cannot listens to the group itself, and fetches what does
-/// not go there: the others go on already.
-fn join_mates(transport: &mut RdmaTransport, membership: Membership, told: Option<&NodeMemory>) {
-    let ring = told.ok_or_else(|| "the lowest rank of its node has made none".to_owned());
-    match ring.and_then(node::Memory::open) {
-        Ok(ring) => {
-            let queue = transport.settings.depths.receive;
-            transport.share(Some(NodeSeat::at(ring, membership, queue)));
-        }
-        Err(what) => tracing::warn!("this rank shares no memory in a further communicator: {what}"),
-    }
+    transport.share(Some(NodeSeat::at(ring, membership, depths.receive)));
+    Ok(NodePart::Lead(memory))
 }
 
 /// Receives what is sent to the group of the other communicator, if that has one.

@@ -18,7 +18,7 @@ mod shared;
 mod survey;
 
 pub use establish::{Agreed, Description, complete, establish, establish_on};
-pub use further::Further;
+pub use further::{Further, shares_memory};
 pub use preparation::{Origin, Preparation};
 pub use report::{Candidate, DeviceReport, GidReport, Home, Limits, PortReport, Survey};
 pub use shared::SharedEndpoint;
