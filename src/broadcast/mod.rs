@@ -42,6 +42,7 @@ use told::Told;
 use verbcast_core::driver::{Driver, Failure, LentBytes, Parameters, Statistics};
 use verbcast_core::order::RankOrder;
 use verbcast_core::protocol::Core;
+use verbcast_core::protocol::choice::{Algorithm, Table};
 use verbcast_core::protocol::options::SuiteParameters;
 use verbcast_core::protocol::suite::Suite;
 use verbcast_core::rank::Rank;
@@ -147,11 +148,15 @@ impl Broadcaster {
 
     /// With a transport that was made for it.
     fn assemble(
-        config: Config,
+        mut config: Config,
         place: Place,
         (transport, agreed, description): (RdmaTransport, Agreed, Description),
         is_shared: bool,
     ) -> Result<Self, Error> {
+        // Where a multicast is one copy into memory that all share, two ranks have as much use for it as many.
+        if transport.is_one_node() && config.protocol.table == Table::default() {
+            config.protocol.table = Table::uniform(Algorithm::Window);
+        }
         let parameters = parameters(&config, &place, agreed, is_shared);
         let transport = Faulty::new(transport, config.faults.unwrap_or_default(), place.rank);
         let driver = Driver::assemble(&config.protocol, &parameters, transport);

@@ -48,9 +48,12 @@ fn ranks_of_one_host_need_no_group() {
 #[test]
 fn ranks_of_one_host_share_memory_by_default() {
     let Some(devices) = needs::devices() else { return };
-    let all = ranks::exchange(4, |_| config(&devices, Config::default().device.nodes), &LENS);
-    assert!(all.iter().all(|one| one.node_received > 0), "{all:?}");
-    assert_eq!(total(&all, |one| one.multicast_received - one.node_received), 0, "{all:?}");
+    for size in [2, 4] {
+        let default = |_| config(&devices, Config::default().device.nodes);
+        let all = ranks::exchange(size, default, &LENS);
+        assert!(all.iter().all(|one| one.node_received > 0), "{all:?}");
+        assert_eq!(total(&all, |one| one.multicast_received - one.node_received), 0, "{all:?}");
+    }
 }
 
 #[test]
