@@ -47,7 +47,7 @@ pub fn names(folder: &Folder) -> Vec<String> {
     names
 }
 
-/// The command, in an environment that speaks of no job.
+/// The command, in an environment that speaks of no job. Its ranks use devices although they share a host.
 pub fn verbcast() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_verbcast"));
     for (name, _) in std::env::vars_os() {
@@ -57,6 +57,7 @@ pub fn verbcast() -> Command {
             command.env_remove(&*name);
         }
     }
+    command.env("VERBCAST_NODES", "flat");
     command.stdin(Stdio::null());
     command
 }
