@@ -4,7 +4,7 @@ use super::told::Broadcast;
 use super::wait::{Idle, MAX_PARK};
 use super::waits::SHORTEST;
 use super::{Broadcaster, Error};
-use verbcast_core::rank::Rank;
+use verbcast_core::rank::{OpId, Rank};
 use verbcast_core::time::Instant;
 use verbcast_core::transport::Park;
 
@@ -18,22 +18,10 @@ impl Broadcaster {
         let began = self.clock.now();
         let (mut now, mut idle) = (began, Idle::default());
         self.waits.begin_call(self.received());
-        let mut taken = None;
-        for _ in 0..LOOKS {
-            if !self.driver.is_short(now, root, message.len()) {
-                break;
-            }
-            let outcome = self.driver.take_short(now, root, message);
-            taken = outcome.map_err(|failure| self.fail(failure))?;
-            if taken.is_some() {
-                break;
-            }
-            self.driver.transport_mut().begin_wait();
-            self.wait_for(root, now, &mut idle)?;
-            now = self.clock.now();
-        }
-        self.end_wait(&mut idle, now, Some(root));
+        let looked = self.look_for_short(root, message, (&mut now, &mut idle));
         self.driver.transport_mut().end_wait();
+        let taken = looked?;
+        self.end_wait(&mut idle, now, Some(root));
         self.waits.add_call(now - began);
         let Some(op) = taken else { return Ok(false) };
         let len = message.len();
@@ -42,6 +30,29 @@ impl Broadcaster {
             Broadcast { op, root, len, began, ended: now, lost }
         });
         Ok(true)
+    }
+
+    /// Looks for it several times, up to the time that `now` is then.
+    fn look_for_short(
+        &mut self,
+        root: Rank,
+        message: &mut [u8],
+        (now, idle): (&mut Instant, &mut Idle),
+    ) -> Result<Option<OpId>, Error> {
+        for _ in 0..LOOKS {
+            if !self.driver.is_short(*now, root, message.len()) {
+                break;
+            }
+            let outcome = self.driver.take_short(*now, root, message);
+            let taken = outcome.map_err(|failure| self.fail(failure))?;
+            if taken.is_some() {
+                return Ok(taken);
+            }
+            self.driver.transport_mut().begin_wait();
+            self.wait_for(root, *now, idle)?;
+            *now = self.clock.now();
+        }
+        Ok(None)
     }
 
     /// Sends this rank's message without beginning the broadcast, if there is nothing else to do; whether it did.

@@ -57,7 +57,7 @@ impl Mapping {
     /// If they do not fit in.
     pub fn write(&self, offset: usize, bytes: &[u8]) {
         let to = self.bytes(offset, bytes.len());
-        // SAFETY: both have so many bytes, and what this process owns is no part of the mapping.
+        // SAFETY: both are this long, and they do not overlap: the slice is not in the mapping.
         unsafe { copy(to.as_ptr(), bytes.as_ptr(), bytes.len()) }
     }
 

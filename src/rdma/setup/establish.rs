@@ -264,7 +264,7 @@ fn enter_proven(
     Ok(transport)
 }
 
-/// Takes note that the group works among all processes of the communicator, of which each has received from it, or from its node.
+/// Notes that the group works among all processes of the communicator: each has received from it, directly or through its node.
 fn note_proof(transport: &mut RdmaTransport, members: u64) {
     let proof = ProvenAmong { members, packet_len: transport.seat.packet_len };
     if let Some(group) = transport.group {
