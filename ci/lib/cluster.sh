@@ -1,9 +1,9 @@
 # shellcheck shell=bash
-# Several virtual machines, each with a kernel, a clock and a host name of its own, on one emulated Ethernet (QEMU's
-# multicast sockets on this machine's loopback, which need no privileges). Needs vm.sh and job.sh, and the variable HOSTS.
+# Several virtual machines, each with a kernel, a clock and a host name of its own, on one emulated Ethernet (a
+# switch that needs no privileges). Needs switch.sh, vm.sh and job.sh, and the variable HOSTS.
 #
 # STATE/vmK, STATE/consoleK.log   host K, as in vm.sh
-# STATE/wire                      the port of the Ethernet, so that clusters of several clones do not meet
+# STATE/switch                    the switch that all hosts are plugged in
 # STATE/page                      a page of memory that this machine and all hosts see, there as the memory of an ivshmem
 #                                 device: what needs neither the Ethernet nor the folders
 # STATE/cluster/munge_key         what Slurm's daemons know one another by
@@ -26,7 +26,8 @@ cluster_prepare() {
 
 # Prints QEMU's options for a host's adapter, which is behind a switch of its own.
 wire_device() {
-    printf -- '-netdev socket,id=wire,mcast=230.86.66.1:%d,localaddr=127.0.0.1' "$(wire_port)"
+    # Seen from the folder of the host, in which it is started.
+    printf -- '-netdev stream,id=wire,addr.type=unix,addr.path=../switch/port%d' "$1"
     printf -- ' -netdev hubport,id=uplink,hubid=0,netdev=wire -netdev hubport,id=port,hubid=0'
     printf -- ' -device virtio-net-pci,netdev=port,mac=52:54:00:56:42:%02x' "$1"
 }
@@ -35,11 +36,6 @@ wire_device() {
 page_device() {
     printf -- '-object memory-backend-file,id=page,share=on,size=4096,mem-path=%s' "$STATE/page"
     printf -- ' -device ivshmem-plain,memdev=page'
-}
-
-wire_port() {
-    [[ -s $STATE/wire ]] || echo "$((20000 + RANDOM % 20000))" >"$STATE/wire"
-    cat "$STATE/wire"
 }
 
 # Turns to each host in turn. Usage: on_hosts COMMAND ARGUMENT…
@@ -55,6 +51,7 @@ on_hosts() {
 cluster_start() {
     local accel=${VERBCAST_SOFTROCE_ACCEL:-$(cat "$STATE/accel" 2>/dev/null || echo tcg)}
     step "booting the hosts that do not run yet, of $HOSTS ($accel)"
+    switch_start
     on_hosts cluster_launch "$accel"
     on_hosts cluster_wait "$accel"
     step "up: $HOSTS hosts, kernel $(vm_kernel)"
@@ -82,6 +79,7 @@ cluster_stop() {
         vm_use "${folder##*/vm}"
         vm_stop
     done
+    switch_stop
 }
 
 # Usage: cluster_each LIMIT COMMAND…. Runs a command on all hosts at once; each line of output begins with the host's name.
