@@ -8,7 +8,8 @@ here=$(dirname "$(realpath "${BASH_SOURCE[0]}")")
 . "$here/session.sh"
 shared=$1
 target=$2
-configured=
+settled=
+names=
 
 # Goes on under a root folder in memory, with the host's folders in it. Of the host's own root nothing is kept in memory, so
 # that each path through /lib or /bin, which are links, would cost requests to the host.
@@ -62,30 +63,34 @@ give_status() {
     mv "$1/status.new" "$1/status"
 }
 
-configure_nics() {
+# Sees to it that the machine is as a job wants it; what that was is in VM/settled afterwards.
+settle() {
     local job=$1 wanted
-    wanted=$(<"$job/nics")
-    [[ $wanted == "$configured" ]] && return
-    configured=
-    "$here/nics.sh" "$job/nics" >>"$job/err" 2>&1 || return
-    configured=$wanted
+    wanted=$(<"$job/programs")$'\n'$(<"$job/nics")
+    [[ $wanted == "$settled" ]] && return
+    settled=
+    rm -f "$shared/settled"
+    if ! "$here/nics.sh" "$job/nics" >>"$job/err" 2>&1 || ! names=$("$here/nics.sh" --names "$job/nics"); then
+        echo "error: the NICs could not be set up" >>"$job/err"
+        return 1
+    fi
+    if ! "$here/programs.sh" "$target" 2>>"$job/err"; then
+        echo "error: the host's programs could not be mounted" >>"$job/err"
+        return 1
+    fi
+    settled=$wanted
+    echo "$settled" >"$shared/settled.new"
+    mv "$shared/settled.new" "$shared/settled"
 }
 
 run_job() {
     local job=$1 pid watcher status=0
     rm -f "$job/ready"
-    if ! configure_nics "$job"; then
-        echo "error: the NICs could not be set up" >>"$job/err"
+    if ! settle "$job"; then
         give_status "$job" 125
         return
     fi
-    if ! "$here/programs.sh" "$target" 2>>"$job/err"; then
-        echo "error: the host's programs could not be mounted" >>"$job/err"
-        give_status "$job" 125
-        return
-    fi
-    VERBCAST_TEST_DEVICES=$("$here/nics.sh" --names "$job/nics") \
-        setsid bash "$job/command" </dev/null >>"$job/out" 2>>"$job/err" &
+    VERBCAST_TEST_DEVICES=$names setsid bash "$job/command" </dev/null >>"$job/out" 2>>"$job/err" &
     pid=$!
     end_when_cancelled "$job" "$pid" &
     watcher=$!

@@ -57,6 +57,13 @@ cluster_start() {
     step "up: $HOSTS hosts, kernel $(vm_kernel)"
 }
 
+# Sees to it that all hosts have the NICs and the programs that are wanted now.
+cluster_settle() {
+    on_hosts cluster_is_settled || cluster_each "$BOOT_LIMIT" true
+}
+
+cluster_is_settled() { job_is_settled "$(nic_spec)"; }
+
 cluster_launch() {
     if vm_running; then vm_check_kernel; else vm_launch "$1"; fi
 }

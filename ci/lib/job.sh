@@ -3,10 +3,12 @@
 #
 # VM/jobs/N/command  a bash script: environment, folder, command
 #                /nics     the NICs it wants (see nics.sh in ci/guest)
+#                /programs changes with the programs that a guest keeps in its memory (see programs.sh there)
 #                /ready    the agent may begin          (host → guest)
 #                /out /err what the command writes      (guest → host)
 #                /status   its exit status              (guest → host)
 #                /cancel   the agent shall end it       (host → guest)
+# VM/settled                /programs and /nics as the guest has them now
 
 # Prints a bash script that runs a command in this folder with the environment that tests look at.
 # Usage: job_script COMMAND…
@@ -48,6 +50,7 @@ job_run() {
     JOB=$(job_new)
     job_script "$@" >"$JOB/command"
     printf '%s\n' "$spec" >"$JOB/nics"
+    programs_stamp >"$JOB/programs"
     : >"$JOB/out"
     : >"$JOB/err"
     : >"$JOB/ready"
@@ -58,6 +61,22 @@ job_run() {
     rm -rf "$JOB"
     JOB=
     return "$status"
+}
+
+# Says something else whenever what is kept in a guest's memory has changed: cargo's programs, or a folder of /usr, as
+# packages change them.
+programs_stamp() {
+    local target=${CARGO_TARGET_DIR:-$REPO/target}
+    {
+        find "$target"/{debug,release,openmpi,mpich,mpi-tests} \( -name incremental -o -name .fingerprint -o -name build \) -prune \
+            -o -type f -printf '%T@ %s %i %p\n' 2>/dev/null || true
+        find /usr -type d -printf '%T@ %p\n'
+    } | cksum
+}
+
+# Usage: job_is_settled SPEC. Whether the machine is already as a job with these NICs wants it.
+job_is_settled() {
+    [[ $(cat "$VM/settled" 2>/dev/null) == "$(programs_stamp)"$'\n'$1 ]]
 }
 
 job_new() {

@@ -32,8 +32,9 @@ switch_start() {
         "${options[@]}" >"$STATE/switch/log" 2>&1 </dev/null 5>&- 9>&- &
     echo $! >"$STATE/switch/pid"
     until [[ -S $STATE/switch/port$SWITCH_PORTS ]]; do
-        kill -0 $! 2>/dev/null && ((SECONDS - began < SWITCH_LIMIT)) ||
+        if ! kill -0 $! 2>/dev/null || ((SECONDS - began > SWITCH_LIMIT)); then
             die "the switch between the hosts did not start; QEMU 7.2 is needed at least: $(tail -n 3 "$STATE/switch/log")"
+        fi
         sleep 0.05
     done
 }
