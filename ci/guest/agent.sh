@@ -74,7 +74,7 @@ settle() {
         echo "error: the NICs could not be set up" >>"$job/err"
         return 1
     fi
-    if ! "$here/programs.sh" "$target" 2>>"$job/err"; then
+    if ! "$here/programs.sh" "$target" "$shared/plugins.tar" 2>>"$job/err"; then
         echo "error: the host's programs could not be mounted" >>"$job/err"
         return 1
     fi
