@@ -106,6 +106,8 @@ pub struct Endpoint {
     quiet_until: Instant,
     /// The communicators that share nodes.
     seated: Vec<ChannelId>,
+    /// Channels of these that wait.
+    waiting: usize,
     /// Where what their mates published is copied to.
     spares: Spares,
     /// What their mates wake this process by, and it them.
@@ -141,6 +143,7 @@ impl Endpoint {
             is_poisoned: false,
             quiet_until: Instant::ZERO,
             seated: Vec::new(),
+            waiting: 0,
             spares: Spares::default(),
             bell: None,
             lifetimes: Lifetimes::default(),

@@ -60,8 +60,23 @@ impl Endpoint {
         at_most
     }
 
-    /// This process waits, or goes on to something else, which matters to the mates for which it receives.
-    pub fn wait(&mut self, waits: bool) {
+    /// One more channel waits, which matters to the mates for which this process receives.
+    pub fn begin_wait(&mut self) {
+        self.waiting += 1;
+        if self.waiting == 1 {
+            self.tell_mates(true);
+        }
+    }
+
+    /// A channel waits no longer. Others of this process may, in other threads.
+    pub fn end_wait(&mut self) {
+        self.waiting -= 1;
+        if self.waiting == 0 {
+            self.tell_mates(false);
+        }
+    }
+
+    fn tell_mates(&mut self, waits: bool) {
         let Endpoint { seated, channels, .. } = self;
         for id in seated {
             if let Some(seat) = channels.get_mut(*id).and_then(|channel| channel.node.as_mut()) {

@@ -49,7 +49,7 @@ use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd};
 use verbcast_core::rank::{OpId, Rank};
 use verbcast_core::time::Instant;
-use verbcast_core::transport::{Arrival, TransportError};
+use verbcast_core::transport::{Arrival, Park, TransportError};
 use verbcast_core::wire::{HEADER_LEN, Key, MacKey, Tag};
 use verbcast_verbs::{CompletionQueue, Descriptors, ProtectionDomain};
 
@@ -95,7 +95,7 @@ pub struct RdmaTransport {
     /// It shares a node with others, or with all.
     pub(super) is_seated: bool,
     is_one_node: bool,
-    /// A call waits, as mates know.
+    /// A call waits, as the endpoint knows.
     waits: bool,
     /// Foreign packets at the endpoint before.
     pub(super) foreign_before: u64,
@@ -219,6 +219,7 @@ impl RdmaTransport {
 
 impl Drop for RdmaTransport {
     fn drop(&mut self) {
+        self.end_wait();
         if self.is_seated {
             // A mate need not wait until it takes this one's place.
             self.leave();

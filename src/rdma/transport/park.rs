@@ -25,23 +25,21 @@ impl Park for RdmaTransport {
     }
 
     fn begin_wait(&mut self) {
-        self.tell_mates(true);
+        if self.is_seated && !self.waits {
+            self.waits = true;
+            self.endpoint.hold().begin_wait();
+        }
     }
 
     fn end_wait(&mut self) {
-        self.tell_mates(false);
+        if self.waits {
+            self.waits = false;
+            self.endpoint.hold().end_wait();
+        }
     }
 }
 
 impl RdmaTransport {
-    /// Tells the mates of this process whether it waits, if they do not know: they bear with a receiver that only waits for a core.
-    fn tell_mates(&mut self, waits: bool) {
-        if self.is_seated && self.waits != waits {
-            self.waits = waits;
-            self.endpoint.hold().wait(waits);
-        }
-    }
-
     fn take_events(&self) {
         self.cq.take_events();
         if self.is_seated {
