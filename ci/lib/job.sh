@@ -64,14 +64,14 @@ job_run() {
 }
 
 # Says something else whenever what is kept in a guest's memory has changed: cargo's programs, or a folder of /usr, as
-# packages change them.
+# packages change them. What goes away meanwhile has changed, too.
 programs_stamp() {
     local target=${CARGO_TARGET_DIR:-$REPO/target}
     {
         find "$target"/{debug,release,openmpi,mpich,mpi-tests} \( -name incremental -o -name .fingerprint -o -name build \) -prune \
-            -o -type f -printf '%T@ %s %i %p\n' 2>/dev/null || true
-        find /usr -type d -printf '%T@ %p\n'
-    } | cksum
+            -o -type f -printf '%T@ %s %i %p\n' || true
+        find /usr -type d -printf '%T@ %p\n' || true
+    } 2>/dev/null | cksum
 }
 
 # Usage: job_is_settled SPEC. Whether the machine is already as a job with these NICs wants it.
