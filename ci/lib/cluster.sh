@@ -51,6 +51,8 @@ on_hosts() {
 cluster_start() {
     local accel=${VERBCAST_SOFTROCE_ACCEL:-$(cat "$STATE/accel" 2>/dev/null || echo tcg)}
     step "booting the hosts that do not run yet, of $HOSTS ($accel)"
+    # Hosts that are plugged in a switch which has ended do not find their way to another.
+    switch_running || cluster_stop
     switch_start
     on_hosts cluster_launch "$accel"
     on_hosts cluster_wait "$accel"

@@ -19,7 +19,7 @@ switch_running() {
 }
 
 switch_start() {
-    local began=$SECONDS options=() port
+    local began=$SECONDS options=() port said
     switch_running && return
     rm -rf "$STATE/switch"
     mkdir -p "$STATE/switch"
@@ -33,7 +33,9 @@ switch_start() {
     echo $! >"$STATE/switch/pid"
     until [[ -S $STATE/switch/port$SWITCH_PORTS ]]; do
         if ! kill -0 $! 2>/dev/null || ((SECONDS - began > SWITCH_LIMIT)); then
-            die "the switch between the hosts did not start; QEMU 7.2 is needed at least: $(tail -n 3 "$STATE/switch/log")"
+            said=$(tail -n 3 "$STATE/switch/log")
+            switch_stop
+            die "the switch between the hosts did not start; QEMU 7.2 is needed at least: $said"
         fi
         sleep 0.05
     done

@@ -60,12 +60,11 @@ impl Endpoint {
         at_most
     }
 
-    /// One more channel waits, which matters to the mates for which this process receives.
+    /// One more channel waits, which matters to the mates for which this process receives. All channels tell it, as this one
+    /// may be newer than a wait that others have begun.
     pub fn begin_wait(&mut self) {
         self.waiting += 1;
-        if self.waiting == 1 {
-            self.tell_mates(true);
-        }
+        self.tell_mates(true);
     }
 
     /// A channel waits no longer. Others of this process may, in other threads.

@@ -44,28 +44,19 @@ fn only(from: &str, reads: &BTreeMap<String, usize>) -> bool {
     reads.keys().eq([from])
 }
 
-/// Whether a rank has read three quarters from this one.
-fn mostly(from: &str, reads: &BTreeMap<String, usize>) -> bool {
-    reads.get(from).copied().unwrap_or(0) * 4 >= reads.values().sum::<usize>() * 3
-}
-
 /// Rank 2 is on the root's host; of the other one, rank 1 comes first. Its mate reads from afar what it does not get for long,
-/// as happens where emulated hosts share their cores: so of three copies one must show what is usual.
+/// as happens where emulated hosts share their cores.
 #[test]
 fn what_a_host_lost_is_read_from_afar_by_one_rank_of_it() {
-    for _ in 0..3 {
-        let Some(found) = reads("tree", "") else { return };
-        let [of_root, of_first, of_its_neighbour, of_mate] = &found;
-        assert!(
-            of_root.is_empty() && only("rank 0", of_first) && only("rank 0", of_its_neighbour),
-            "{found:?}"
-        );
-        assert!(of_mate.get("rank 1").is_some_and(|reads| *reads >= 10), "{found:?}");
-        if mostly("rank 1", of_mate) {
-            return;
-        }
-    }
-    panic!("in each of three copies the mate has read more than a quarter from afar");
+    let Some(found) = reads("tree", "") else { return };
+    let [of_root, of_first, of_its_neighbour, of_mate] = &found;
+    assert!(
+        of_root.is_empty() && only("rank 0", of_first) && only("rank 0", of_its_neighbour),
+        "{found:?}"
+    );
+    let (from_first, all) =
+        (of_mate.get("rank 1").copied().unwrap_or(0), of_mate.values().sum::<usize>());
+    assert!(from_first >= 10 && from_first * 4 >= all * 3, "{found:?}");
 }
 
 #[test]
