@@ -7,7 +7,8 @@
 //!
 //! A repairer may be late itself. Who has not found there what it misses for as long as a silence is borne, and as a few reads of
 //! its own would take it, goes on at each further look to those above it up to the root, until the repairer has something again. Most often the repairer has lost the same and
-//! reads it as soon as it has its CPU, so that others read from afar only what it does not get.
+//! reads it as soon as it has its CPU, so that others read from afar only what it does not get. So one that was late has the time of a
+//! read, too, before others go on: it may be late no more, and only due after them.
 //!
 //! Those above may leave, with the memory that is read, as soon as the repairer has everything. So only those are read with whom there
 //! was a connection, on which they would say so, when the repairer was looked at; and it is looked at again before each of them.
@@ -32,6 +33,8 @@ struct InVain {
     repairer: Rank,
     since: Instant,
     is_late: bool,
+    /// It was late already, and had the time of a read for what is looked for now.
+    had_time: bool,
 }
 
 /// A read under way.
@@ -190,7 +193,10 @@ impl Pull {
         let Some(in_vain) = self.in_vain.as_mut().filter(|known| known.repairer == repairer) else {
             return false;
         };
-        in_vain.is_late |= now - in_vain.since >= borne;
+        if !in_vain.is_late && now - in_vain.since >= borne {
+            in_vain.is_late = true;
+            in_vain.had_time = true;
+        }
         in_vain.is_late
     }
 
@@ -219,9 +225,13 @@ impl Pull {
 
     /// A read found its fragment, so what follows it may be there too.
     pub fn found(&mut self, now: Instant, wanted: Wanted) {
-        if self.answered(now, wanted) == Some(0) {
-            self.in_vain = None;
-            self.ladder = None;
+        match (self.answered(now, wanted), &mut self.in_vain) {
+            (Some(0), in_vain) => {
+                *in_vain = None;
+                self.ladder = None;
+            }
+            (Some(_), Some(in_vain)) => in_vain.had_time = false,
+            _ => {}
         }
         self.was_repaired = true;
         if self.is_active {
@@ -240,8 +250,14 @@ impl Pull {
         let rungs = self.ladder(wanted.0).map_or(0, <[Rank]>::len);
         if self.up == 0 {
             let known = self.in_vain.filter(|known| known.repairer == from);
-            let first = InVain { repairer: from, since: now, is_late: false };
-            self.in_vain = Some(known.unwrap_or(first));
+            let first = InVain { repairer: from, since: now, is_late: false, had_time: false };
+            let in_vain = self.in_vain.insert(known.unwrap_or(first));
+            let is_first = self.next == 1;
+            if in_vain.is_late && is_first && !std::mem::replace(&mut in_vain.had_time, true) {
+                self.is_active = false;
+                self.due_at = Some(now + self.trips.timeout());
+                return;
+            }
             if self.next <= rungs {
                 self.up = self.next;
                 return;
@@ -286,28 +302,74 @@ mod tests {
     const MS: Duration = Duration::from_millis(1);
     const REPAIRER: Rank = Rank(1);
 
-    /// Looks at a repairer that has nothing, each a read that takes so long, until it is late.
-    fn late_after(read: Duration) -> Duration {
-        let mut pull = Pull::new(Bounds::default());
-        let wanted = (OpId(0), Fragment(0));
+    /// A look at a repairer, by a read that takes so long, that finds nothing; when it is over.
+    fn look_in_vain(pull: &mut Pull, now: Instant, wanted: Wanted, read: Duration) -> Instant {
+        let now = now.max(pull.due_at().expect("a look is due"));
+        pull.handle_timeout(now);
+        pull.started(now, wanted);
+        pull.missed(now + read, REPAIRER, wanted);
+        now + read
+    }
+
+    /// Looks at a repairer that has nothing, each a read that takes so long, until it is late; how long after the first answer
+    /// that was, and when.
+    fn until_late(pull: &mut Pull, wanted: Wanted, read: Duration) -> (Duration, Instant) {
         let mut now = Instant::ZERO;
         pull.begin(now);
         let mut first_answer = None;
         while !pull.is_late(now, REPAIRER) {
-            now = now.max(pull.due_at().expect("a look is due"));
-            pull.handle_timeout(now);
-            pull.started(now, wanted);
-            now = now + read;
-            pull.missed(now, REPAIRER, wanted);
+            now = look_in_vain(pull, now, wanted, read);
             first_answer.get_or_insert(now);
             assert!(now < Instant::ZERO + 1_000 * MS, "it is late in the end");
         }
-        now - first_answer.expect("a look was in vain")
+        (now - first_answer.expect("a look was in vain"), now)
     }
 
     #[test]
     fn a_repairer_has_the_time_of_a_few_reads_of_its_own() {
+        let wanted = (OpId(0), Fragment(0));
+        let late_after = |read| until_late(&mut Pull::new(Bounds::default()), wanted, read).0;
         assert!(late_after(MS / 100) < 20 * MS, "silence alone counts where reads are short");
         assert!(late_after(40 * MS) >= 80 * MS, "it had to read once, and to find nothing once");
+    }
+
+    #[test]
+    fn a_repairer_that_was_late_has_the_time_of_a_read_for_each_further_loss() {
+        let mut pull = Pull::new(Bounds::default());
+        let [first, second, third] = [0, 1, 2].map(|op| (OpId(op), Fragment(0)));
+        let (_, now) = until_late(&mut pull, first, MS);
+        let above = |pull: &mut Pull, op| pull.climb(op, vec![Rank(0)]);
+
+        // It has had its time, so that the look goes on above it.
+        let now = now.max(pull.due_at().unwrap());
+        pull.handle_timeout(now);
+        above(&mut pull, first.0);
+        pull.started(now, first);
+        pull.missed(now, REPAIRER, first);
+        assert_eq!((pull.reach(), pull.up()), (Some(1), 1));
+        pull.started(now, first);
+        pull.found(now + MS, first);
+        pull.rest();
+
+        // The next loss it may have read when it is looked at again, and is late no more.
+        pull.begin(now);
+        let now = now.max(pull.due_at().unwrap());
+        pull.handle_timeout(now);
+        above(&mut pull, second.0);
+        assert!(pull.is_late(now, REPAIRER));
+        pull.started(now, second);
+        pull.missed(now, REPAIRER, second);
+        assert_eq!(pull.reach(), None, "it has the time of a read");
+        let again = pull.due_at().unwrap();
+        assert!(again > now && again <= now + 10 * MS, "{:?}", again - now);
+        pull.handle_timeout(again);
+        pull.started(again, second);
+        pull.found(again, second);
+        assert!(!pull.is_late(again, REPAIRER));
+        pull.rest();
+
+        pull.begin(again);
+        look_in_vain(&mut pull, again, third, MS);
+        assert!(!pull.is_late(again + MS, REPAIRER));
     }
 }
