@@ -167,10 +167,11 @@ fn build_with_mpi(run: &mut Run, scale: Scale, aside: &mut Jobs) -> Result<(), B
     Ok(())
 }
 
-/// `ci/mpi`, whose builds are for tests: what optimises across crates takes minutes for each program.
+/// `ci/mpi`, whose builds are for tests: what optimises as for users takes minutes for each program.
 fn mpi(verb: &str) -> Command {
     let mut command = Command::new("ci/mpi");
     command.arg(verb);
+    command.env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "1");
     command.env("CARGO_PROFILE_RELEASE_LTO", "off");
     command.env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16");
     command
