@@ -16,6 +16,7 @@ mod depths;
 mod disagreement;
 mod fragments;
 pub mod options;
+mod overtaken;
 mod run;
 mod small_map;
 mod start;

@@ -2,7 +2,8 @@
 //!
 //! The ring says nothing of what is to come, so a receiver learns of a loss from a later fragment (a
 //! gap), or from silence. Nothing is lost while fragments keep coming in order, however long they take. In a gap it soon
-//! reads everything that is missing; into silence it reads late, one fragment, and on from there only if that was there.
+//! reads everything that is missing; into silence it reads late, one fragment, and on from there only if that was there: in
+//! the same broadcast at once, and soon in the next.
 //! A root that is late costs its receivers a read now and then, with doubling pauses, and itself nothing.
 //!
 //! A repairer may be late itself. Who has not found there what it misses for as long as a silence is borne, and as a few reads of
@@ -68,6 +69,8 @@ pub(super) struct Pull {
     since: Instant,
     /// One was read since then, so that the pause until the next one comes says nothing of the way.
     was_repaired: bool,
+    /// The last one that came was read, so that what is missing next is there too, most likely.
+    is_behind: bool,
     pause: Duration,
     bounds: Bounds,
 }
@@ -87,6 +90,7 @@ impl Pull {
             arrivals: Arrivals::new(bounds),
             since: Instant::ZERO,
             was_repaired: false,
+            is_behind: false,
             pause: Duration::ZERO,
             bounds,
         }
@@ -103,6 +107,9 @@ impl Pull {
             self.since = now;
             self.was_repaired = false;
             self.wait_for_more(now);
+            if self.is_behind {
+                self.due_at = Some(now + self.arrivals.overtaken());
+            }
         }
     }
 
@@ -113,6 +120,7 @@ impl Pull {
         }
         self.since = now;
         self.was_repaired = false;
+        self.is_behind = false;
     }
 
     /// Others are missing after a fragment came by itself. One that came in order ends what was read into silence; behind
@@ -234,6 +242,7 @@ impl Pull {
             _ => {}
         }
         self.was_repaired = true;
+        self.is_behind = true;
         if self.is_active {
             self.reach = AT_ONCE as u32;
         }
@@ -243,6 +252,7 @@ impl Pull {
     pub fn missed(&mut self, now: Instant, from: Rank, wanted: Wanted) {
         let up = self.answered(now, wanted);
         self.reach = 1;
+        self.is_behind = false;
         // Others of the same look may have sent it on already.
         if !self.is_active || up != Some(self.up) {
             return;

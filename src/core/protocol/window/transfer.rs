@@ -29,6 +29,7 @@ impl Window {
             return Disposition::Late;
         }
         if packet.op.after(self.next_op()) >= 0 {
+            self.overtaken.note(packet.op);
             self.note_later(self.now);
             return Disposition::Hold;
         }
