@@ -49,3 +49,13 @@ fn what_is_lost_without_anything_after_it_is_read_in_a_row() {
     // Each silence would take 8 ms; a usual pause is taken to be 2 ms where none is known.
     assert!(ended < 64 * 3 * MILLISECOND, "it has everything after {ended} ns");
 }
+
+/// What has come already of the broadcasts after a lost one shows that it is lost.
+#[test]
+fn lost_short_messages_cost_no_silences() {
+    let mut plan = plan(vec![Step { root: Rank(0), len: 8 }; 500]);
+    (plan.computing, plan.depths) = (Vec::new(), Depths::DEFAULT);
+    plan.faults = Faults { loss: CERTAIN / 10, ..Faults::default() };
+    let ended = ended(&plan);
+    assert!(ended < 50 * MILLISECOND, "it has everything after {ended} ns");
+}

@@ -276,7 +276,7 @@ impl Suite {
         };
         let lane = Lane::of(algorithm);
         if self.overtaken.begin(op) && lane == Lane::Window {
-            self.parts.window.note_later(now);
+            self.parts.window.note_overtaken(now);
         }
         self.used[lane as usize] = true;
         self.may_have_partners = true;

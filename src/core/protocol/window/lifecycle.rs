@@ -48,7 +48,7 @@ impl Window {
             self.pull.begin(now);
         }
         if self.overtaken.begin(op) {
-            self.note_later(now);
+            self.note_overtaken(now);
         }
         self.settle();
         self.events.extend(self.departed.iter().filter_map(|left| left.disagreement(op)));

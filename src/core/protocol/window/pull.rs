@@ -69,7 +69,9 @@ pub(super) struct Pull {
     since: Instant,
     /// One was read since then, so that the pause until the next one comes says nothing of the way.
     was_repaired: bool,
-    /// The last one that came was read, so that what is missing next is there too, most likely.
+    /// What is missing was sent for certain, as far as was heard of the last that came by itself.
+    is_gap: bool,
+    /// The last one that came was read into silence, so that what is missing next is there too, most likely.
     is_behind: bool,
     pause: Duration,
     bounds: Bounds,
@@ -90,6 +92,7 @@ impl Pull {
             arrivals: Arrivals::new(bounds),
             since: Instant::ZERO,
             was_repaired: false,
+            is_gap: false,
             is_behind: false,
             pause: Duration::ZERO,
             bounds,
@@ -106,6 +109,7 @@ impl Pull {
         if self.due_at.is_none() && !self.is_active {
             self.since = now;
             self.was_repaired = false;
+            self.is_gap = false;
             self.wait_for_more(now);
             if self.is_behind {
                 self.due_at = Some(now + self.arrivals.overtaken());
@@ -126,6 +130,7 @@ impl Pull {
     /// Others are missing after a fragment came by itself. One that came in order ends what was read into silence; behind
     /// a gap, what is missing is due soon, and stays due when it was.
     pub fn heard(&mut self, now: Instant, is_gap: bool) {
+        self.is_gap = is_gap;
         if !is_gap {
             self.is_active = false;
             self.reach = 1;
@@ -135,6 +140,15 @@ impl Pull {
             self.pause = self.arrivals.overtaken();
             let soon = now + self.pause;
             self.due_at = Some(self.due_at.map_or(soon, |at| at.min(soon)));
+        }
+    }
+
+    /// What is missing was sent before something that had come when it began here, so that nothing is to be waited for.
+    pub fn fall_due(&mut self, now: Instant) {
+        self.is_gap = true;
+        if !self.is_active {
+            self.pause = self.arrivals.overtaken();
+            self.due_at = Some(now);
         }
     }
 
@@ -242,7 +256,7 @@ impl Pull {
             _ => {}
         }
         self.was_repaired = true;
-        self.is_behind = true;
+        self.is_behind = !self.is_gap;
         if self.is_active {
             self.reach = AT_ONCE as u32;
         }

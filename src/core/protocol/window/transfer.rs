@@ -96,6 +96,15 @@ impl Window {
         }
     }
 
+    /// The broadcast that has just begun is one before something that has come: what is missing of it was sent long ago.
+    pub fn note_overtaken(&mut self, now: Instant) {
+        self.called(now);
+        self.seen = self.next_seq;
+        if self.reads() {
+            self.pull.fall_due(now);
+        }
+    }
+
     /// Counts a reliable copy, which may come when the operation is over here.
     fn count_expected(&mut self, op: OpId) {
         if self.to_come.came(op) {
