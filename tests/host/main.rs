@@ -4,7 +4,6 @@ mod allocations;
 mod book;
 #[cfg(feature = "verbs")]
 mod bootstrap;
-mod catching_up;
 mod choice;
 mod late_repairers;
 mod layers;

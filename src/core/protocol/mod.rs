@@ -16,7 +16,6 @@ mod depths;
 mod disagreement;
 mod fragments;
 pub mod options;
-mod overtaken;
 mod run;
 mod small_map;
 mod start;

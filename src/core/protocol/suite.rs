@@ -14,7 +14,6 @@
 mod lane;
 
 use super::choice::{Algorithm, Table};
-use super::overtaken::Overtaken;
 use super::two_stage::TwoStage;
 use super::unicast::{self, Unicast};
 use super::window::{self, Repairers, Window};
@@ -98,7 +97,6 @@ pub struct Suite {
     over: usize,
     /// Operations that the caller has begun, but their protocols have not.
     waiting: VecDeque<Waiting>,
-    overtaken: Overtaken,
     now: Instant,
     departed: Vec<Departure>,
     events: VecDeque<Event>,
@@ -119,7 +117,6 @@ impl Suite {
             may_have_partners: false,
             over: 0,
             waiting: VecDeque::new(),
-            overtaken: Overtaken::default(),
             now: Instant::ZERO,
             departed: Vec::new(),
             events: VecDeque::new(),
@@ -275,9 +272,6 @@ impl Suite {
             }
         };
         let lane = Lane::of(algorithm);
-        if self.overtaken.begin(op) && lane == Lane::Window {
-            self.parts.window.note_overtaken(now);
-        }
         self.used[lane as usize] = true;
         self.may_have_partners = true;
         let entry = Entry { lane, inner, is_complete: false, is_quiescent: false };
@@ -360,7 +354,6 @@ impl Core for Suite {
             (_, None) if packet.op.after(self.first) < 0 => Disposition::Late,
             (_, None) => {
                 if packet.via == Via::Multicast {
-                    self.overtaken.note(packet.op);
                     self.parts.window.note_later(now);
                 }
                 Disposition::Hold

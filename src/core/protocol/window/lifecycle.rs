@@ -47,9 +47,6 @@ impl Window {
         if is_repaired && self.config.repair == Repair::Pull {
             self.pull.begin(now);
         }
-        if self.overtaken.begin(op) {
-            self.note_overtaken(now);
-        }
         self.settle();
         self.events.extend(self.departed.iter().filter_map(|left| left.disagreement(op)));
         Ok(op)

@@ -66,7 +66,6 @@ pub use patience::Bounds;
 pub use report::Report;
 pub use seq::Seq;
 
-use super::overtaken::Overtaken;
 use super::{
     ConfigError, Core, Counter, Departure, Disposition, Event, Incoming, Packets, Room, Run,
     SmallMap, StartError, Timer, ToCome, Token, Transmit, Via,
@@ -114,7 +113,6 @@ pub struct Window {
     gathers: bool,
     /// Every fragment before this one is known to have been sent, as far as its root goes.
     seen: Seq,
-    overtaken: Overtaken,
     ring: Ring,
     /// Slots that an operation holds, by its number.
     holding: SmallMap<u32, u32>,
@@ -173,7 +171,6 @@ impl Window {
             last_reported_to: None,
             gathers: false,
             seen: begin,
-            overtaken: Overtaken::default(),
             ring: Ring::new(me, begin, &config),
             holding: SmallMap::default(),
             neighbourhoods: Neighbourhoods::new(me, order),

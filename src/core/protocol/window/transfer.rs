@@ -29,7 +29,6 @@ impl Window {
             return Disposition::Late;
         }
         if packet.op.after(self.next_op()) >= 0 {
-            self.overtaken.note(packet.op);
             self.note_later(self.now);
             return Disposition::Hold;
         }
@@ -93,15 +92,6 @@ impl Window {
     pub(super) fn read_on(&mut self) {
         if self.reads() {
             self.pull.heard(self.now, self.is_gap());
-        }
-    }
-
-    /// The broadcast that has just begun is one before something that has come: what is missing of it was sent long ago.
-    pub fn note_overtaken(&mut self, now: Instant) {
-        self.called(now);
-        self.seen = self.next_seq;
-        if self.reads() {
-            self.pull.fall_due(now);
         }
     }
 
