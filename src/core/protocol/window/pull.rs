@@ -33,8 +33,8 @@ struct InVain {
     repairer: Rank,
     since: Instant,
     is_late: bool,
-    /// It was late already, and had the time of a read for what is looked for now.
-    had_time: bool,
+    /// It is late, and has until then for what is looked for now.
+    until: Option<Instant>,
 }
 
 /// A read under way.
@@ -195,7 +195,7 @@ impl Pull {
         };
         if !in_vain.is_late && now - in_vain.since >= borne {
             in_vain.is_late = true;
-            in_vain.had_time = true;
+            in_vain.until = Some(now);
         }
         in_vain.is_late
     }
@@ -230,7 +230,7 @@ impl Pull {
                 *in_vain = None;
                 self.ladder = None;
             }
-            (Some(_), Some(in_vain)) => in_vain.had_time = false,
+            (Some(_), Some(in_vain)) => in_vain.until = None,
             _ => {}
         }
         self.was_repaired = true;
@@ -250,13 +250,16 @@ impl Pull {
         let rungs = self.ladder(wanted.0).map_or(0, <[Rank]>::len);
         if self.up == 0 {
             let known = self.in_vain.filter(|known| known.repairer == from);
-            let first = InVain { repairer: from, since: now, is_late: false, had_time: false };
+            let first = InVain { repairer: from, since: now, is_late: false, until: None };
             let in_vain = self.in_vain.insert(known.unwrap_or(first));
-            let is_first = self.next == 1;
-            if in_vain.is_late && is_first && !std::mem::replace(&mut in_vain.had_time, true) {
-                self.is_active = false;
-                self.due_at = Some(now + self.trips.timeout());
-                return;
+            if in_vain.is_late && self.next == 1 {
+                // What comes meanwhile has it looked at sooner, but others no sooner.
+                let until = *in_vain.until.get_or_insert(now + self.trips.timeout());
+                if now < until {
+                    self.is_active = false;
+                    self.due_at = Some(until);
+                    return;
+                }
             }
             if self.next <= rungs {
                 self.up = self.next;
@@ -361,6 +364,16 @@ mod tests {
         pull.missed(now, REPAIRER, second);
         assert_eq!(pull.reach(), None, "it has the time of a read");
         let again = pull.due_at().unwrap();
+
+        // Others that come meanwhile do not shorten it.
+        pull.heard(now, true);
+        let sooner = pull.due_at().unwrap();
+        assert!(sooner < again);
+        pull.handle_timeout(sooner);
+        above(&mut pull, second.0);
+        pull.started(sooner, second);
+        pull.missed(sooner, REPAIRER, second);
+        assert_eq!((pull.reach(), pull.due_at()), (None, Some(again)));
         assert!(again > now && again <= now + 10 * MS, "{:?}", again - now);
         pull.handle_timeout(again);
         pull.started(again, second);
