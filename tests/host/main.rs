@@ -4,6 +4,7 @@ mod allocations;
 mod book;
 #[cfg(feature = "verbs")]
 mod bootstrap;
+mod catching_up;
 mod choice;
 mod late_repairers;
 mod layers;
@@ -14,6 +15,7 @@ mod needs;
 mod pages;
 #[cfg(feature = "verbs")]
 mod rdma_sys;
+mod reordering;
 mod scenario;
 mod scenarios;
 mod scripts;

@@ -15,6 +15,7 @@ mod departure;
 mod depths;
 mod disagreement;
 mod fragments;
+mod known_sent;
 pub mod options;
 mod run;
 mod small_map;

@@ -14,6 +14,7 @@
 mod lane;
 
 use super::choice::{Algorithm, Table};
+use super::known_sent::KnownSent;
 use super::two_stage::TwoStage;
 use super::unicast::{self, Unicast};
 use super::window::{self, Repairers, Window};
@@ -97,6 +98,8 @@ pub struct Suite {
     over: usize,
     /// Operations that the caller has begun, but their protocols have not.
     waiting: VecDeque<Waiting>,
+    /// Of broadcasts that have not begun.
+    known_sent: KnownSent<OpId>,
     now: Instant,
     departed: Vec<Departure>,
     events: VecDeque<Event>,
@@ -117,6 +120,7 @@ impl Suite {
             may_have_partners: false,
             over: 0,
             waiting: VecDeque::new(),
+            known_sent: KnownSent::default(),
             now: Instant::ZERO,
             departed: Vec::new(),
             events: VecDeque::new(),
@@ -272,6 +276,10 @@ impl Suite {
             }
         };
         let lane = Lane::of(algorithm);
+        if let (Some(since), Lane::Window) = (self.known_sent.since(op), lane) {
+            self.parts.window.note_overtaken(now, since);
+        }
+        self.known_sent.forget(op);
         self.used[lane as usize] = true;
         self.may_have_partners = true;
         let entry = Entry { lane, inner, is_complete: false, is_quiescent: false };
@@ -354,6 +362,7 @@ impl Core for Suite {
             (_, None) if packet.op.after(self.first) < 0 => Disposition::Late,
             (_, None) => {
                 if packet.via == Via::Multicast {
+                    self.known_sent.note(now, packet.op);
                     self.parts.window.note_later(now);
                 }
                 Disposition::Hold

@@ -47,6 +47,10 @@ impl Window {
         if is_repaired && self.config.repair == Repair::Pull {
             self.pull.begin(now);
         }
+        if let Some(since) = self.later_sent.since(op) {
+            self.note_overtaken(now, since);
+        }
+        self.later_sent.forget(op);
         self.settle();
         self.events.extend(self.departed.iter().filter_map(|left| left.disagreement(op)));
         Ok(op)

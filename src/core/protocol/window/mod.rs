@@ -66,6 +66,7 @@ pub use patience::Bounds;
 pub use report::Report;
 pub use seq::Seq;
 
+use super::known_sent::KnownSent;
 use super::{
     ConfigError, Core, Counter, Departure, Disposition, Event, Incoming, Packets, Room, Run,
     SmallMap, StartError, Timer, ToCome, Token, Transmit, Via,
@@ -113,6 +114,10 @@ pub struct Window {
     gathers: bool,
     /// Every fragment before this one is known to have been sent, as far as its root goes.
     seen: Seq,
+    /// Since when of what was overtaken.
+    known_sent: KnownSent<Seq>,
+    /// Of broadcasts that have not begun.
+    later_sent: KnownSent<OpId>,
     ring: Ring,
     /// Slots that an operation holds, by its number.
     holding: SmallMap<u32, u32>,
@@ -171,6 +176,8 @@ impl Window {
             last_reported_to: None,
             gathers: false,
             seen: begin,
+            known_sent: KnownSent::default(),
+            later_sent: KnownSent::default(),
             ring: Ring::new(me, begin, &config),
             holding: SmallMap::default(),
             neighbourhoods: Neighbourhoods::new(me, order),

@@ -2,7 +2,8 @@
 //!
 //! The ring says nothing of what is to come, so a receiver learns of a loss from a later fragment (a
 //! gap), or from silence. Nothing is lost while fragments keep coming in order, however long they take. In a gap it soon
-//! reads everything that is missing; into silence it reads late, one fragment, and on from there only if that was there.
+//! reads everything that is missing; into silence it reads late, one fragment, and on from there only if that was there: in
+//! the same broadcast at once, and soon in the next.
 //! A root that is late costs its receivers a read now and then, with doubling pauses, and itself nothing.
 //!
 //! A repairer may be late itself. Who has not found there what it misses for as long as a silence is borne, and as a few reads of
@@ -68,6 +69,10 @@ pub(super) struct Pull {
     since: Instant,
     /// One was read since then, so that the pause until the next one comes says nothing of the way.
     was_repaired: bool,
+    /// What is missing was sent for certain, as far as was heard of the last that came by itself.
+    is_gap: bool,
+    /// The last one that came was read into silence, so that what is missing next is there too, most likely.
+    is_behind: bool,
     pause: Duration,
     bounds: Bounds,
 }
@@ -87,6 +92,8 @@ impl Pull {
             arrivals: Arrivals::new(bounds),
             since: Instant::ZERO,
             was_repaired: false,
+            is_gap: false,
+            is_behind: false,
             pause: Duration::ZERO,
             bounds,
         }
@@ -102,7 +109,11 @@ impl Pull {
         if self.due_at.is_none() && !self.is_active {
             self.since = now;
             self.was_repaired = false;
+            self.is_gap = false;
             self.wait_for_more(now);
+            if self.is_behind {
+                self.due_at = Some(now + self.lateness(now));
+            }
         }
     }
 
@@ -113,24 +124,64 @@ impl Pull {
         }
         self.since = now;
         self.was_repaired = false;
+        self.is_behind = false;
     }
 
     /// Others are missing after a fragment came by itself. One that came in order ends what was read into silence; behind
     /// a gap, what is missing is due soon, and stays due when it was.
     pub fn heard(&mut self, now: Instant, is_gap: bool) {
+        self.is_gap = is_gap;
         if !is_gap {
-            self.is_active = false;
-            self.reach = 1;
             self.wait_for_more(now);
             self.forgive();
         } else if !self.is_active {
-            self.pause = self.arrivals.overtaken();
-            let soon = now + self.pause;
-            self.due_at = Some(self.due_at.map_or(soon, |at| at.min(soon)));
+            self.pause = self.lateness(now);
+            self.fall_due(now + self.pause);
         }
     }
 
+    /// What a gap was has been read, and others are missing of which nothing tells that they were sent: they may be on their way,
+    /// or lost as well.
+    pub fn filled(&mut self, now: Instant) {
+        if self.is_gap {
+            self.is_gap = false;
+            self.wait_for_more(now);
+            self.fall_due(now + self.pause);
+        }
+    }
+
+    /// What is missing was sent before something that came before it began here, and since then.
+    pub fn overtaken(&mut self, now: Instant, since: Instant) {
+        self.is_gap = true;
+        if !self.is_active {
+            self.pause = self.lateness(now);
+            self.fall_due(now.max(since + self.pause));
+        }
+    }
+
+    /// What came now by itself had been overtaken since then.
+    pub fn came_late(&mut self, now: Instant, since: Instant) {
+        self.arrivals.late(now, now - since);
+    }
+
+    /// For how long a fragment that was overtaken may still come by itself; if longer than a read takes, it is not waited for.
+    pub fn late(&self, now: Instant) -> Duration {
+        self.arrivals.latest(now).min(self.trips.timeout())
+    }
+
+    /// How long after it was overtaken a fragment is read.
+    fn lateness(&self, now: Instant) -> Duration {
+        self.arrivals.usual().max(self.late(now))
+    }
+
+    fn fall_due(&mut self, at: Instant) {
+        self.due_at = Some(self.due_at.map_or(at, |sooner| sooner.min(at)));
+    }
+
+    /// What is missing now may be on its way.
     fn wait_for_more(&mut self, now: Instant) {
+        self.is_active = false;
+        self.reach = 1;
         self.pause = self.arrivals.longest();
         self.due_at = Some(now + self.arrivals.silence());
     }
@@ -143,6 +194,7 @@ impl Pull {
     /// Nothing is missing any more.
     pub fn rest(&mut self) {
         self.is_active = false;
+        self.is_gap = false;
         self.due_at = None;
         self.reach = 1;
         self.forgive();
@@ -234,6 +286,7 @@ impl Pull {
             _ => {}
         }
         self.was_repaired = true;
+        self.is_behind = !self.is_gap;
         if self.is_active {
             self.reach = AT_ONCE as u32;
         }
@@ -243,6 +296,7 @@ impl Pull {
     pub fn missed(&mut self, now: Instant, from: Rank, wanted: Wanted) {
         let up = self.answered(now, wanted);
         self.reach = 1;
+        self.is_behind = false;
         // Others of the same look may have sent it on already.
         if !self.is_active || up != Some(self.up) {
             return;

@@ -80,9 +80,7 @@ impl Window {
             return Disposition::Reject;
         }
         let next = operation.seq(packet.fragment).plus(1);
-        if next.after(self.seen) > 0 {
-            self.seen = next;
-        }
+        self.note_sent(next, 0);
         self.note_question(packet);
         self.answer();
         self.read_on();

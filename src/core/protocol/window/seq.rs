@@ -1,5 +1,7 @@
 //! The position of a fragment among all fragments of a communicator.
 
+use crate::protocol::known_sent::Position;
+
 /// Numbers every fragment of every broadcast, in the order of the calls, at every rank alike. It is the sequence number
 /// of Liu 2004, section 5.2, counted over fragments instead of broadcasts and over all roots instead of each one, so
 /// that it says where in any rank's ring a fragment is.
@@ -9,6 +11,12 @@
 /// are near one another.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Seq(pub u64);
+
+impl Position for Seq {
+    fn is_after(self, other: Seq) -> bool {
+        self.after(other) > 0
+    }
+}
 
 impl Seq {
     /// The position `count` further.

@@ -1,7 +1,7 @@
 //! The way of a fragment from others: received, sent again, or read where it was lost.
 
 use super::operation::Operation;
-use super::{Repair, Window};
+use super::{Repair, Seq, Window};
 use crate::protocol::{
     Core, Disposition, Event, Incoming, Room, Token, Transmit, Via, disagreement,
 };
@@ -29,6 +29,7 @@ impl Window {
             return Disposition::Late;
         }
         if packet.op.after(self.next_op()) >= 0 {
+            self.later_sent.note(self.now, packet.op);
             self.note_later(self.now);
             return Disposition::Hold;
         }
@@ -44,10 +45,11 @@ impl Window {
         }
         let is_head = operation.neighbours.is_head;
         let is_new = operation.own(packet.fragment, packet.via == Via::Multicast);
-        let (next, is_whole) = (operation.seq(packet.fragment).plus(1), operation.has_all());
-        if next.after(self.seen) > 0 {
-            self.seen = next;
+        let (seq, is_whole) = (operation.seq(packet.fragment), operation.has_all());
+        if packet.via == Via::Multicast {
+            self.note_lateness(seq);
         }
+        self.note_sent(seq.plus(1), 1);
         if packet.asks {
             self.note_question(packet);
         }
@@ -63,6 +65,8 @@ impl Window {
             self.advance();
             if packet.via != Via::Fetched {
                 self.read_on();
+            } else if !self.is_gap() {
+                self.pull.filled(self.now);
             }
             // Nothing completes by a fragment of a message of which others are missing.
             if is_whole {
@@ -84,14 +88,43 @@ impl Window {
     /// what is missing of them was sent.
     pub fn note_later(&mut self, now: Instant) {
         self.called(now);
-        self.seen = self.next_seq;
+        self.note_sent(self.next_seq, 0);
         self.read_on();
+    }
+
+    /// Everything before this position was sent, of which the last so many are here.
+    pub(super) fn note_sent(&mut self, until: Seq, here: i64) {
+        if until.after(self.seen) > 0 {
+            self.seen = until;
+            if until.after(self.have) > here {
+                self.known_sent.note(self.now, until);
+            }
+        }
+    }
+
+    /// A fragment came by itself: for how long it had been overtaken, if it was.
+    fn note_lateness(&mut self, seq: Seq) {
+        if self.seen.after(seq) > 0
+            && let Some(since) = self.known_sent.since(seq)
+        {
+            self.pull.came_late(self.now, since);
+        }
     }
 
     /// Takes note of what shows now whether something is missing.
     pub(super) fn read_on(&mut self) {
         if self.reads() {
             self.pull.heard(self.now, self.is_gap());
+        }
+    }
+
+    /// The broadcast that has just begun is one before something that has come: what is missing of it was sent long ago.
+    pub fn note_overtaken(&mut self, now: Instant, since: Instant) {
+        self.called(now);
+        // What has come of it is handed in only now, so that it is late by nothing.
+        self.note_sent(self.next_seq, 0);
+        if self.reads() {
+            self.pull.overtaken(now, since);
         }
     }
 
@@ -111,7 +144,7 @@ impl Window {
     pub(super) fn fetch(&mut self, room: &dyn Room) -> Option<Transmit> {
         let reach = self.pull.reach()?;
         let is_gap = self.is_gap();
-        let limit = if is_gap { self.seen } else { self.have.plus(reach) };
+        let limit = if is_gap { self.overdue() } else { self.have.plus(reach) };
         for index in self.whole..self.operations.len() {
             let op = self.first.plus(index as u32);
             let operation = &self.operations[index];
@@ -139,6 +172,11 @@ impl Window {
         }
         self.pull.pause(self.now);
         None
+    }
+
+    /// Everything before this position was overtaken for so long that it will not come by itself any more.
+    fn overdue(&self) -> Seq {
+        self.known_sent.until(self.now, self.pull.late(self.now)).unwrap_or(self.have)
     }
 
     /// Whom this rank reads in an operation now, if there is anybody as far up as this look has come.
