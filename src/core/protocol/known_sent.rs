@@ -132,7 +132,10 @@ mod tests {
                 let age = now - at(100 * u64::from(known.until(now, long).unwrap().0));
                 assert!(age >= long && age < 2 * long + MS, "{age:?} is not {long:?}");
                 let since = known.since(OpId(op - 50)).unwrap();
-                assert!(since >= at(100 * u64::from(op - 49)), "it is not known sooner than it was");
+                assert!(
+                    since >= at(100 * u64::from(op - 49)),
+                    "it is not known sooner than it was"
+                );
             }
         }
     }

@@ -123,6 +123,19 @@ mod tests {
     }
 
     #[test]
+    fn how_late_fragments_were_counts_less_the_longer_ago_that_was() {
+        let mut arrivals = Arrivals::new(Bounds::default());
+        let now = Instant::ZERO + 700 * MS;
+        assert_eq!(arrivals.latest(now), Duration::ZERO, "none was late");
+        arrivals.late(now, 8 * MS);
+        arrivals.late(now, MS);
+        assert_eq!(arrivals.latest(now), 8 * MS);
+        assert_eq!(arrivals.latest(now + 3_100 * MS), MS);
+        arrivals.late(now + 3_100 * MS, 2 * MS);
+        assert_eq!(arrivals.latest(now + 3_100 * MS), 4 * MS, "what was late before counts half");
+    }
+
+    #[test]
     fn what_comes_together_says_nothing_of_pauses() {
         let mut arrivals = Arrivals::new(Bounds::default());
         let before = (arrivals.usual(), arrivals.silence());

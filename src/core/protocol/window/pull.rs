@@ -1,8 +1,9 @@
 //! When a receiver reads what it misses from its repairer's ring, and how much at once.
 //!
 //! The ring says nothing of what is to come, so a receiver learns of a loss from a later fragment (a
-//! gap), or from silence. Nothing is lost while fragments keep coming in order, however long they take. In a gap it soon
-//! reads everything that is missing; into silence it reads late, one fragment, and on from there only if that was there: in
+//! gap), or from silence. Nothing is lost while fragments keep coming in order, however long they take. In a gap it
+//! reads everything that was overtaken for longer than others have been that came by themselves (RFC 8985, section 6.2), and
+//! not what follows; into silence it reads late, one fragment, and on from there only if that was there: in
 //! the same broadcast at once, and soon in the next.
 //! A root that is late costs its receivers a read now and then, with doubling pauses, and itself nothing.
 //!
@@ -388,6 +389,16 @@ mod tests {
         let late_after = |read| until_late(&mut Pull::new(Bounds::default()), wanted, read).0;
         assert!(late_after(MS / 100) < 20 * MS, "silence alone counts where reads are short");
         assert!(late_after(40 * MS) >= 80 * MS, "it had to read once, and to find nothing once");
+    }
+
+    #[test]
+    fn what_may_still_come_is_not_waited_for_longer_than_a_read_takes() {
+        let mut pull = Pull::new(Bounds::default());
+        let (since, now) = (Instant::ZERO, Instant::ZERO + 50 * MS);
+        pull.came_late(now, since);
+        pull.started(now, (OpId(0), Fragment(0)));
+        pull.found(now + MS, (OpId(0), Fragment(0)));
+        assert!(pull.late(now) >= MS && pull.late(now) < 5 * MS, "{:?}", pull.late(now));
     }
 
     #[test]
