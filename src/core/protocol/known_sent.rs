@@ -25,19 +25,19 @@ impl Position for OpId {
 #[derive(Clone, Debug)]
 pub(super) struct KnownSent<P> {
     /// Both positions and times grow.
-    until: VecDeque<(P, Instant)>,
+    times: VecDeque<(P, Instant)>,
 }
 
 impl<P> Default for KnownSent<P> {
     fn default() -> Self {
-        KnownSent { until: VecDeque::new() }
+        KnownSent { times: VecDeque::new() }
     }
 }
 
 impl<P: Position> KnownSent<P> {
     /// What is at this position has come.
     pub fn note(&mut self, now: Instant, position: P) {
-        match self.until.back_mut() {
+        match self.times.back_mut() {
             Some((last, _)) if !position.is_after(*last) => return,
             // What was taken in together came together.
             Some((last, at)) if *at >= now => {
@@ -46,45 +46,45 @@ impl<P: Position> KnownSent<P> {
             }
             _ => {}
         }
-        if self.until.len() == REMEMBERED {
+        if self.times.len() == REMEMBERED {
             self.thin(now);
         }
-        self.until.push_back((position, now));
+        self.times.push_back((position, now));
     }
 
     /// Makes room: times become as sparse as they are old.
     fn thin(&mut self, now: Instant) {
-        while self.until.get(1).is_some_and(|(_, at)| now - *at >= LONG) {
-            self.until.pop_front();
+        while self.times.get(1).is_some_and(|(_, at)| now - *at >= LONG) {
+            self.times.pop_front();
         }
         let mut index = 1;
-        while index + 1 < self.until.len() {
-            let (before, after) = (self.until[index - 1].1, self.until[index + 1].1);
+        while index + 1 < self.times.len() {
+            let (before, after) = (self.times[index - 1].1, self.times[index + 1].1);
             if after - before <= (now - after) / 2 {
-                self.until.remove(index);
+                self.times.remove(index);
             } else {
                 index += 1;
             }
         }
-        if self.until.len() == REMEMBERED {
-            self.until.pop_front();
+        if self.times.len() == REMEMBERED {
+            self.times.pop_front();
         }
     }
 
     /// Since when something is here that is after this position.
     pub fn since(&self, position: P) -> Option<Instant> {
-        self.until.iter().find(|(until, _)| until.is_after(position)).map(|(_, at)| *at)
+        self.times.iter().find(|(until, _)| until.is_after(position)).map(|(_, at)| *at)
     }
 
     /// Up to where everything is known to have been sent for so long.
     pub fn until(&self, now: Instant, long: Duration) -> Option<P> {
-        self.until.iter().rev().find(|(_, at)| now - *at >= long).map(|(until, _)| *until)
+        self.times.iter().rev().find(|(_, at)| now - *at >= long).map(|(until, _)| *until)
     }
 
     /// Forgets what is not after this position.
     pub fn forget(&mut self, position: P) {
-        while self.until.front().is_some_and(|(until, _)| !until.is_after(position)) {
-            self.until.pop_front();
+        while self.times.front().is_some_and(|(until, _)| !until.is_after(position)) {
+            self.times.pop_front();
         }
     }
 }
@@ -117,7 +117,7 @@ mod tests {
     fn what_came_together_is_one() {
         let mut known = KnownSent::default();
         (0..10_000).for_each(|op| known.note(at(1), OpId(op)));
-        assert_eq!((known.until.len(), known.since(OpId(9_998))), (1, Some(at(1))));
+        assert_eq!((known.times.len(), known.since(OpId(9_998))), (1, Some(at(1))));
     }
 
     #[test]
@@ -126,7 +126,7 @@ mod tests {
         for op in 0..50_000 {
             let now = at(100 * u64::from(op));
             known.note(now, OpId(op));
-            assert!(known.until.len() <= REMEMBERED);
+            assert!(known.times.len() <= REMEMBERED);
             let is_old = op > 4_000;
             for long in [MS, 10 * MS, 100 * MS].into_iter().filter(|_| is_old) {
                 let age = now - at(100 * u64::from(known.until(now, long).unwrap().0));
