@@ -98,7 +98,7 @@ pub struct Suite {
     over: usize,
     /// Operations that the caller has begun, but their protocols have not.
     waiting: VecDeque<Waiting>,
-    /// Of broadcasts that have not begun.
+    /// Since when broadcasts that have not begun are known to have been sent.
     known_sent: KnownSent<OpId>,
     now: Instant,
     departed: Vec<Departure>,

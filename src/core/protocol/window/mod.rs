@@ -114,9 +114,9 @@ pub struct Window {
     gathers: bool,
     /// Every fragment before this one is known to have been sent, as far as its root goes.
     seen: Seq,
-    /// Since when of what was overtaken.
+    /// Since when fragments are known to have been sent that others have overtaken.
     known_sent: KnownSent<Seq>,
-    /// Of broadcasts that have not begun.
+    /// The same of whole broadcasts that have not begun.
     later_sent: KnownSent<OpId>,
     ring: Ring,
     /// Slots that an operation holds, by its number.

@@ -8,9 +8,10 @@
 //! A root that is late costs its receivers a read now and then, with doubling pauses, and itself nothing.
 //!
 //! A repairer may be late itself. Who has not found there what it misses for as long as a silence is borne, and as a few reads of
-//! its own would take it, goes on at each further look to those above it up to the root, until the repairer has something again. Most often the repairer has lost the same and
-//! reads it as soon as it has its CPU, so that others read from afar only what it does not get. So one that was late has the time of a
-//! read, too, before others go on: it may be late no more, and only due after them.
+//! its own would take it, goes on at each further look to those above it up to the root, until the repairer has something again.
+//! Most often the repairer has lost the same and reads it as soon as it has its CPU, so that others read from afar only what it
+//! does not get. So one that was late has the time of a read, too, before others go on: it may be late no more, and only due
+//! after them.
 //!
 //! Those above may leave, with the memory that is read, as soon as the repairer has everything. So only those are read with whom there
 //! was a connection, on which they would say so, when the repairer was looked at; and it is looked at again before each of them.
@@ -151,7 +152,7 @@ impl Pull {
         }
     }
 
-    /// What is missing was sent before something that came before it began here, and since then.
+    /// What is missing now had been overtaken since then already, before its broadcast began here.
     pub fn overtaken(&mut self, now: Instant, since: Instant) {
         self.is_gap = true;
         if !self.is_active {

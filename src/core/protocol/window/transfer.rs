@@ -92,7 +92,7 @@ impl Window {
         self.read_on();
     }
 
-    /// Everything before this position was sent, of which the last so many are here.
+    /// Everything before `until` was sent, and the last `here` of these fragments have come.
     pub(super) fn note_sent(&mut self, until: Seq, here: i64) {
         if until.after(self.seen) > 0 {
             self.seen = until;
@@ -118,7 +118,7 @@ impl Window {
         }
     }
 
-    /// The broadcast that has just begun is one before something that has come: what is missing of it was sent long ago.
+    /// Something later than the broadcast that has just begun has been here since then, so what is missing of it was sent.
     pub fn note_overtaken(&mut self, now: Instant, since: Instant) {
         self.called(now);
         // What has come of it is handed in only now, so that it is late by nothing.
