@@ -19,8 +19,6 @@ pub struct Fetches {
     /// Buffers for packets, and those for headers, that nobody uses.
     free: Vec<Slot>,
     free_headers: Vec<Slot>,
-    /// Bytes of headers that a look reads at most: one datagram.
-    most_headers: usize,
     /// Looks that have not begun.
     waiting: VecDeque<Look>,
     /// Looks for which something is being read.
@@ -37,19 +35,14 @@ struct Use {
 }
 
 impl Fetches {
-    /// With buffers for `depth` packets of up to `packet_len` bytes, on ways whose datagrams have up to `mtu`.
-    pub fn new(
-        domain: &ProtectionDomain,
-        depth: u32,
-        (packet_len, mtu): (usize, usize),
-    ) -> Result<Self> {
+    /// With buffers for `depth` packets of up to `packet_len` bytes.
+    pub fn new(domain: &ProtectionDomain, depth: u32, packet_len: usize) -> Result<Self> {
         let count = depth + LOOKS;
         let (pool, mut free) = Pool::new(domain, count, packet_len)?;
         Ok(Fetches {
             pool,
             free_headers: free.split_off(depth as usize),
             free,
-            most_headers: mtu.min(packet_len),
             waiting: VecDeque::new(),
             under_way: Vec::new(),
             uses: vec![None; count as usize],
@@ -66,12 +59,19 @@ impl Fetches {
         self.free.len()
     }
 
-    /// Looks for a packet in a slot, soon; false where no buffer is free.
-    pub fn want(&mut self, place: Place, (slot, token): (u32, Token), span: Span) -> bool {
+    /// Looks for a packet in a slot, soon; false where no buffer is free. A look reads up to `most` bytes of headers, which
+    /// a buffer has room for.
+    pub fn want(
+        &mut self,
+        place: Place,
+        (slot, token): (u32, Token),
+        most: usize,
+        span: Span,
+    ) -> bool {
         let Some(buffer) = self.free.pop() else { return false };
         let wanted = Wanted::new(slot, token, buffer, span);
         let alone = match self.waiting.back_mut() {
-            Some(last) => last.add(&place, wanted, self.most_headers),
+            Some(last) => last.add(&place, wanted, most),
             None => Some(wanted),
         };
         if let Some(wanted) = alone {

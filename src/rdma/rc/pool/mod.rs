@@ -86,7 +86,7 @@ impl ConnectionPool {
         let longest = settings.longest_packet(packet_len);
         let (receives, to_post) = Pool::new(domain, settings.depths.reliable_receive, longest)?;
         let sends = SendSlots::new(domain, settings.depths.reliable_send, packet_len)?;
-        let fetches = Fetches::new(domain, settings.depths.fetch, (longest, packet_len))?;
+        let fetches = Fetches::new(domain, settings.depths.fetch, longest)?;
         let mut srq = SharedReceiveQueue::new(domain, &receives, settings.depths.reliable_receive)?;
         for slot in to_post {
             let id = Work::Receive(slot.index()).id();
@@ -312,7 +312,11 @@ impl ConnectionPool {
 
     /// Looks for the packet in a slot of a ring, [soon](Self::next_look); false where no buffer is free.
     pub fn fetch(&mut self, place: Place, wanted: (u32, Token), span: tracing::Span) -> bool {
-        self.fetches.want(place, wanted, span)
+        // What is read then comes in one packet. Of an answer of several rxe takes the rest for an error where a late
+        // acknowledgement comes in the midst: it ends all requests, and says that the read was done (`check_psn` and
+        // `check_ack` in `rxe_comp.c` of Linux 6.12).
+        let most = self.mtu(place.process);
+        self.fetches.want(place, wanted, most, span)
     }
 
     /// Packets that can be looked for now.

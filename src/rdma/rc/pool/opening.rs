@@ -135,7 +135,7 @@ impl ConnectionPool {
     }
 
     /// Most bytes of a packet to a process, as far as this side knows.
-    fn mtu(&self, process: ProcessId) -> usize {
+    pub(super) fn mtu(&self, process: ProcessId) -> usize {
         let path_mtu = self.processes[process.0 as usize].path_mtu;
         path_mtu.min(self.local.address.packet_len)
     }
