@@ -76,7 +76,7 @@ pub use broadcast::{
 #[cfg(feature = "verbs")]
 pub use rdma::{Description, Family, Multicast, NodeSharing, Settings, SettingsError, Waiting};
 #[doc(inline)]
-pub use verbcast_core::driver::{Failure, Statistics};
+pub use verbcast_core::driver::{Failure, FailureKind, Statistics};
 #[doc(inline)]
 pub use verbcast_core::protocol::choice::{Algorithm, Table, TableError};
 #[doc(inline)]

@@ -1,17 +1,27 @@
 //! Errors as MPI's error codes, whose texts say what happened: `MPI_Error_string` gives them to the program, and MPI
 //! prints them where an error ends it.
 
+use super::library::{BUILT_WITH, Family};
 use super::tally;
 use mpi::ffi;
+use multicast::FailureKind;
 use multicast::broadcast;
 use multicast::mpi::{Error, MpiError};
-use std::ffi::{CStr, CString, c_int};
+use std::env;
+use std::ffi::{CStr, CString, OsStr, c_int};
+
+/// MPICH's `MPIX_ERR_PROC_FAILED`, which is no constant of the MPI standard before version 5.
+const MPICH_PROCESS_FAILED: c_int = 101;
+/// By which users ask MPICH to go on where a process has failed.
+const MPICH_TOLERANT: &str = "MPIR_CVAR_ENABLE_FT";
 
 /// Error classes of verbcast's own, one for each kind of error.
 #[derive(Clone, Copy, Debug)]
 pub struct Codes {
     failed: Class,
     other: Class,
+    /// What MPI itself returns where a process is gone, if it goes on then. MPICH takes no codes of others into that class.
+    gone: Option<c_int>,
 }
 
 /// A class of errors.
@@ -38,6 +48,7 @@ impl Codes {
                     c"verbcast: a rank failed, left, or called with another root, length or wrong arguments",
                 )?,
                 other: Class::new(c"verbcast: the broadcast could not be done")?,
+                gone: gone(env::var_os(MPICH_TOLERANT).as_deref()),
             })
         }
     }
@@ -47,6 +58,10 @@ impl Codes {
     /// # Safety
     /// MPI is not finalised, and the calling thread may call it.
     pub unsafe fn of(&self, error: &Error, what: &str) -> c_int {
+        if let Some(code) = self.gone.filter(|_| is_unreachable(error)) {
+            tally::say(what);
+            return code;
+        }
         let class = match error {
             Error::Broadcast(broadcast::Error::Failed(_) | broadcast::Error::Timeout { .. }) => {
                 self.failed
@@ -103,6 +118,24 @@ impl Class {
     }
 }
 
+/// Whether a rank is gone, and nothing else is wrong.
+fn is_unreachable(error: &Error) -> bool {
+    match error {
+        Error::Broadcast(broadcast::Error::Failed(failure)) => {
+            failure.kind == FailureKind::Unreachable
+        }
+        _ => false,
+    }
+}
+
+/// What the MPI library returns where a process is gone, with this value of [`MPICH_TOLERANT`].
+fn gone(tolerant: Option<&OsStr>) -> Option<c_int> {
+    let is_tolerant = tolerant.is_some_and(|value| {
+        ["1", "yes", "true"].iter().any(|yes| value.eq_ignore_ascii_case(yes))
+    });
+    (is_tolerant && matches!(BUILT_WITH, Family::Mpich)).then_some(MPICH_PROCESS_FAILED)
+}
+
 /// A code in a class.
 unsafe fn add(class: c_int, text: &CStr) -> Result<c_int, MpiError> {
     let mut code = 0;
@@ -125,7 +158,17 @@ fn text(what: &str) -> CString {
 
 #[cfg(test)]
 mod tests {
-    use super::{ffi, text};
+    use super::{BUILT_WITH, Family, MPICH_PROCESS_FAILED, ffi, gone, text};
+    use std::ffi::OsStr;
+
+    #[test]
+    fn a_process_that_is_gone_has_mpichs_code_where_that_is_to_go_on() {
+        let code = matches!(BUILT_WITH, Family::Mpich).then_some(MPICH_PROCESS_FAILED);
+        assert_eq!(gone(Some(OsStr::new("1"))), code);
+        assert_eq!(gone(Some(OsStr::new("Yes"))), code);
+        assert_eq!(gone(Some(OsStr::new("0"))), None);
+        assert_eq!(gone(None), None);
+    }
 
     #[test]
     fn a_text_is_one_line_and_no_longer_than_mpi_takes() {

@@ -13,7 +13,7 @@ use verbcast_core::rank::{Fragment, OpId, Rank};
 use verbcast_core::transport::{
     Arrival, Buffer, LentMessages, Liveness, Origin, Park, Payload, Purpose, Transfer, Transport,
 };
-use verbcast_core::wire::{HEADER_LEN, Header, Key, Kind, MacKey, Notice};
+use verbcast_core::wire::{FailureKind, HEADER_LEN, Header, Key, Kind, MacKey, Notice};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 const DEPTH: usize = 16;
@@ -482,7 +482,8 @@ fn who_knows_the_key_but_not_that_of_the_codes_forges_nothing() {
     let by_multicast = [Kind::Fragment, Kind::Abort, Kind::Probe, Kind::Acknowledge];
     let reliable = [Kind::Fragment, Kind::Ready, Kind::Abort, Kind::Bye, Kind::Acknowledge];
     let packets = (by_multicast.len() + reliable.len()) as u64;
-    let notice = Notice { rank: Rank(1), reason: "forged".to_owned() }.emit();
+    let notice =
+        Notice { rank: Rank(1), kind: FailureKind::GaveUp, reason: "forged".to_owned() }.emit();
     let header = |member: &Member<'_>, kind| {
         let (source, key, op, fragment) = (Rank(0), member.key, OP, Fragment(0));
         Header { kind, source, key, op, fragment, message_len: 8, report: 7, asks: true }

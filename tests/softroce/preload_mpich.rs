@@ -109,6 +109,11 @@ fn a_rank_that_is_killed() {
 }
 
 #[test]
+fn a_process_that_is_gone_where_mpi_goes_on() {
+    preload::scenarios::tolerant(Mpi::Mpich);
+}
+
+#[test]
 #[ignore = "the library's own doing, which is tried with Open MPI"]
 fn a_missing_device() {
     preload::scenarios::a_missing_device(Mpi::Mpich);

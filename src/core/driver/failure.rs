@@ -1,6 +1,7 @@
 //! The end of a communicator: which rank failed, and how.
 
 use crate::rank::Rank;
+use crate::wire::{FailureKind, Notice};
 use std::sync::Arc;
 
 /// A rank failed, and with it the communicator; every rank learns the same.
@@ -10,6 +11,8 @@ use std::sync::Arc;
 pub struct Failure {
     /// The rank that failed.
     pub rank: Rank,
+    /// What is wrong with it.
+    pub kind: FailureKind,
     /// The name of its host, where ranks are on several.
     pub host: Option<Arc<str>>,
     /// What happened, in words.
@@ -22,8 +25,13 @@ fn place(host: Option<&str>) -> String {
 }
 
 impl Failure {
-    pub(super) fn new(rank: Rank, reason: String) -> Failure {
-        Failure { rank, host: None, reason }
+    pub(super) fn new(rank: Rank, kind: FailureKind, reason: String) -> Failure {
+        Failure { rank, kind, host: None, reason }
+    }
+
+    /// What other ranks are told of it.
+    pub(super) fn notice(&self) -> Notice {
+        Notice { rank: self.rank, kind: self.kind, reason: self.reason.clone() }
     }
 
     /// The same, of a rank on this host.

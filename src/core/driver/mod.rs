@@ -24,6 +24,8 @@ pub use failure::Failure;
 pub use messages::{Lent, LentBytes};
 pub use statistics::Statistics;
 
+pub use crate::wire::FailureKind;
+
 use crate::numbers::NumberSet;
 use crate::protocol::{Core, Event, StartError};
 use crate::rank::{OpId, Rank};
@@ -267,7 +269,8 @@ impl<C: Core, T: Transport> Driver<C, T> {
 
     /// This rank gives up: tells its peers, and fails from now on.
     pub fn abort(&mut self, reason: &str) -> Failure {
-        self.fail(Failure::new(self.identity.rank, reason.to_owned()))
+        let kind = FailureKind::GaveUp;
+        self.fail(Failure::new(self.identity.rank, kind, reason.to_owned()))
     }
 
     /// This rank leaves in good order: tells its peers that it needs nothing more.
@@ -353,7 +356,7 @@ impl<C: Core, T: Transport> Driver<C, T> {
                 Event::Quiescent(_) => self.in_flight -= 1,
                 Event::Disagreement { op, rank, what } => {
                     let reason = format!("{op}: {what} (as seen by {})", self.identity.rank);
-                    self.fail(Failure::new(rank, reason));
+                    self.fail(Failure::new(rank, FailureKind::Erroneous, reason));
                 }
             }
         }
@@ -386,7 +389,8 @@ impl<C: Core, T: Transport> Driver<C, T> {
         self.needs_no_notice(peer);
         if !self.departed.contains(&peer) {
             let reason = format!("does not answer: {reason}");
-            self.broken.get_or_insert(Failure::new(peer, reason));
+            let kind = FailureKind::Unreachable;
+            self.broken.get_or_insert(Failure::new(peer, kind, reason));
         }
     }
 }

@@ -25,8 +25,7 @@ impl<C: Core, T: Transport> Driver<C, T> {
             return first.clone();
         }
         self.failure = Some(failure.clone());
-        let Failure { rank, reason, .. } = failure.clone();
-        let notice = Notice { rank, reason }.emit();
+        let notice = failure.notice().emit();
         // A device that fails here leaves the others to find out by themselves.
         let _ = self.notify(Kind::Abort, &notice);
         failure
@@ -111,11 +110,11 @@ impl<C: Core, T: Transport> Driver<C, T> {
     /// Another rank says who has failed. Where several ranks are gone, those who notice at the same time may each name another one, so all
     /// take over the least of what is said: the lowest rank, and of different words about it those that come first.
     pub(super) fn hear_failure(&mut self, notice: Option<Notice>) {
-        let Some(Notice { rank, reason }) = notice else { return };
+        let Some(Notice { rank, kind, reason }) = notice else { return };
         if rank.0 >= self.identity.size {
             return;
         }
-        let failure = Failure::new(rank, reason);
+        let failure = Failure::new(rank, kind, reason);
         match &mut self.failure {
             Some(known) => {
                 if (failure.rank, &failure.reason) < (known.rank, &known.reason) {

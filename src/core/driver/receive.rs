@@ -1,7 +1,7 @@
 //! Takes what the transport reports, and hands it to the core.
 
 use super::held::{Early, Stored};
-use super::{Driver, Failure, Lent};
+use super::{Driver, Failure, FailureKind, Lent};
 use crate::protocol::{Core, Disposition, Incoming, Token, Via};
 use crate::rank::{OpId, Rank};
 use crate::time::Instant;
@@ -247,7 +247,7 @@ impl<C: Core, T: Transport> Driver<C, T> {
             if !here.is_some_and(|here| note.is_of(here)) {
                 let Header { op, source: rank, .. } = *header;
                 let reason = format!("what it wrote of {op} is not what came there");
-                self.fail(Failure::new(rank, reason));
+                self.fail(Failure::new(rank, FailureKind::Erroneous, reason));
             }
         }
         self.end(incoming.via, header, &disposition, stored)

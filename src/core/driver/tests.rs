@@ -67,6 +67,11 @@ fn assembled_with_ring(
     Driver::assemble(options, &parameters, Notes::default()).unwrap()
 }
 
+/// What a rank says that gives up.
+fn notice(rank: u32, reason: &str) -> Vec<u8> {
+    Notice { rank: Rank(rank), kind: FailureKind::GaveUp, reason: reason.to_owned() }.emit()
+}
+
 fn packet(source: u32, kind: Kind, op: u32, key: Key, payload: &[u8]) -> Vec<u8> {
     let (source, op, fragment) = (Rank(source), OpId(op), Fragment(0));
     let message_len = payload.len() as u64;

@@ -67,7 +67,7 @@ pub use join::Join;
 pub use mac::{MAC_KEY_LEN, MacKey};
 pub use node::{NodeMemory, NodeOffer};
 pub use nonce::Nonce;
-pub use notice::{NOTICE_LEN, Notice};
+pub use notice::{FailureKind, NOTICE_LEN, Notice};
 pub use preload_ballot::{OneNode, PreloadBallot};
 pub use process_address::ProcessAddress;
 pub use process_message::ProcessMessage;

@@ -178,12 +178,14 @@ proptest! {
     }
 
     #[test]
-    fn notices(rank: u32, reason in ".{0,100}") {
-        let notice = Notice { rank: Rank(rank), reason };
+    fn notices(rank: u32, kind in failure_kind(), reason in ".{0,100}") {
+        let notice = Notice { rank: Rank(rank), kind, reason };
         let bytes = notice.emit();
         survives(&notice, &bytes, Notice::parse)?;
         names_its_version(Notice::FORMAT, &bytes, Notice::parse)?;
-        prop_assert!((0..8).all(|len| Notice::parse(&bytes[..len]).is_err()));
+        prop_assert!((0..9).all(|len| Notice::parse(&bytes[..len]).is_err()));
+        let unknown = [&bytes[..8], &[3], &bytes[9..]].concat();
+        prop_assert!(Notice::parse(&unknown).is_err());
     }
 
     #[test]
@@ -201,7 +203,7 @@ proptest! {
 
     #[test]
     fn long_notices_are_bounded(reason in ".{400,600}", bytes in noise(Notice::FORMAT)) {
-        let notice = Notice { rank: Rank(1), reason };
+        let notice = Notice { rank: Rank(1), kind: FailureKind::GaveUp, reason };
         prop_assert!(notice.emit().len() <= NOTICE_LEN);
         // What cannot be read as UTF-8 takes up to three times its length.
         prop_assert!(Notice::parse(&bytes).map_or(0, |read| read.reason.len()) <= 3 * NOTICE_LEN);

@@ -9,6 +9,7 @@ use crate::mpirun::{self, Mpi, text};
 use crate::needs;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// What all programs get, unless they set something else: a communicator's first broadcasts go by multicast, too.
 const ALL_BY_MULTICAST: (&str, &str) = ("VERBCAST_FIRST_BY_MPI", "0");
@@ -70,7 +71,7 @@ impl Mpi {
 
     /// The same as users have it: with the defaults of all that they do not set.
     pub fn run_as_users(self, library: &Path, program: &str, kinds: &[Ranks<'_>]) -> Said {
-        self.run_given(&[], (&[], library), program, kinds)
+        self.run_given(self.launcher(), (&[], library), program, kinds)
     }
 
     /// As [`run`](Self::run), with further variables of the launcher.
@@ -81,19 +82,26 @@ impl Mpi {
         program: &str,
         kinds: &[Ranks<'_>],
     ) -> Said {
-        self.run_given(variables, (&[ALL_BY_MULTICAST], library), program, kinds)
+        let mut launcher = self.launcher();
+        launcher.envs(variables.iter().copied());
+        self.run_given(launcher, (&[ALL_BY_MULTICAST], library), program, kinds)
+    }
+
+    /// As [`run`](Self::run), with MPICH's launcher told to end nobody else where a rank ends.
+    pub fn run_tolerantly(self, library: &Path, program: &str, kinds: &[Ranks<'_>]) -> Said {
+        let mut launcher = self.launcher();
+        launcher.arg("-disable-auto-cleanup");
+        self.run_given(launcher, (&[ALL_BY_MULTICAST], library), program, kinds)
     }
 
     /// With these variables for all ranks, unless they set something else.
     fn run_given(
         self,
-        variables: &[(&str, &str)],
+        mut command: Command,
         (given, library): (&[(&str, &str)], &Path),
         program: &str,
         kinds: &[Ranks<'_>],
     ) -> Said {
-        let mut command = self.launcher();
-        command.envs(variables.iter().copied());
         let preloaded = self.preloaded(library);
         let preloaded = [("LD_PRELOAD", preloaded.as_str())];
         for (at, Ranks { number, environment }) in kinds.iter().enumerate() {

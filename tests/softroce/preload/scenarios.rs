@@ -395,6 +395,25 @@ pub fn killed(mpi: Mpi) {
     assert!(!said.is_success);
 }
 
+/// Where MPI is to go on without a process, its own error says that one is gone, and the others do go on.
+pub fn tolerant(mpi: Mpi) {
+    if !is_ready(mpi) {
+        return;
+    }
+    for (asked, class) in [("1", "a process failed"), ("0", "another error")] {
+        let environment = [("MPIR_CVAR_ENABLE_FT", asked)];
+        let kinds = alike(4, &environment);
+        let said = mpi.run_tolerantly(&mpi.library(), "tolerant", &kinds);
+        let mut lines: Vec<_> = said.out.lines().filter(|line| line.starts_with("rank")).collect();
+        lines.sort_unstable();
+        let expected = [0, 1, 3].map(|rank| format!("rank {rank}: {class}, then 0 wrong bytes"));
+        assert_eq!(lines, expected, "{asked}: {}{}", said.out, said.err);
+        // The text of MPI's own error cannot say who is gone.
+        let is_named = said.err.contains("rank 2: does not answer");
+        assert_eq!(is_named, asked == "1", "{}", said.err);
+    }
+}
+
 /// On an imitated adapter, whatever its link layer and partitions: as without, and all of it by multicast.
 pub fn imitated(mpi: Mpi, adapters: &[&str]) {
     if !is_ready(mpi) {

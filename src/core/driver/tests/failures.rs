@@ -32,14 +32,15 @@ fn fetches_that_find_nothing_are_no_progress() {
 #[test]
 fn a_broken_connection_is_a_failure_of_that_rank_which_all_hear_of() {
     let mut driver = waiting();
-    assert_eq!(breaks(&mut driver, 0).unwrap_err().rank, Rank(0));
+    let failure = breaks(&mut driver, 0).unwrap_err();
+    assert_eq!((failure.rank, failure.kind), (Rank(0), FailureKind::Unreachable));
     assert_eq!(driver.transport.told, [Rank(2)], "all but the one that failed");
     assert_eq!(driver.turn(Instant::ZERO, None).unwrap_err().rank, Rank(0), "for good");
 }
 
 #[test]
 fn an_abort_is_a_ranks_last_word() {
-    let notice = Notice { rank: Rank(2), reason: "enough".to_owned() }.emit();
+    let notice = notice(2, "enough");
     let mut driver = waiting();
     for packet in
         [packet(0, Kind::Fragment, 0, KEY, &[9; 10]), packet(2, Kind::Abort, 0, KEY, &notice)]
@@ -72,7 +73,7 @@ fn a_rank_that_left_in_good_order_did_not_fail() {
 
 #[test]
 fn packets_that_no_rank_sends_so_disconnect_nobody_and_end_nothing() {
-    let notice = |rank| Notice { rank: Rank(rank), reason: "forged".to_owned() }.emit();
+    let notice = |rank| notice(rank, "forged");
     let kinds = [Kind::Ready, Kind::Bye, Kind::Connect];
     let mut forged: Vec<_> =
         kinds.iter().map(|kind| (Via::Multicast, 2, *kind, Vec::new())).collect();
@@ -104,9 +105,9 @@ fn who_knows_the_key_is_believed() {
     receive_by(&mut driver, Via::Multicast, forged).unwrap();
     assert!(driver.take_complete(OpId(0)));
     assert_eq!(driver.take_message(OpId(0)).unwrap(), [6; 10]);
-    let notice = Notice { rank: Rank(2), reason: "forged".to_owned() }.emit();
-    let forged = packet(2, Kind::Abort, 1, KEY, &notice);
-    assert_eq!(receive_by(&mut driver, Via::Multicast, forged).unwrap_err().rank, Rank(2));
+    let forged = packet(2, Kind::Abort, 1, KEY, &notice(2, "forged"));
+    let failure = receive_by(&mut driver, Via::Multicast, forged).unwrap_err();
+    assert_eq!((failure.rank, failure.kind), (Rank(2), FailureKind::GaveUp));
 }
 
 /// The last rank of a chain, which has offered no memory.

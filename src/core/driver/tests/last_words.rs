@@ -4,8 +4,8 @@ use super::*;
 
 /// A notice comes while a rank lingers.
 fn hears(driver: &mut Driver<Window, Notes>, of: u32, reason: &str) {
-    let notice = Notice { rank: Rank(of), reason: reason.to_owned() }.emit();
-    let buffer = driver.transport.arrives(packet(2, Kind::Abort, 0, KEY, &notice));
+    let word = packet(2, Kind::Abort, 0, KEY, &notice(of, reason));
+    let buffer = driver.transport.arrives(word);
     driver.transport.arrivals.push_back(Arrival::Packet { via: Via::Reliable, buffer });
     assert!(driver.linger(Instant::ZERO));
 }

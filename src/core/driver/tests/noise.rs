@@ -73,14 +73,14 @@ fn number() -> impl Strategy<Value = u64> {
 }
 
 fn payload() -> impl Strategy<Value = Vec<u8>> {
-    let notice = any::<u32>().prop_map(|rank| Notice { rank: Rank(rank), reason: "no".to_owned() });
+    let notice = any::<u32>().prop_map(|rank| notice(rank, "no"));
     let offer = any::<Option<(u64, u32)>>()
         .prop_map(|memory| Offer { memory: memory.map(|(address, key)| Region { address, key }) });
     let written = near(0..100_u32).prop_map(|len| Written { len, crc: None });
     prop_oneof![
         8 => vec(any::<u8>(), FRAGMENT_LEN),
         2 => vec(any::<u8>(), 0..40),
-        1 => notice.prop_map(|notice| notice.emit()),
+        1 => notice,
         1 => offer.prop_map(|offer| offer.emit()),
         1 => written.prop_map(|written| written.emit()),
     ]

@@ -69,7 +69,8 @@ fn frames(path: &'static str, frames: &[(FrameKind, Vec<u8>)]) -> Seed {
 }
 
 fn packets() -> Vec<Seed> {
-    let notice = Notice { rank: Rank(3), reason: "the adapter is gone".into() };
+    let notice =
+        Notice { rank: Rank(3), kind: FailureKind::GaveUp, reason: "the adapter is gone".into() };
     vec![
         packet("packet/fragment", Kind::Fragment, true, None),
         packet("packet/fragment-uncovered", Kind::Fragment, false, None),

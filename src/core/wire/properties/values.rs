@@ -10,6 +10,10 @@ pub(super) fn noise(format: Format) -> impl Strategy<Value = Vec<u8>> {
     })
 }
 
+pub(super) fn failure_kind() -> impl Strategy<Value = FailureKind> {
+    prop::sample::select(&[FailureKind::Unreachable, FailureKind::GaveUp, FailureKind::Erroneous])
+}
+
 pub(super) fn group() -> impl Strategy<Value = GroupAddress> {
     prop_oneof![
         any::<[u8; 4]>().prop_map(|v4| GroupAddress::V4(v4.into())),
