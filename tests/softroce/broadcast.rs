@@ -10,7 +10,7 @@ use std::task::Poll;
 use std::time::Duration;
 use verbcast::broadcast::{Broadcaster, Config, Error};
 use verbcast::rdma::{Family, Multicast, Waiting};
-use verbcast_core::driver::Statistics;
+use verbcast_core::driver::{FailureKind, Statistics};
 use verbcast_core::protocol::options::Synchronisation;
 use verbcast_core::rank::Rank;
 
@@ -350,8 +350,9 @@ fn another_length_or_root_is_an_error_at_every_rank() {
             outcome.unwrap_err()
         });
         for error in errors {
-            assert!(matches!(&error, Error::Failed(_)), "{error}");
-            assert!(error.to_string().contains("operation 0"), "{error}");
+            let Error::Failed(failure) = error else { panic!("{error}") };
+            assert_eq!(failure.kind, FailureKind::Erroneous, "{failure}");
+            assert!(failure.reason.contains("operation 0"), "{failure}");
         }
     }
 }
