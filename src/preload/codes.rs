@@ -10,7 +10,7 @@ use multicast::mpi::{Error, MpiError};
 use std::env;
 use std::ffi::{CStr, CString, OsStr, c_int};
 
-/// MPICH's `MPIX_ERR_PROC_FAILED`, which is no constant of the MPI standard before version 5.
+/// `MPIX_ERR_PROC_FAILED` of the `mpi.h` of MPICH, whose extension it is.
 const MPICH_PROCESS_FAILED: c_int = 101;
 /// By which users ask MPICH to go on where a process has failed.
 const MPICH_TOLERANT: &str = "MPIR_CVAR_ENABLE_FT";
