@@ -1,8 +1,8 @@
 //! Connections that have failed without a reason.
 //!
 //! Where a request fails, its completion says why. SoftRoCE also ends all requests of a queue pair at once, with none that
-//! says why: when its netdev has no carrier and it sends. Its port goes down for the same cause, which is told a moment
-//! later. So what such a failure is blamed on waits for that moment.
+//! says why: where it cannot make sense of an answer, and where its netdev has no carrier and it sends. Then its port goes
+//! down for the same cause, which is told a moment later. So what such a failure is blamed on waits for that moment.
 
 use super::Endpoint;
 use crate::rdma::ids::ProcessId;

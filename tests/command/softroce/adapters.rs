@@ -28,7 +28,7 @@ impl<'a> Adapter<'a> {
     }
 
     /// It for a command with this variable.
-    fn setting(mut self, name: &'static str, value: &'static str) -> Adapter<'a> {
+    pub(super) fn setting(mut self, name: &'static str, value: &'static str) -> Adapter<'a> {
         self.settings.push((name, value));
         self
     }
