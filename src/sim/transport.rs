@@ -12,7 +12,7 @@ use std::cell::RefCell;
 use std::ops::Range;
 use std::rc::Rc;
 use verbcast_core::protocol::{Counter, Room, Run, Token, Via};
-use verbcast_core::rank::{Fragment, OpId, Rank};
+use verbcast_core::rank::{OpId, Rank};
 use verbcast_core::time::Instant;
 use verbcast_core::transport::{
     Arrival, Buffer, LentMessages, Liveness, Origin, Payload, Purpose, Transfer, Transport,
@@ -123,21 +123,32 @@ fn next_told(network: &mut Network, process: Rank, channel: Channel) -> Option<T
     Some(told)
 }
 
-/// The payload of a received datagram, if it is a fragment of a run, whole, and tells nothing else.
-fn payload_of<'a>(
-    received: &'a Received,
-    run: &Run,
-    fragment: Fragment,
+/// Takes the datagram that is told of next, if it is the one that is wanted, and copies its payload; whether it was.
+fn take_if(
+    network: &RefCell<Network>,
+    (process, channel): (Rank, Channel),
     checks: Checks,
-) -> Option<&'a [u8]> {
-    let raw = received.header?;
-    let Header { key, .. } = *raw.unchecked();
-    let (kind, message_len, report, asks) = (Kind::Fragment, Header::UNTOLD, 0, false);
-    let Run { op, source, fragment_len, .. } = *run;
-    let plain = Header { kind, source, key, op, fragment, message_len, report, asks };
-    let packet = raw.check(&received.bytes, checks).ok()?;
-    let is_it = *packet.header() == plain && packet.payload().len() == fragment_len;
-    is_it.then(|| packet.payload())
+    is_it: impl FnOnce(&Header, usize) -> bool,
+    into: &mut [u8],
+) -> bool {
+    let mut network = network.borrow_mut();
+    let next = network.endpoint(process).inbox(channel).next_datagram();
+    let Some(payload) = next.and_then(|next| payload_of(next, checks, is_it)) else { return false };
+    into.copy_from_slice(payload);
+    if let Some(Told::Packet(received)) = next_told(&mut network, process, channel) {
+        network.free(process, received.body);
+    }
+    true
+}
+
+/// The payload of a received datagram, if that is whole, and the one that is wanted by its header and the payload's length.
+fn payload_of(
+    received: &Received,
+    checks: Checks,
+    is_it: impl FnOnce(&Header, usize) -> bool,
+) -> Option<&[u8]> {
+    let packet = received.header?.check(&received.bytes, checks).ok()?;
+    is_it(packet.header(), packet.payload().len()).then(|| packet.payload())
 }
 
 /// The bytes of a payload.
@@ -362,23 +373,22 @@ impl Transport for SimTransport {
     fn take_run(&mut self, run: &Run, into: Option<&mut [u8]>) -> Result<u32, TransportError> {
         let lent = self.lent.get_mut(run.op).map(|message| &mut message[run.range()]);
         let Some(into) = into.or(lent) else { return Ok(0) };
-        let mut network = self.network.borrow_mut();
         let mut taken = 0;
-        for (fragment, piece) in (run.first.0..).zip(into.chunks_exact_mut(run.fragment_len)) {
-            let inbox = network.endpoint(self.process).inbox(self.channel);
-            let next = inbox.next_datagram();
-            let payload =
-                next.and_then(|next| payload_of(next, run, Fragment(fragment), self.checks));
-            let Some(payload) = payload else { break };
-            piece.copy_from_slice(payload);
-            if let Some(Told::Packet(received)) =
-                next_told(&mut network, self.process, self.channel)
-            {
-                network.free(self.process, received.body);
+        for (behind, piece) in (0..).zip(into.chunks_exact_mut(run.fragment_len)) {
+            let is_next = |header: &Header, payload_len| {
+                header.message_len == Header::UNTOLD && run.has(behind, header, payload_len)
+            };
+            if !take_if(&self.network, (self.process, self.channel), self.checks, is_next, piece) {
+                break;
             }
             taken += 1;
         }
         Ok(taken)
+    }
+
+    fn take_only(&mut self, run: &Run, into: &mut [u8]) -> Result<bool, TransportError> {
+        let is_it = |header: &Header, payload_len| run.is_all(header, payload_len);
+        Ok(take_if(&self.network, (self.process, self.channel), self.checks, is_it, into))
     }
 
     fn is_quiet(&mut self, _now: Instant) -> bool {

@@ -2,11 +2,10 @@
 
 use super::rest::Rest;
 use super::{Driver, Failure, Lent, LentBytes};
-use crate::protocol::{Core, Packets, Transmit, Via};
+use crate::protocol::{Core, Packets, Run, Transmit, Via};
 use crate::rank::{Fragment, OpId, Rank};
 use crate::time::Instant;
 use crate::transport::{Arrival, Buffer, Transport, TransportError};
-use crate::wire::{Header, Kind};
 
 impl<C: Core, T: Transport> Driver<C, T> {
     /// Whether a broadcast of `len` bytes that `root` begins need not be [started](Self::start) if its message is the next thing
@@ -96,11 +95,17 @@ impl<C: Core, T: Transport> Driver<C, T> {
         if self.transport.is_quiet(now) {
             return Ok(None);
         }
+        let (op, first, fragment_len) = (self.core.next_op(), Fragment(0), message.len());
+        let only = Run { op, source: root, first, count: 1, fragment_len };
+        if self.transport.take_only(&only, message)? {
+            return Ok(Some(self.end_short(now, root, fragment_len)));
+        }
         match self.transport.poll(now)? {
             Some(Arrival::Packet { via: Via::Multicast, buffer })
-                if self.is_message(&buffer, root, message) =>
+                if self.is_message(&buffer, &only, message) =>
             {
-                self.end_short(now, root, message.len(), buffer).map(Some)
+                self.transport.recycle(buffer)?;
+                Ok(Some(self.end_short(now, root, fragment_len)))
             }
             None => Ok(None),
             other => {
@@ -112,34 +117,22 @@ impl<C: Core, T: Transport> Driver<C, T> {
     }
 
     /// Whether a packet is all of the next broadcast's message, and nothing else. If so, that is copied.
-    fn is_message(&self, buffer: &Buffer, root: Rank, message: &mut [u8]) -> bool {
+    fn is_message(&self, buffer: &Buffer, only: &Run, message: &mut [u8]) -> bool {
         let Ok(packet) = self.transport.packet(buffer, self.identity.key) else { return false };
-        let Header { kind, source, op, fragment, message_len, report, asks, .. } = *packet.header();
-        let is_next = (kind, source, op) == (Kind::Fragment, root, self.core.next_op());
-        let is_all = fragment == Fragment(0)
-            && message_len == message.len() as u64
-            && packet.payload().len() == message.len();
-        let is_it = is_next && is_all && report == 0 && !asks;
+        let is_it = only.is_all(packet.header(), packet.payload().len());
         if is_it {
             message.copy_from_slice(packet.payload());
         }
         is_it
     }
 
-    fn end_short(
-        &mut self,
-        now: Instant,
-        root: Rank,
-        len: usize,
-        buffer: Buffer,
-    ) -> Result<OpId, TransportError> {
-        self.transport.recycle(buffer)?;
+    fn end_short(&mut self, now: Instant, root: Rank, len: usize) -> OpId {
         let fragment_len = self.core.fragment_len(len as u64);
         let op = self.core.handle_short(now, root, len as u64);
         self.transport.begin(op, fragment_len);
         self.end_unbegun(op);
         self.statistics.multicast_received += 1;
         self.rest = Rest::Until(self.first_timeout());
-        Ok(op)
+        op
     }
 }

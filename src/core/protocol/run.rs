@@ -49,6 +49,11 @@ impl Run {
         is_it && report == 0 && !asks
     }
 
+    /// Whether a packet of the communicator that came by multicast is the first one and all of its message, and says nothing else.
+    pub fn is_all(&self, header: &Header, payload_len: usize) -> bool {
+        self.has(0, header, payload_len) && header.message_len == payload_len as u64
+    }
+
     /// The same, with so many of them at most.
     #[must_use]
     pub fn up_to(self, count: u32) -> Self {
@@ -66,6 +71,25 @@ mod tests {
         let run = Run { op, source, first, count: 4, fragment_len: 100 };
         assert_eq!(run.range(), 300..700);
         assert_eq!((run.up_to(1).range(), run.up_to(9)), (300..400, run));
+    }
+
+    #[test]
+    fn a_message_is_all_that_its_only_fragment_says() {
+        let (op, source, first) = (OpId(7), Rank(2), Fragment(0));
+        let run = Run { op, source, first, count: 1, fragment_len: 100 };
+        let only = Header { message_len: 100, ..run.header(0, Key(1)) };
+        assert!(run.is_all(&only, 100) && !run.is_all(&only, 99));
+        let others = [
+            Header { message_len: 200, ..only },
+            Header { message_len: Header::UNTOLD, ..only },
+            Header { fragment: Fragment(1), ..only },
+            Header { op: OpId(8), ..only },
+            Header { report: 1, ..only },
+            Header { asks: true, ..only },
+        ];
+        for other in others {
+            assert!(!run.is_all(&other, 100), "{other:?}");
+        }
     }
 
     #[test]

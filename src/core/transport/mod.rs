@@ -183,6 +183,16 @@ pub trait Transport: Room + Liveness {
         Ok(0)
     }
 
+    /// Takes the only fragment of a message, if a [poll](Self::poll) would report it next, and it came by multicast and
+    /// [is all](Run::is_all) that the run says; whether it was taken. It is put into these bytes, which are as long. By
+    /// default it is reported.
+    ///
+    /// # Errors
+    /// If the device fails.
+    fn take_only(&mut self, _run: &Run, _into: &mut [u8]) -> Result<bool, TransportError> {
+        Ok(false)
+    }
+
     /// Looks for what has come, and says whether that was nothing, and nothing is to be done besides: then a
     /// [poll](Self::poll) now would neither report nor do anything. It is asked where most answers are yes, and costs
     /// little then. By default it does not know.

@@ -23,6 +23,7 @@ mod inquiry;
 mod lifetime;
 mod lifetimes;
 mod node;
+mod only;
 mod parting;
 mod port_state;
 mod receive;

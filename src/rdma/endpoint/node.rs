@@ -220,7 +220,7 @@ impl Endpoint {
     }
 
     /// Whether fragments of mates are looked at for more than where they belong: for their codes, or their payloads' CRCs.
-    fn checks_fragments(&self) -> bool {
+    pub(super) fn checks_fragments(&self) -> bool {
         self.keys.is_some() || self.settings.checks() == Checks::Whole
     }
 
@@ -251,6 +251,21 @@ impl Endpoint {
             Some(seat) if is_next => seat.take_run(now, key, run, into),
             _ => 0,
         }
+    }
+
+    /// Takes the only fragment of a message, if that is what mates have published next for a channel; whether it was.
+    pub(super) fn take_only_published(
+        &mut self,
+        by: ChannelId,
+        now: Instant,
+        run: &Run,
+        into: &mut [u8],
+    ) -> bool {
+        let is_plain = !self.checks_fragments();
+        let Some(channel) = self.channels.get_mut(by) else { return false };
+        let (key, is_next) = (channel.key(), channel.is_open() && channel.inbox.is_empty());
+        let seat = channel.node.as_mut().filter(|_| is_plain && is_next);
+        seat.is_some_and(|seat| seat.take_only(now, key, run, into))
     }
 
     /// Publishes what a channel multicasts; whether nobody else is to get it, as all ranks share the node.

@@ -9,7 +9,7 @@ use verbcast_core::node::{Around, Cursor, MateIndex, Nodes, Role, Watch, longest
 use verbcast_core::protocol::Run;
 use verbcast_core::rank::Rank;
 use verbcast_core::time::Instant;
-use verbcast_core::wire::{HEADER_LEN, Key, RawHeader};
+use verbcast_core::wire::{HEADER_LEN, Header, Key, RawHeader};
 
 /// Datagrams that are taken from a ring in one look, as completions are.
 const TAKEN_AT_ONCE: u32 = 16;
@@ -211,30 +211,56 @@ impl NodeSeat {
         if self.watch.is_listening() && !self.has(run.source) {
             return 0;
         }
-        let (lost, mut count) = (self.cursor.lost(), 0);
-        while count < run.count
-            && let Some(published) = self.ring.next(now, self.own, &mut self.cursor)
-        {
+        let mut count = 0;
+        while count < run.count {
             let place = &mut into[count as usize * run.fragment_len..][..run.fragment_len];
-            let mut head = [0; HEADER_LEN];
-            self.ring.read(&published, 0, &mut head);
-            // What it says is all that would be done with it, so that its CRC would tell nothing more.
-            let is_next = RawHeader::parse(&head).is_some_and(|header| {
-                let fields = header.unchecked();
-                fields.key == key && run.has(count, fields, header.payload_len())
-            });
-            if !is_next || published.len != HEADER_LEN + place.len() {
-                break;
-            }
-            self.ring.read(&published, HEADER_LEN, place);
-            if !self.ring.pass(&published, &mut self.cursor) {
+            if !self.take_into(now, key, |header, len| run.has(count, header, len), place) {
                 break;
             }
             count += 1;
         }
-        self.note_lost(lost);
-        self.counters.taken += u64::from(count);
         count
+    }
+
+    /// Copies the only fragment of a message to it, if that is what mates have published next; whether it was.
+    pub fn take_only(&mut self, now: Instant, key: Key, run: &Run, into: &mut [u8]) -> bool {
+        // As above; and between a few it has to beat.
+        if self.may_take == 0 || (self.watch.is_listening() && !self.has(run.source)) {
+            return false;
+        }
+        let taken = self.take_into(now, key, |header, len| run.is_all(header, len), into);
+        self.may_take -= u32::from(taken);
+        taken
+    }
+
+    /// Copies the payload of the datagram that mates have published next, if it is the one that is wanted, by its header and the
+    /// payload's length; whether it was.
+    fn take_into(
+        &mut self,
+        now: Instant,
+        key: Key,
+        is_it: impl FnOnce(&Header, usize) -> bool,
+        place: &mut [u8],
+    ) -> bool {
+        let lost = self.cursor.lost();
+        let Some(published) = self.ring.next(now, self.own, &mut self.cursor) else {
+            self.note_lost(lost);
+            return false;
+        };
+        let mut head = [0; HEADER_LEN];
+        self.ring.read(&published, 0, &mut head);
+        // What it says is all that would be done with it, so that its CRC would tell nothing more.
+        let is_it = RawHeader::parse(&head).is_some_and(|header| {
+            let fields = header.unchecked();
+            fields.key == key && is_it(fields, header.payload_len())
+        });
+        let is_taken = is_it && published.len == HEADER_LEN + place.len() && {
+            self.ring.read(&published, HEADER_LEN, place);
+            self.ring.pass(&published, &mut self.cursor)
+        };
+        self.note_lost(lost);
+        self.counters.taken += u64::from(is_taken);
+        is_taken
     }
 
     /// So many were overrun before.
@@ -341,7 +367,6 @@ mod tests {
     use super::*;
     use std::os::fd::OwnedFd;
     use verbcast_core::rank::{Fragment, OpId};
-    use verbcast_core::wire::Header;
 
     const NOW: Instant = Instant::ZERO;
     const KEY: Key = Key(7);
@@ -382,6 +407,39 @@ mod tests {
         assert_eq!((count, &into[..LEN], into[LEN], into[2 * LEN]), (2, &[1; LEN][..], 2, 0));
         assert_eq!((mate.counters().taken, mate.has_news()), (2, false));
         assert_eq!(take_run(&mut root).0, 0, "its own it has");
+    }
+
+    #[test]
+    fn the_only_fragment_of_a_message_comes_to_it() {
+        let only = Run { first: Fragment(0), count: 1, ..RUN };
+        let plain = Header { message_len: LEN as u64, ..only.header(0, KEY) };
+        let take_only = |seat: &mut NodeSeat| {
+            let mut into = [0; LEN];
+            (seat.take_only(NOW, KEY, &only, &mut into), into)
+        };
+        let memory = memory();
+        let (mut root, mut mate) = (seat(&memory, 0), seat(&memory, 1));
+        publish(&mut root, &plain, 1);
+        publish(&mut root, &Header { message_len: 2 * LEN as u64, ..plain }, 2);
+        assert_eq!(take_only(&mut mate), (true, [1; LEN]));
+        assert_eq!(take_only(&mut mate), (false, [0; LEN]), "the message is longer");
+        assert!(mate.has_news() && mate.counters().taken == 1);
+    }
+
+    #[test]
+    fn a_rank_that_takes_messages_beats_between_a_few() {
+        let only = Run { first: Fragment(0), count: 1, ..RUN };
+        let plain = Header { message_len: LEN as u64, ..only.header(0, KEY) };
+        let memory = memory();
+        let (mut root, mut mate) = (seat(&memory, 0), seat(&memory, 1));
+        let mut take = |mate: &mut NodeSeat| {
+            publish(&mut root, &plain, 1);
+            mate.take_only(NOW, KEY, &only, &mut [0; LEN])
+        };
+        assert!((0..TAKEN_AT_ONCE).all(|_| take(&mut mate)));
+        assert!(!take(&mut mate));
+        mate.beat(NOW, true, true);
+        assert!(take(&mut mate));
     }
 
     #[test]

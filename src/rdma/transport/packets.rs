@@ -142,6 +142,10 @@ impl Transport for RdmaTransport {
         self.receive_run(run, into)
     }
 
+    fn take_only(&mut self, run: &Run, into: &mut [u8]) -> Result<bool, TransportError> {
+        self.endpoint.hold().take_only(self.channel, self.now, run, into)
+    }
+
     fn is_quiet(&mut self, now: Instant) -> bool {
         self.has_nothing(now)
     }

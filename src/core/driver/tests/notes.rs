@@ -32,6 +32,8 @@ pub struct Notes {
     /// Fragments that are here in order, and the runs that were asked for.
     pub in_order: u32,
     pub runs: Vec<(Fragment, u32)>,
+    /// The only fragment of the next message is here.
+    pub has_only: bool,
     /// It knows when there is nothing to do.
     pub knows_quiet: bool,
     pub expects_reports: bool,
@@ -164,6 +166,14 @@ impl Transport for Notes {
             bytes[..count as usize * run.fragment_len].fill(7);
         }
         Ok(count)
+    }
+
+    fn take_only(&mut self, run: &Run, into: &mut [u8]) -> Result<bool, TransportError> {
+        let is_here = std::mem::take(&mut self.has_only);
+        if is_here {
+            into.fill(run.op.0 as u8);
+        }
+        Ok(is_here)
     }
 
     fn packet(&self, buffer: &Buffer, key: Key) -> Result<Packet<'_>, Malformed> {

@@ -50,6 +50,18 @@ fn a_message_that_is_there_is_taken_without_a_turn() {
 }
 
 #[test]
+fn a_message_that_the_transport_has_copied_is_taken_too() {
+    let mut driver = rested();
+    let (recycled, polls) = (driver.transport.recycled, driver.transport.polls);
+    driver.transport.has_only = true;
+    let mut message = [0; 10];
+    assert_eq!(take(&mut driver, &mut message), Some(OpId(1)));
+    assert_eq!((message, driver.core.next_op()), ([1; 10], OpId(2)));
+    assert_eq!((driver.transport.recycled, driver.transport.polls), (recycled, polls));
+    assert_eq!(take(&mut driver, &mut message), None, "the next one is not here");
+}
+
+#[test]
 fn what_comes_instead_is_left_to_the_next_turn() {
     // Of the broadcast after the next, so the next one's message is lost or late.
     let mut driver = rested();

@@ -270,6 +270,10 @@ impl<T: Transport> Transport for Faulty<T> {
         if self.generator.is_none() { self.inner.take_run(run, into) } else { Ok(0) }
     }
 
+    fn take_only(&mut self, run: &Run, into: &mut [u8]) -> Result<bool, TransportError> {
+        Ok(self.generator.is_none() && self.inner.take_only(run, into)?)
+    }
+
     fn is_quiet(&mut self, now: Instant) -> bool {
         // What was set aside may be due.
         self.generator.is_none() && self.inner.is_quiet(now)

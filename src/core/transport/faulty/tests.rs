@@ -198,5 +198,6 @@ fn fragments_are_taken_together_only_where_nothing_can_happen_to_them() {
     let run = Run { op, source, first, count: 3, fragment_len: 1 };
     for (faults, taken) in [("loss=0", 3), ("loss=0.5", 0), ("corrupt=0.1", 0)] {
         assert_eq!(faulty(faults, 1).take_run(&run, None).unwrap(), taken, "{faults}");
+        assert_eq!(faulty(faults, 1).take_only(&run, &mut []).unwrap(), taken > 0, "{faults}");
     }
 }

@@ -145,6 +145,10 @@ impl Transport for Notes {
         Ok(run.count)
     }
 
+    fn take_only(&mut self, _: &Run, _: &mut [u8]) -> Result<bool, TransportError> {
+        Ok(true)
+    }
+
     fn packet(&self, buffer: &Buffer, key: Key) -> Result<Packet<'_>, Malformed> {
         self.note("packet", (buffer, key));
         Err(Malformed::Damaged)
