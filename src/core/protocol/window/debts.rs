@@ -87,9 +87,12 @@ impl Debts {
         if self.gone.contains(&to) {
             return;
         }
-        let (is_awaited, new) = (neighbours.repairer == Some(to), Arc::clone(neighbours));
-        let debt =
-            self.owed.get_or_insert(to, Debt { by, is_due: false, neighbours: new, is_awaited });
+        let is_awaited = neighbours.repairer == Some(to);
+        let Some(debt) = self.owed.get_mut(to) else {
+            let neighbours = Arc::clone(neighbours);
+            self.owed.insert(to, Debt { by, is_due: by <= now, neighbours, is_awaited });
+            return;
+        };
         if !Arc::ptr_eq(&debt.neighbours, neighbours) {
             debt.neighbours = Arc::clone(neighbours);
         }

@@ -62,7 +62,8 @@ impl Window {
         Some(Transmit::Retain { packets, is_multicast: true })
     }
 
-    /// As root, keeps up to `most` fragments of an operation from one on, which goes to `first`.
+    /// As root, keeps up to `most` fragments of an operation from one on, which goes to `first`, and
+    /// [may be multicast](Self::may_multicast).
     pub(super) fn keep_run(
         &mut self,
         (op, fragment, cut): (OpId, Fragment, Fragments),
@@ -82,7 +83,7 @@ impl Window {
         while seq != end
             && !piece.asks
             && self.may_keep(seq, room)
-            && self.may_multicast(seq, neighbours)
+            && (seq == first || self.may_multicast(seq, neighbours))
         {
             piece.asks = asks && self.asks_with(seq, seq == last);
             self.ring.keep(self.now, seq, token, neighbours, piece.asks || !asks);

@@ -73,26 +73,37 @@ pub(super) struct Neighbourhoods {
     me: Rank,
     order: RankOrder,
     known: BTreeMap<(Rank, Groups), Arc<Neighbours>>,
+    /// Those of the latest broadcast, which most often are the next one's.
+    latest: Option<Arc<Neighbours>>,
 }
 
 impl Neighbourhoods {
     pub fn new(me: Rank, order: RankOrder) -> Self {
-        Neighbourhoods { me, order, known: BTreeMap::new() }
+        Neighbourhoods { me, order, known: BTreeMap::new(), latest: None }
     }
 
     /// Those under a root, and whether it is the first time that they are asked for.
     pub fn under(&mut self, root: Rank, groups: Groups) -> (Arc<Neighbours>, bool) {
-        if let Some(known) = self.known.get(&(root, groups)) {
-            return (Arc::clone(known), false);
+        if let Some(latest) = self.latest(root, groups) {
+            return (Arc::clone(latest), false);
         }
-        let new = Arc::new(Neighbours::new(self.me, root, groups, &self.order));
-        self.known.insert((root, groups), Arc::clone(&new));
-        (new, true)
+        let Neighbourhoods { me, order, known, latest } = self;
+        let mut is_new = false;
+        let neighbours = known.entry((root, groups)).or_insert_with(|| {
+            is_new = true;
+            Arc::new(Neighbours::new(*me, root, groups, order))
+        });
+        *latest = Some(Arc::clone(neighbours));
+        (Arc::clone(neighbours), is_new)
+    }
+
+    fn latest(&self, root: Rank, groups: Groups) -> Option<&Arc<Neighbours>> {
+        self.latest.as_ref().filter(|latest| latest.root == root && latest.groups == groups)
     }
 
     /// Those under a root, if they were asked for before.
     pub fn known(&self, root: Rank, groups: Groups) -> Option<&Arc<Neighbours>> {
-        self.known.get(&(root, groups))
+        self.latest(root, groups).or_else(|| self.known.get(&(root, groups)))
     }
 
     /// The ranks on the way from the repairer of this rank to the root, the nearest first.
@@ -139,5 +150,12 @@ mod tests {
         let (again, is_new) = neighbourhoods.under(Rank(0), groups);
         assert!(Arc::ptr_eq(&first, &again) && !is_new);
         assert!(neighbourhoods.under(Rank(2), groups).1);
+        let (once_more, is_new) = neighbourhoods.under(Rank(0), groups);
+        assert!(Arc::ptr_eq(&first, &once_more) && !is_new);
+        let (of_two, of_three) = (Rank(2), Rank(3));
+        assert_eq!(neighbourhoods.known(of_two, groups).map(|known| known.root), Some(of_two));
+        assert!(neighbourhoods.known(of_three, groups).is_none());
+        let others = Groups::new(Repairers::Predecessor, 4);
+        assert!(neighbourhoods.known(Rank(0), others).is_none());
     }
 }

@@ -79,7 +79,8 @@ impl Window {
             return None;
         }
         let groups = Groups::new(repairers, self.size);
-        let neighbours = self.neighbourhoods.known(self.me, groups).map(Arc::clone)?;
+        self.neighbourhoods.known(self.me, groups)?;
+        let (neighbours, _) = self.neighbourhoods.under(self.me, groups);
         // To a co-root it is sent besides, and a rank without leaves keeps nothing.
         if !neighbours.heads_below.is_empty() || neighbours.leaves.is_empty() {
             return None;
