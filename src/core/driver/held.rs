@@ -58,7 +58,7 @@ pub(super) struct Held {
     /// Hundreds may wait, and leave from the front or near it.
     packets: VecDeque<(OpId, Via, Stored)>,
     /// No packet is of an operation before this one.
-    none_before: Option<OpId>,
+    first: Option<OpId>,
     datagrams: usize,
     most_datagrams: usize,
     copies: usize,
@@ -74,7 +74,7 @@ impl Held {
     pub fn new(most_datagrams: usize, most_copies: Option<usize>) -> Self {
         Held {
             packets: VecDeque::new(),
-            none_before: None,
+            first: None,
             datagrams: 0,
             most_datagrams,
             copies: 0,
@@ -114,7 +114,8 @@ impl Held {
 
     /// Keeps a packet that was [admitted](Self::admit).
     pub fn keep(&mut self, via: Via, header: &Header, stored: Stored) {
-        self.none_before = self.none_before.filter(|next| header.op.after(*next) >= 0);
+        let first = self.first.filter(|_| !self.packets.is_empty());
+        self.first = first.filter(|first| header.op.after(*first) >= 0).or(Some(header.op));
         self.packets.push_back((header.op, via, stored));
         self.most_kept = self.most_kept.max(self.packets.len());
     }
@@ -145,23 +146,34 @@ impl Held {
 
     /// Whether a packet of an operation before `next` may be kept.
     pub fn has_begun(&self, next: OpId) -> bool {
-        !self.packets.is_empty() && self.none_before != Some(next)
+        !self.packets.is_empty() && self.first.is_some_and(|first| next.after(first) > 0)
+    }
+
+    /// Whether one is.
+    pub fn finds_begun(&mut self, next: OpId) -> bool {
+        let is_in_front = self.packets.front().is_some_and(|(op, ..)| op.after(next) < 0);
+        if self.has_begun(next) && !is_in_front {
+            let ops = self.packets.iter().map(|(op, ..)| *op);
+            self.first = ops.reduce(|first, op| if op.after(first) < 0 { op } else { first });
+        }
+        self.has_begun(next)
+    }
+
+    /// The packet that came first.
+    pub fn front(&self) -> Option<(Via, &Stored)> {
+        self.packets.front().map(|(_, via, stored)| (*via, stored))
     }
 
     /// The next kept packet of an operation before `next`.
     pub fn take_begun(&mut self, next: OpId) -> Option<(Via, Stored)> {
-        if !self.has_begun(next) {
+        if !self.finds_begun(next) {
             return None;
         }
         let is_begun = |(op, ..): &(OpId, Via, Stored)| op.after(next) < 0;
-        let taken = match self.packets.front() {
+        let (_, via, stored) = match self.packets.front() {
             Some(first) if is_begun(first) => self.packets.pop_front(),
             _ => self.packets.iter().position(is_begun).and_then(|at| self.packets.remove(at)),
-        };
-        let Some((_, via, stored)) = taken else {
-            self.none_before = Some(next);
-            return None;
-        };
+        }?;
         self.datagrams -= usize::from(via == Via::Multicast);
         let is_copy = via != Via::Multicast && matches!(stored, Stored::Copy(..));
         self.copies -= usize::from(is_copy);
@@ -236,6 +248,24 @@ mod tests {
         assert_eq!(held.refused(), 1);
         assert_eq!(held.take_begun(OpId(6)), Some((Via::Multicast, copy(5))));
         assert_eq!(comes(&mut held, 1), Early::Copied, "there is room");
+    }
+
+    #[test]
+    fn what_is_of_later_operations_is_not_looked_for_until_then() {
+        let mut held = Held::new(4, Some(0));
+        comes(&mut held, 5, Via::Multicast, 0);
+        comes(&mut held, 9, Via::Multicast, 1);
+        comes(&mut held, 8, Via::Multicast, 2);
+        assert!(!held.has_begun(OpId(5)) && held.has_begun(OpId(6)));
+        assert_eq!(held.front(), Some((Via::Multicast, &buffer(0))));
+        assert_eq!(held.take_begun(OpId(6)), Some((Via::Multicast, buffer(0))));
+        assert!(held.has_begun(OpId(6)), "nobody has looked since");
+        assert!(!held.finds_begun(OpId(6)));
+        assert!(
+            [6, 7, 8].iter().all(|next| !held.has_begun(OpId(*next))) && held.has_begun(OpId(9))
+        );
+        comes(&mut held, 7, Via::Multicast, 3);
+        assert!(!held.has_begun(OpId(7)) && held.has_begun(OpId(8)));
     }
 
     #[test]

@@ -305,7 +305,7 @@ impl<C: Core, T: Transport> Driver<C, T> {
         self.give_back(stored)
     }
 
-    fn give_back(&mut self, stored: Stored) -> Result<(), TransportError> {
+    pub(super) fn give_back(&mut self, stored: Stored) -> Result<(), TransportError> {
         match stored {
             Stored::Buffer(buffer) => self.transport.recycle(buffer),
             Stored::Copy(_, copy) => {

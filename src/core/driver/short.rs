@@ -5,7 +5,8 @@ use super::{Driver, Failure, Lent, LentBytes};
 use crate::protocol::{Core, Packets, Run, Transmit, Via};
 use crate::rank::{Fragment, OpId, Rank};
 use crate::time::Instant;
-use crate::transport::{Arrival, Buffer, Transport, TransportError};
+use crate::transport::{Arrival, Transport, TransportError};
+use crate::wire::{Malformed, Packet};
 
 impl<C: Core, T: Transport> Driver<C, T> {
     /// Whether a broadcast of `len` bytes that `root` begins need not be [started](Self::start) if its message is the next thing
@@ -16,12 +17,10 @@ impl<C: Core, T: Transport> Driver<C, T> {
 
     /// Whether nothing is known that is to be done before the next broadcast.
     fn rests(&self, now: Instant) -> bool {
-        // What is kept may be of this one.
         let is_disturbed = self.failure.is_some()
             || self.broken.is_some()
             || self.pending.is_some()
-            || !self.connecting.is_empty()
-            || self.held.has_begun(self.core.next_op().next());
+            || !self.connecting.is_empty();
         !is_disturbed && self.rest.lasts(now)
     }
 
@@ -31,7 +30,9 @@ impl<C: Core, T: Transport> Driver<C, T> {
     /// # Errors
     /// As [`turn`](Self::turn).
     pub fn send_short(&mut self, now: Instant, message: &[u8]) -> Result<Option<OpId>, Failure> {
-        if !self.looked.is_recent() || !self.rests(now) {
+        // What is kept may be of others' broadcasts before.
+        let has_begun = self.held.has_begun(self.core.next_op().next());
+        if !self.looked.is_recent() || !self.rests(now) || has_begun {
             return Ok(None);
         }
         let len = message.len() as u64;
@@ -92,17 +93,25 @@ impl<C: Core, T: Transport> Driver<C, T> {
         root: Rank,
         message: &mut [u8],
     ) -> Result<Option<OpId>, TransportError> {
+        let (op, first, fragment_len) = (self.core.next_op(), Fragment(0), message.len());
+        let only = Run { op, source: root, first, count: 1, fragment_len };
+        if self.held.finds_begun(op.next()) {
+            let is_taken = self.take_held(&only, message)?;
+            return Ok(is_taken.then(|| self.end_short(now, root, fragment_len)));
+        }
         if self.transport.is_quiet(now) {
             return Ok(None);
         }
-        let (op, first, fragment_len) = (self.core.next_op(), Fragment(0), message.len());
-        let only = Run { op, source: root, first, count: 1, fragment_len };
         if self.transport.take_only(&only, message)? {
             return Ok(Some(self.end_short(now, root, fragment_len)));
         }
         match self.transport.poll(now)? {
             Some(Arrival::Packet { via: Via::Multicast, buffer })
-                if self.is_message(&buffer, &only, message) =>
+                if is_message(
+                    self.transport.packet(&buffer, self.identity.key),
+                    &only,
+                    message,
+                ) =>
             {
                 self.transport.recycle(buffer)?;
                 Ok(Some(self.end_short(now, root, fragment_len)))
@@ -116,14 +125,21 @@ impl<C: Core, T: Transport> Driver<C, T> {
         }
     }
 
-    /// Whether a packet is all of the next broadcast's message, and nothing else. If so, that is copied.
-    fn is_message(&self, buffer: &Buffer, only: &Run, message: &mut [u8]) -> bool {
-        let Ok(packet) = self.transport.packet(buffer, self.identity.key) else { return false };
-        let is_it = only.is_all(packet.header(), packet.payload().len());
-        if is_it {
-            message.copy_from_slice(packet.payload());
+    /// Takes the message of the next broadcast, if it was kept, and nothing else of it or those before is in front of it; whether
+    /// it did. If not, that is left to the next turn.
+    fn take_held(&mut self, only: &Run, message: &mut [u8]) -> Result<bool, TransportError> {
+        let key = self.identity.key;
+        let is_first = self.held.front().is_some_and(|(via, stored)| {
+            via == Via::Multicast && is_message(stored.packet(&self.transport, key), only, message)
+        });
+        let taken = if is_first { self.held.take_begun(only.op.next()) } else { None };
+        match taken {
+            Some((_, stored)) => self.give_back(stored).map(|()| true),
+            None => {
+                self.rest = Rest::Disturbed;
+                Ok(false)
+            }
         }
-        is_it
     }
 
     fn end_short(&mut self, now: Instant, root: Rank, len: usize) -> OpId {
@@ -135,4 +151,14 @@ impl<C: Core, T: Transport> Driver<C, T> {
         self.rest = Rest::Until(self.first_timeout());
         op
     }
+}
+
+/// Whether a packet is all of a message, and nothing else. If so, that is copied.
+fn is_message(packet: Result<Packet<'_>, Malformed>, only: &Run, message: &mut [u8]) -> bool {
+    let Ok(packet) = packet else { return false };
+    let is_it = only.is_all(packet.header(), packet.payload().len());
+    if is_it {
+        message.copy_from_slice(packet.payload());
+    }
+    is_it
 }

@@ -73,12 +73,76 @@ fn what_comes_instead_is_left_to_the_next_turn() {
     driver.turn(Instant::ZERO, None).unwrap();
     assert!(driver.take_complete(op));
     assert_eq!(driver.take_message(op).unwrap(), [1; 10]);
-    // What was kept is of one that is begun.
-    assert!(!driver.is_short(Instant::ZERO, Rank(0), 10));
+}
+
+/// A driver that has ended a second broadcast, and keeps the packets of these operations.
+fn with_kept(kept: &[Vec<u8>]) -> Driver<Window, Notes> {
+    let mut driver = rested();
+    for packet in kept {
+        let buffer = driver.transport.arrives(packet.clone());
+        driver.transport.arrivals.push_back(Arrival::Packet { via: Via::Multicast, buffer });
+    }
+    comes(&mut driver, 1, 1);
     let op = driver.start_owned(Instant::ZERO, Rank(0), vec![0; 10]).unwrap();
     driver.turn(Instant::ZERO, None).unwrap();
     assert!(driver.take_complete(op));
-    assert_eq!(driver.take_message(op).unwrap(), [2; 10]);
+    driver
+}
+
+fn message_of(op: u32) -> Vec<u8> {
+    packet(0, Kind::Fragment, op, KEY, &[op as u8; 10])
+}
+
+#[test]
+fn what_was_kept_is_taken_without_a_turn_too() {
+    let mut driver = with_kept(&[2, 3, 5].map(message_of));
+    let (before, polls) = (driver.statistics(), driver.transport.polls);
+    for op in 2..4_u8 {
+        let mut message = [0; 10];
+        assert_eq!(take(&mut driver, &mut message), Some(OpId(op.into())));
+        assert_eq!(message, [op; 10]);
+    }
+    let after = driver.statistics();
+    assert_eq!((after.short - before.short, driver.transport.polls), (2, polls));
+    assert_eq!(after.multicast_received - before.multicast_received, 2);
+    // What is kept is of a later one.
+    comes(&mut driver, 4, 4);
+    let mut message = [0; 10];
+    assert_eq!(take(&mut driver, &mut message), Some(OpId(4)));
+    assert_eq!(take(&mut driver, &mut message), Some(OpId(5)));
+    assert_eq!((message, driver.transport.recycled), ([5; 10], 6));
+}
+
+#[test]
+fn what_is_kept_in_front_of_the_message_is_left_to_the_next_turn() {
+    // A second copy of a message, and one that was overtaken.
+    for kept in [&[2, 2, 3][..], &[3, 2]] {
+        let packets: Vec<_> = kept.iter().copied().map(message_of).collect();
+        let mut driver = with_kept(&packets);
+        let mut message = [0; 10];
+        if kept[1] == 2 && kept[0] == 2 {
+            assert_eq!(take(&mut driver, &mut message), Some(OpId(2)));
+        }
+        let next = driver.core.next_op();
+        assert_eq!(take(&mut driver, &mut message), None, "{kept:?}");
+        assert!(!driver.is_short(Instant::ZERO, Rank(0), 10));
+        let op = driver.start_owned(Instant::ZERO, Rank(0), vec![0; 10]).unwrap();
+        driver.turn(Instant::ZERO, None).unwrap();
+        assert!(driver.take_complete(op));
+        assert_eq!((op, driver.take_message(op).unwrap()), (next, vec![next.0 as u8; 10]));
+    }
+}
+
+#[test]
+fn a_kept_message_that_asks_is_left_to_the_next_turn() {
+    let payload = [2; 10];
+    let asks =
+        Header { asks: true, ..Packet::parse(&message_of(2), KEY).map(|it| *it.header()).unwrap() };
+    let mut driver = with_kept(&[[&asks.emit(&payload, true)[..], &payload].concat()]);
+    assert_eq!(take(&mut driver, &mut [0; 10]), None);
+    driver.start_owned(Instant::ZERO, Rank(0), vec![0; 10]).unwrap();
+    driver.turn(Instant::ZERO, None).unwrap();
+    assert_eq!(driver.transport.reported, [Rank(0)]);
 }
 
 #[test]
