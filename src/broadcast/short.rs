@@ -39,11 +39,12 @@ impl Broadcaster {
         message: &mut [u8],
         (now, idle): (&mut Instant, &mut Idle),
     ) -> Result<Option<OpId>, Error> {
+        let called = *now;
         for _ in 0..LOOKS {
             if !self.driver.is_short(*now, root, message.len()) {
                 break;
             }
-            let outcome = self.driver.take_short(*now, root, message);
+            let outcome = self.driver.take_short((*now, called), root, message);
             let taken = outcome.map_err(|failure| self.fail(failure))?;
             if taken.is_some() {
                 return Ok(taken);

@@ -18,7 +18,7 @@ pub(super) fn call<C: Core, T: Transport>(
         return driver.send_short(now, message);
     }
     match driver.is_short(now, root, message.len()) {
-        true => driver.take_short(now, root, message),
+        true => driver.take_short((now, now), root, message),
         false => Ok(None),
     }
 }

@@ -72,24 +72,24 @@ impl<C: Core, T: Transport> Driver<C, T> {
         self.statistics.short += 1;
     }
 
-    /// Takes the message of a broadcast that [is short](Self::is_short), if that is the next thing that comes; which broadcast it
-    /// was. What comes instead is left to the next [`turn`](Self::turn).
+    /// Takes the message of a broadcast that [is short](Self::is_short), and was `called` when it was first looked for, if that is the
+    /// next thing that comes; which broadcast it was. What comes instead is left to the next [`turn`](Self::turn).
     ///
     /// # Errors
     /// As [`turn`](Self::turn).
     pub fn take_short(
         &mut self,
-        now: Instant,
+        (now, called): (Instant, Instant),
         root: Rank,
         message: &mut [u8],
     ) -> Result<Option<OpId>, Failure> {
-        let taken = self.try_short(now, root, message);
+        let taken = self.try_short((now, called), root, message);
         self.settle(taken)
     }
 
     fn try_short(
         &mut self,
-        now: Instant,
+        (now, called): (Instant, Instant),
         root: Rank,
         message: &mut [u8],
     ) -> Result<Option<OpId>, TransportError> {
@@ -97,13 +97,13 @@ impl<C: Core, T: Transport> Driver<C, T> {
         let only = Run { op, source: root, first, count: 1, fragment_len };
         if self.held.finds_begun(op.next()) {
             let is_taken = self.take_held(&only, message)?;
-            return Ok(is_taken.then(|| self.end_short(now, root, fragment_len)));
+            return Ok(is_taken.then(|| self.end_short((now, called), root, fragment_len)));
         }
         if self.transport.is_quiet(now) {
             return Ok(None);
         }
         if self.transport.take_only(&only, message)? {
-            return Ok(Some(self.end_short(now, root, fragment_len)));
+            return Ok(Some(self.end_short((now, called), root, fragment_len)));
         }
         match self.transport.poll(now)? {
             Some(Arrival::Packet { via: Via::Multicast, buffer })
@@ -114,7 +114,7 @@ impl<C: Core, T: Transport> Driver<C, T> {
                 ) =>
             {
                 self.transport.recycle(buffer)?;
-                Ok(Some(self.end_short(now, root, fragment_len)))
+                Ok(Some(self.end_short((now, called), root, fragment_len)))
             }
             None => Ok(None),
             other => {
@@ -142,9 +142,9 @@ impl<C: Core, T: Transport> Driver<C, T> {
         }
     }
 
-    fn end_short(&mut self, now: Instant, root: Rank, len: usize) -> OpId {
+    fn end_short(&mut self, (now, called): (Instant, Instant), root: Rank, len: usize) -> OpId {
         let fragment_len = self.core.fragment_len(len as u64);
-        let op = self.core.handle_short(now, root, len as u64);
+        let op = self.core.handle_short(now, called, root, len as u64);
         self.transport.begin(op, fragment_len);
         self.end_unbegun(op);
         self.statistics.multicast_received += 1;

@@ -184,9 +184,10 @@ pub trait Core {
         false
     }
 
-    /// Learns that the message of a broadcast has come which [is short](Self::is_short), and was placed; which one it was.
-    fn handle_short(&mut self, now: Instant, root: Rank, len: u64) -> OpId {
-        let _ = (now, root, len);
+    /// Learns that the message of a broadcast has come which [is short](Self::is_short), and was placed; which one it was. It was
+    /// `called` when it would have begun otherwise, and was waited for since then.
+    fn handle_short(&mut self, now: Instant, called: Instant, root: Rank, len: u64) -> OpId {
+        let _ = (now, called, root, len);
         unreachable!("no broadcast is short")
     }
 

@@ -389,12 +389,12 @@ impl Core for Suite {
         self.repairers_of_short(len).is_some_and(is_short)
     }
 
-    fn handle_short(&mut self, now: Instant, root: Rank, len: u64) -> OpId {
+    fn handle_short(&mut self, now: Instant, called: Instant, root: Rank, len: u64) -> OpId {
         self.now = now;
         let op = self.next_op();
         let repairers = self.parts.repairers(self.parts.table.choose(len, self.size));
         let Some(repairers) = repairers else { unreachable!("{op} is not short") };
-        let inner = self.parts.window.handle_short_with(now, root, repairers);
+        let inner = self.parts.window.handle_short_with((now, called), root, repairers);
         let lane = Lane::Window;
         self.entries.push_back(Entry { lane, inner, is_complete: true, is_quiescent: true });
         self.retire();

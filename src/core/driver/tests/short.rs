@@ -24,7 +24,7 @@ fn comes(driver: &mut Driver<Window, Notes>, op: u32, byte: u8) {
 
 fn take(driver: &mut Driver<Window, Notes>, message: &mut [u8]) -> Option<OpId> {
     assert!(driver.is_short(Instant::ZERO, Rank(0), message.len()));
-    driver.take_short(Instant::ZERO, Rank(0), message).unwrap()
+    driver.take_short((Instant::ZERO, Instant::ZERO), Rank(0), message).unwrap()
 }
 
 #[test]

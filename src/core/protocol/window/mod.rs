@@ -271,8 +271,8 @@ impl Core for Window {
         self.is_short_with(now, root, len, self.config.repairers)
     }
 
-    fn handle_short(&mut self, now: Instant, root: Rank, _len: u64) -> OpId {
-        self.handle_short_with(now, root, self.config.repairers)
+    fn handle_short(&mut self, now: Instant, called: Instant, root: Rank, _len: u64) -> OpId {
+        self.handle_short_with((now, called), root, self.config.repairers)
     }
 
     fn send_short(

@@ -49,10 +49,15 @@ impl Window {
     }
 
     /// As [`handle_short`](Core::handle_short), with other repairers for this broadcast.
-    pub fn handle_short_with(&mut self, now: Instant, root: Rank, repairers: Repairers) -> OpId {
+    pub fn handle_short_with(
+        &mut self,
+        (now, called): (Instant, Instant),
+        root: Rank,
+        repairers: Repairers,
+    ) -> OpId {
         self.called(now);
         let op = self.first;
-        self.pull.begin(now);
+        self.pull.begin(called);
         self.pull.came((op, Fragment(0)));
         self.pull.arrived(now);
         self.keep_quiet();
@@ -127,8 +132,8 @@ mod tests {
     /// What happens to a rank.
     #[derive(Clone, Copy, Debug)]
     enum Step {
-        /// It calls the next broadcast of a root. If its message is not there, it comes later.
-        Call { root: u32, is_there: bool, asks: bool, via: Via },
+        /// It calls the next broadcast of a root. Its message is there so many nanoseconds later, or else comes much later.
+        Call { root: u32, is_there: Option<u64>, asks: bool, via: Via },
         /// What was late comes.
         Come,
         /// All others tell that they have everything.
@@ -144,7 +149,8 @@ mod tests {
     fn steps() -> impl Strategy<Value = Vec<Step>> {
         let via = prop_oneof![8 => Just(Via::Multicast), 1 => Just(Via::Fetched)];
         let root = prop_oneof![6 => Just(0_u32), 4 => Just(1_u32), 2 => Just(2_u32)];
-        let call = (root, proptest::bool::weighted(0.8), proptest::bool::weighted(0.1), via)
+        let is_there = prop_oneof![4 => Just(Some(0)), 4 => (0..2_000_000_u64).prop_map(Some), 2 => Just(None)];
+        let call = (root, is_there, proptest::bool::weighted(0.1), via)
             .prop_map(|(root, is_there, asks, via)| Step::Call { root, is_there, asks, via });
         let wait = (0..20_000_000_u64).prop_map(Step::Wait);
         let other = prop_oneof![
@@ -192,17 +198,19 @@ mod tests {
             assert_ne!(disposition, Disposition::Hold);
         }
 
-        fn call(&mut self, root: Rank, is_there: bool, asks: bool, via: Via) {
-            let is_plain = is_there && !asks && via == Via::Multicast;
+        fn call(&mut self, root: Rank, is_there: Option<u64>, asks: bool, via: Via) {
+            let is_plain = is_there.is_some() && !asks && via == Via::Multicast;
+            let called = self.now;
+            self.now = called + Duration::from_nanos(is_there.unwrap_or_default());
             if self.takes_short && is_plain && self.core.is_short(self.now, root, LEN) {
-                let op = self.core.handle_short(self.now, root, LEN);
+                let op = self.core.handle_short(self.now, called, root, LEN);
                 self.said.push(format!("{:?}", Event::Complete { op, lost: 0 }));
                 self.said.push(format!("{:?}", Event::Quiescent(op)));
                 self.taken_short += 1;
                 return;
             }
-            let op = self.core.start(self.now, root, LEN).unwrap();
-            if is_there {
+            let op = self.core.start(called, root, LEN).unwrap();
+            if is_there.is_some() {
                 self.comes(op, root, asks, via);
             } else {
                 self.late.push((op, root));
@@ -308,10 +316,10 @@ mod tests {
         let (repairers, acknowledge) = (Repairers::Root, Acknowledge::Needed);
         let config = Config { repairers, acknowledge, absorbed: 100, ..Config::new(10, 64) };
         let mut member = Member::new(config, true);
-        let there = Step::Call { root: 0, is_there: true, asks: false, via: Via::Multicast };
+        let there = Step::Call { root: 0, is_there: Some(0), asks: false, via: Via::Multicast };
         (0..8).for_each(|_| member.take(there));
         assert_eq!(member.taken_short, 7, "the first makes the neighbourhood");
-        let asks = Step::Call { root: 0, is_there: true, asks: true, via: Via::Multicast };
+        let asks = Step::Call { root: 0, is_there: Some(0), asks: true, via: Via::Multicast };
         [asks, there].into_iter().for_each(|step| member.take(step));
         assert_eq!(member.taken_short, 7, "a report is owed");
         [Step::Send, there].into_iter().for_each(|step| member.take(step));
