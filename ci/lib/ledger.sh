@@ -96,9 +96,9 @@ ledger_set_up() {
 # fragment of 4 KiB of a message of 16 and one more of them. They vary by some per cent between runs; whoever makes them fewer
 # lowers these.
 LEDGER_MOST='root 170 4100 2050 1800
-leaf 170 3400 1290 850
+leaf 170 2200 1290 850
 root-node 320 2860 2250 1980
-leaf-node 320 2600 1520 810'
+leaf-node 320 2050 1520 810'
 
 # Usage: ledger_holds TABLE. Whether the user instructions in it are as few as they may be.
 ledger_holds() {
