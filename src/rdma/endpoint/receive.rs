@@ -24,8 +24,9 @@
 //! 8. `RdmaTransport::recycle` (`../transport/packets.rs`) takes the slot back, to be posted with the next ones for the place
 //!    of the fragment that it will probably get.
 //!
-//! Fragments that are the next ones of a [run](super::run) go past all stops but the first and the last. What mates of a node
-//! have published is taken before any completion (`node.rs`), and goes on from the fourth stop.
+//! Fragments that are the next ones of a [run](super::run), and one that is the [only](super::only) one of the message that is waited
+//! for, go past all stops but the first and the last. What mates of a node have published is taken before any completion
+//! (`node.rs`), and goes on from the fourth stop, or past all in the same cases.
 
 use super::event::{Body, Event};
 use super::rx_table::{RxPacket, RxTable};
