@@ -22,19 +22,9 @@ impl Endpoint {
         run: &Run,
         into: &mut [u8],
     ) -> Result<bool, TransportError> {
-        match self.is_published_for(by, run.source) {
-            true => Ok(self.take_only_published(by, now, run, into)),
-            false => self.take_only_datagram(by, now, run, into),
+        if self.is_published_for(by, run.source) {
+            return Ok(self.take_only_published(by, now, run, into));
         }
-    }
-
-    fn take_only_datagram(
-        &mut self,
-        by: ChannelId,
-        now: Instant,
-        run: &Run,
-        into: &mut [u8],
-    ) -> Result<bool, TransportError> {
         let is_plain = !self.checks_fragments();
         let Endpoint { device, datagrams, channels, .. } = self;
         // For mates it would have to be published.
