@@ -216,6 +216,7 @@ impl Endpoint {
             return;
         }
         if self.channels.iter().any(|channel| channel.has(process)) {
+            tracing::info!(process = process.0, reason, "a connection has failed");
             self.blame_port(now);
         }
         self.broke(process, reason);

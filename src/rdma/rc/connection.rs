@@ -6,6 +6,7 @@
 //! that answers nothing counts as gone.
 
 use super::handshake::Handshake;
+use super::reads::Reads;
 use super::tails::LastSeen;
 use crate::rdma::ids::{ChannelId, ProcessId};
 use crate::rdma::memory::Tail;
@@ -89,9 +90,7 @@ pub struct Connection {
     ring_sends: Share,
     reports: Share,
     echoes: Share,
-    /// Reads under way, and from where the last of them reads.
-    reads: usize,
-    last_read: Option<Remote>,
+    reads: Reads,
     pub last_seen: LastSeen,
     /// It is looked at whether requests take long.
     pub is_watched: bool,
@@ -126,8 +125,7 @@ impl Connection {
             ring_sends: Share { under_way: 0, most: most_ring_sends },
             reports: Share { under_way: 0, most: most_reports },
             echoes: Share { under_way: 0, most: ECHOES },
-            reads: 0,
-            last_read: None,
+            reads: Reads::default(),
             last_seen: LastSeen::default(),
             is_watched: false,
             ring_tokens: VecDeque::new(),
@@ -164,9 +162,9 @@ impl Connection {
             Request::Echo => self.echoes.under_way -= 1,
             Request::EchoRead => {
                 self.echoes.under_way -= 1;
-                self.reads -= 1;
+                self.reads.end();
             }
-            Request::Fetch(_) => self.reads -= 1,
+            Request::Fetch(_) => self.reads.end(),
             Request::Message(_) | Request::Write => {}
         }
         Some(ended)
@@ -178,15 +176,16 @@ impl Connection {
     }
 
     /// Has an answer come behind all that is under way, unless enough of those are on their way; what is read for it
-    /// goes to `scratch`. Behind reads it is a read, of what the last of them reads: the other side keeps that for those. rxe
-    /// answers a read that is asked for again with an access error if a write of nothing came meanwhile (`read_reply`
-    /// in `rxe_resp.c` of Linux 6.12 takes the length of the last request for the read's).
+    /// goes to `scratch`. Behind reads it is a read of [what is kept](Reads::kept) for them: rxe answers a read that is
+    /// asked for again with an access error if a write of nothing came meanwhile (`read_reply` in `rxe_resp.c` of Linux
+    /// 6.12 takes the length of the last request for the read's). Where last words went behind reads, nothing comes before
+    /// those have ended.
     pub fn probe_tail(&mut self, process: ProcessId, scratch: &Span) -> Result<()> {
-        match self.last_read.filter(|_| self.reads > 0) {
+        match self.reads.kept() {
             None => self.echo(process),
             Some(_) if !self.echoes.take() => Ok(()),
             Some(from) => {
-                self.reads += 1;
+                self.reads.begin(from);
                 let number = self.outstanding.push(Request::EchoRead);
                 self.messages.read_into(scratch, from, Work::Request(process, number).id())?;
                 self.messages.submit()
@@ -226,6 +225,7 @@ impl Connection {
             let mut begin = |request| Work::Request(process, outstanding.push(request)).id();
             match pending {
                 Pending::Last(slot, len) => {
+                    self.reads.close();
                     let id = begin(Request::Message(slot.index()));
                     messages.send_fenced(slot, len, id)?;
                     // Nobody may poll for long. What goes by itself has a completion of its own.
@@ -254,8 +254,7 @@ impl Connection {
                 }
                 Pending::Fetch(slot, into, from) => {
                     let id = begin(Request::Fetch(slot.index()));
-                    self.reads += 1;
-                    self.last_read = Some(from);
+                    self.reads.begin(from);
                     messages.read(slot, into, from, id)?;
                 }
             }

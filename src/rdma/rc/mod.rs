@@ -6,6 +6,7 @@ mod group_turns;
 mod handshake;
 mod look;
 mod pool;
+mod reads;
 mod send_slots;
 mod tails;
 
