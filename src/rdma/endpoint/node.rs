@@ -8,7 +8,7 @@ use crate::rdma::ids::ChannelId;
 use crate::rdma::node::{Bell, NodeSeat};
 use crate::rdma::ud::Extent;
 use std::time::Duration;
-use verbcast_core::protocol::{Run, Via};
+use verbcast_core::protocol::{Counter, Run, Via};
 use verbcast_core::rank::Rank;
 use verbcast_core::time::Instant;
 use verbcast_core::transport::{Buffer, TransportError};
@@ -266,6 +266,20 @@ impl Endpoint {
         let (key, is_next) = (channel.key(), channel.is_open() && channel.inbox.is_empty());
         let seat = channel.node.as_mut().filter(|_| is_plain && is_next);
         seat.is_some_and(|seat| seat.take_only(now, key, run, into))
+    }
+
+    /// Writes a number for a mate of a channel; false if that is to be done otherwise.
+    pub fn report(&mut self, id: ChannelId, to: Rank, counter: Counter, value: u64) -> bool {
+        let seat = self.channels.get_mut(id).and_then(|channel| channel.node.as_mut());
+        seat.is_some_and(|seat| seat.report(to, counter, value))
+    }
+
+    /// Tells what mates of a channel have reported.
+    pub fn take_reports(&mut self, id: ChannelId, tell: impl FnMut(Rank, Counter, u64)) {
+        let seat = self.channels.get_mut(id).and_then(|channel| channel.node.as_mut());
+        if let Some(seat) = seat {
+            seat.take_reports(tell);
+        }
     }
 
     /// Publishes what a channel multicasts; whether nobody else is to get it, as all ranks share the node.

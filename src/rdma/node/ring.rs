@@ -8,11 +8,14 @@
 //! bytes 320..328  whether somebody could not be woken
 //! from 4096 on    by mate, what it is woken by
 //! from 8192 on    the slots: its number (8 bytes), the length and the writer (8), the datagram, each from a multiple of 64 on
+//! behind them     what mates report to one another: see `cells.rs`
 //! ```
 //! A slot is written and read as a sequence lock is (Boehm, "Can seqlocks get along with programming language memory models?",
 //! 2012), but that a writer also takes it from other writers: see [`verbcast_core::node::cursor`].
 
+use super::cells::Cells;
 use super::mapping::Mapping;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 use verbcast_core::node::{Cursor, Look, MateIndex, SlotState};
 use verbcast_core::time::Instant;
@@ -39,16 +42,20 @@ impl Shape {
         (SLOT_HEAD + self.slot_len as usize).next_multiple_of(64)
     }
 
-    /// Bytes in all.
-    pub fn len(self) -> usize {
+    fn cells_at(self) -> usize {
         SLOTS_AT + self.slots as usize * self.stride()
+    }
+
+    /// Bytes in all. Nobody knows yet how many mates there will be, and what they do not use takes no memory.
+    pub fn len(self) -> usize {
+        self.cells_at() + Cells::len(usize::from(MAX_SLEEPERS))
     }
 }
 
 /// The ring, and what is beside it.
 #[derive(Debug)]
 pub struct Ring {
-    mapping: Mapping,
+    mapping: Arc<Mapping>,
     shape: Shape,
 }
 
@@ -71,7 +78,7 @@ impl Ring {
     const BELLS_AT: usize = 4096;
 
     pub(super) fn new(mapping: Mapping, shape: Shape) -> Self {
-        Ring { mapping, shape }
+        Ring { mapping: Arc::new(mapping), shape }
     }
 
     /// Bytes of a datagram that fits in.
@@ -82,6 +89,12 @@ impl Ring {
     /// A reader at its beginning.
     pub fn cursor(&self) -> Cursor {
         Cursor::new(u64::from(self.shape.slots))
+    }
+
+    /// What so many mates report to one another; none if there is no room for so many.
+    pub fn cells(&self, mates: usize) -> Option<Cells> {
+        let has_room = mates <= usize::from(MAX_SLEEPERS);
+        has_room.then(|| Cells::new(Arc::clone(&self.mapping), self.shape.cells_at(), mates))
     }
 
     /// The word of who receives.
@@ -145,6 +158,17 @@ impl Ring {
                 Some(self.bell(MateIndex(64 * at + next as u16)).load(Ordering::Acquire))
             })
         })
+    }
+
+    /// The bell of one mate, if it sleeps, after something was written for it; as [`sleepers`](Self::sleepers).
+    pub fn sleeper_of(&self, mate: MateIndex) -> Option<u64> {
+        fence(Ordering::SeqCst);
+        if !self.sleeps(mate) {
+            return None;
+        }
+        let (word, bit) = self.sleeper(mate);
+        let slept = word.fetch_and(!bit, Ordering::Relaxed) & bit != 0;
+        slept.then(|| self.bell(mate).load(Ordering::Acquire))
     }
 
     /// A mate that slept could not be woken.
@@ -298,6 +322,10 @@ mod tests {
         assert_eq!(ring.sleepers(512).collect::<Vec<_>>(), [1000, 1063, 1064, 1511]);
         assert_eq!(ring.sleepers(512).count(), 0);
         assert!(!ring.sleeps(MateIndex(0)));
+        [63, 64].iter().for_each(|mate| ring.fall_asleep(MateIndex(*mate)));
+        assert_eq!(ring.sleeper_of(MateIndex(64)), Some(1064));
+        assert_eq!(ring.sleeper_of(MateIndex(64)), None);
+        assert_eq!(ring.sleepers(512).collect::<Vec<_>>(), [1063]);
         assert!(!ring.hang(MateIndex(512), 7) && !ring.sleeps(MateIndex(512)), "there is no room");
     }
 

@@ -1,12 +1,13 @@
 //! A rank's part in its node.
 
 use super::bell::Bell;
+use super::cells::Cells;
 use super::ring::Ring;
 use crate::rdma::group::GroupId;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 use verbcast_core::node::{Around, Cursor, MateIndex, Nodes, Role, Watch, longest_sleep};
-use verbcast_core::protocol::Run;
+use verbcast_core::protocol::{Counter, Run};
 use verbcast_core::rank::Rank;
 use verbcast_core::time::Instant;
 use verbcast_core::wire::{HEADER_LEN, Header, Key, RawHeader};
@@ -67,6 +68,12 @@ pub struct NodeSeat {
     is_asleep: bool,
     /// Something was published since mates were woken.
     has_published: bool,
+    /// What mates report to one another, if that has room in the memory.
+    cells: Option<Cells>,
+    /// What they have told last, by mate and kind.
+    told: Vec<u64>,
+    /// Those to whom something was reported since mates were woken.
+    reported_to: Vec<MateIndex>,
     counters: NodeCounters,
     /// Datagrams that it takes before it beats again.
     may_take: u32,
@@ -85,6 +92,9 @@ impl NodeSeat {
     pub fn at(ring: Ring, Membership { own, mates, is_all }: Membership, queue: u32) -> Self {
         NodeSeat {
             cursor: ring.cursor(),
+            cells: ring.cells(mates.len()),
+            told: vec![0; mates.len() * Counter::KINDS],
+            reported_to: Vec::new(),
             ring,
             watch: Watch::new(own, queue),
             own,
@@ -142,15 +152,47 @@ impl NodeSeat {
         self.can_be_woken = self.ring.hang(self.own, bell.number());
     }
 
-    /// Wakes mates that sleep, if something was published since that was done last.
+    /// Wakes mates that sleep: all, if something was published since that was done last, or those to whom something was reported.
     pub fn wake_mates(&mut self, bell: &Bell) {
-        if !std::mem::take(&mut self.has_published) {
-            return;
+        let NodeSeat { ring, mates, counters, reported_to, .. } = self;
+        if std::mem::take(&mut self.has_published) {
+            reported_to.clear();
+            for number in ring.sleepers(mates.len()) {
+                counters.woken += 1;
+                wake(ring, bell, number);
+            }
         }
-        for number in self.ring.sleepers(self.mates.len()) {
-            self.counters.woken += 1;
-            wake(&self.ring, bell, number);
+        for number in reported_to.drain(..).filter_map(|mate| ring.sleeper_of(mate)) {
+            counters.woken += 1;
+            wake(ring, bell, number);
         }
+    }
+
+    /// Writes a number for a mate; false if that is to be done otherwise, as it is none, or there is no room.
+    pub fn report(&mut self, to: Rank, counter: Counter, value: u64) -> bool {
+        let (Some(cells), Ok(at)) = (&self.cells, self.mates.binary_search(&to)) else {
+            return false;
+        };
+        let to = MateIndex(at as u16);
+        cells.write(self.own, to, counter, value);
+        self.reported_to.push(to);
+        true
+    }
+
+    /// Whether mates have reported something that was not taken.
+    pub fn has_reports(&self) -> bool {
+        self.cells.as_ref().is_some_and(|cells| cells.has_news(self.own))
+    }
+
+    /// Tells each number of a mate that is another than before.
+    pub fn take_reports(&mut self, mut tell: impl FnMut(Rank, Counter, u64)) {
+        let NodeSeat { cells: Some(cells), own, mates, told, .. } = self else { return };
+        cells.take(*own, |from, counter, value| {
+            let told = &mut told[usize::from(from.0) * Counter::KINDS + counter as usize];
+            if std::mem::replace(told, value) != value {
+                tell(mates[usize::from(from.0)], counter, value);
+            }
+        });
     }
 
     /// This process is about to sleep: whoever publishes wakes it. What was published before, it has to look for once more.
@@ -440,6 +482,25 @@ mod tests {
         assert!(!take(&mut mate));
         mate.beat(NOW, true, true);
         assert!(take(&mut mate));
+    }
+
+    #[test]
+    fn what_mates_report_is_told_once() {
+        let memory = memory();
+        let (mut one, mut other) = (seat(&memory, 0), seat(&memory, 2));
+        let taken = |seat: &mut NodeSeat| {
+            let mut taken = Vec::new();
+            seat.take_reports(|from, counter, value| taken.push((from, counter, value)));
+            taken
+        };
+        assert!(!one.report(Rank(3), Counter::Acknowledged, 5), "it is no mate");
+        assert!(one.report(Rank(2), Counter::Acknowledged, 5) && other.has_reports());
+        assert_eq!(taken(&mut other), [(Rank(0), Counter::Acknowledged, 5)]);
+        assert!(!other.has_reports());
+        one.report(Rank(2), Counter::Acknowledged, 5);
+        one.report(Rank(2), Counter::Begun, 1);
+        assert_eq!(taken(&mut other), [(Rank(0), Counter::Begun, 1)]);
+        assert_eq!(taken(&mut one), []);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use crate::rdma::memory::Source;
 use crate::rdma::rc::{Pending, Place, Sender};
 use verbcast_core::protocol::{Counter, Token};
 use verbcast_core::rank::Rank;
-use verbcast_core::transport::{Payload, TransportError};
+use verbcast_core::transport::{Arrival, Payload, TransportError};
 use verbcast_core::wire::HEADER_LEN;
 use verbcast_verbs::MAX_INLINE;
 
@@ -69,6 +69,10 @@ impl RdmaTransport {
         value: u64,
     ) -> Result<(), TransportError> {
         if !self.is_usable(to)? {
+            return Ok(());
+        }
+        if self.is_seated && self.endpoint.hold().report(self.channel, to, counter, value) {
+            self.reported.push_back(Arrival::WriteAcked { to, counter });
             return Ok(());
         }
         let span = self.memory.reports.begin(to, value);

@@ -3,7 +3,6 @@
 use super::{RdmaTransport, wait};
 use crate::rdma::endpoint::Endpoint;
 use crate::rdma::ids::ChannelId;
-use crate::rdma::node::NodeSeat;
 use std::time::Duration;
 use verbcast_core::cause::Cause;
 use verbcast_core::transport::{Park, TransportError};
@@ -74,7 +73,9 @@ impl RdmaTransport {
         // What completed before the queue was armed is told by nobody.
         let is_ready = endpoint.pull(self.channel, self.now)
             || has_news(&endpoint, self.channel)
-            || endpoint.node(self.channel).is_some_and(NodeSeat::has_news);
+            || endpoint.node(self.channel).is_some_and(|seat| {
+                seat.has_news() || (self.expects_reports && seat.has_reports())
+            });
         Ok(if is_ready { Duration::ZERO } else { at_most })
     }
 }

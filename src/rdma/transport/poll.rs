@@ -2,7 +2,8 @@
 
 use super::RdmaTransport;
 use super::peers::Peers;
-use crate::rdma::endpoint::Event;
+use crate::rdma::endpoint::{Endpoint, Event};
+use crate::rdma::ids::ChannelId;
 use crate::rdma::memory::Memory;
 use std::collections::VecDeque;
 use verbcast_core::protocol::Via;
@@ -42,11 +43,18 @@ impl RdmaTransport {
         self.now = now;
         let RdmaTransport { endpoint, channel, peers, memory, reported, expects_reports, .. } =
             self;
-        if !reported.is_empty() || !endpoint.look().is_quiet(*channel, now) {
+        if !reported.is_empty() {
+            return false;
+        }
+        let mut looked = endpoint.look();
+        if !looked.is_quiet(*channel, now) {
             return false;
         }
         if *expects_reports {
             look_for_reports(peers, memory, reported);
+            if self.is_seated {
+                look_at_mates(&mut looked, *channel, reported);
+            }
         }
         reported.is_empty()
     }
@@ -72,6 +80,9 @@ impl RdmaTransport {
         if *expects_reports || endpoint.has_broken(*channel) {
             peers.look_at(&endpoint.connections);
             look_for_reports(peers, memory, reported);
+            if self.is_seated {
+                look_at_mates(&mut endpoint, *channel, reported);
+            }
         }
         match any || !reported.is_empty() {
             true => Ok(Seen::More),
@@ -87,6 +98,13 @@ fn look_for_reports(peers: &Peers, memory: &mut Memory, reported: &mut VecDeque<
             reported.push_back(Arrival::Reported { from, counter, value });
         });
     }
+}
+
+/// What mates have reported is in the memory of their node.
+fn look_at_mates(endpoint: &mut Endpoint, id: ChannelId, reported: &mut VecDeque<Arrival>) {
+    endpoint.take_reports(id, |from, counter, value| {
+        reported.push_back(Arrival::Reported { from, counter, value });
+    });
 }
 
 /// What a look at the endpoint has found.
