@@ -215,6 +215,7 @@ impl<'a> Cluster<'a> {
             Event::Rest(read, _) => (10, read.from, u64::from(read.slot.1)),
             Event::Word { to, .. } => (11, *to, 0),
             Event::Write { to, write, .. } => (12, *to, write.bytes.len() as u64),
+            Event::MateReport { to, value, .. } => (13, *to, *value),
         };
         for word in [now, kind, u64::from(rank.0), more] {
             self.trace = (self.trace ^ word).wrapping_mul(0x0100_0000_01b3);

@@ -32,6 +32,8 @@ pub(super) enum Event {
     Write { from: Rank, to: Rank, write: Write },
     /// A report arrives.
     Report { from: Rank, to: Rank, channel: Channel, counter: Counter, value: u64 },
+    /// A mate of the node sees a report.
+    MateReport { from: Rank, to: Rank, channel: Channel, counter: Counter, value: u64 },
     /// A read request arrives at the ring's owner.
     Read(Read),
     /// The second part of a read takes place.

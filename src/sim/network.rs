@@ -7,7 +7,7 @@ use super::event::{Bytes, Completion, Event, Message, RingSlot};
 use super::faults::{Faults, arrived, fate};
 use super::inbox::Told;
 use super::lent::Write;
-use super::node::ChannelNodes;
+use super::node::{self, ChannelNodes};
 use super::port::{Port, Unanswered};
 use super::queue::Queue;
 use super::read::{Part, Read};
@@ -195,6 +195,20 @@ impl Network {
         self.deliver(from, to, size_of::<u64>(), wire::WRITE, report);
     }
 
+    /// As [`report`](Self::report), in the memory of a node: no adapter is asked.
+    pub fn report_to_mate(
+        &mut self,
+        channel: Channel,
+        [from, to]: [Rank; 2],
+        counter: Counter,
+        value: u64,
+    ) {
+        self.connect(from, to);
+        self.in_transit += 1;
+        let at = self.port(from).cpu + node::LATENCY;
+        self.queue.put(at, Event::MateReport { from, to, channel, counter, value });
+    }
+
     pub fn fetch(&mut self, from: Rank, owner: Rank, slot: RingSlot, token: Token) {
         self.spend(from, self.costs.post_one_sided);
         self.port(from).fetching += 1;
@@ -296,6 +310,11 @@ impl Network {
                 self.port(to).reported(channel, from, counter as u8, value);
                 self.wake(to);
                 self.answer(now, [to, from], 0, Completion::WriteAcked(channel, to, counter));
+            }
+            Event::MateReport { from, to, channel, counter, value } => {
+                self.in_transit -= 1;
+                self.port(to).reported(channel, from, counter as u8, value);
+                self.wake(to);
             }
             Event::Read(read) => self.read(now, read, None),
             Event::Rest(read, part) => self.read(now, read, Some(part)),

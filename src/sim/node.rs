@@ -22,7 +22,7 @@ use verbcast_core::time::Instant;
 use verbcast_core::wire::{NodeOffer, RawHeader};
 
 /// Nanoseconds after which a mate sees what was written.
-const LATENCY: u64 = 300;
+pub(super) const LATENCY: u64 = 300;
 /// Datagrams that a process takes from a ring in one look, as on a device.
 const TAKEN_AT_ONCE: u32 = 16;
 /// Positions that a writer claims until it gives up, as on a device.

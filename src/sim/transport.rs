@@ -330,10 +330,15 @@ impl Transport for SimTransport {
         Ok(())
     }
 
-    fn report(&mut self, to: Rank, counter: Counter, value: u64) -> Result<(), TransportError> {
+    fn report(&mut self, to: Rank, counter: Counter, value: u64) -> Result<bool, TransportError> {
         let ends = [self.process, self.group.process(to)];
-        self.network.borrow_mut().report(self.channel, ends, counter, value);
-        Ok(())
+        let mut network = self.network.borrow_mut();
+        let is_mate = network.is_mate(self.process, self.channel, to);
+        match is_mate {
+            true => network.report_to_mate(self.channel, ends, counter, value),
+            false => network.report(self.channel, ends, counter, value),
+        }
+        Ok(is_mate)
     }
 
     fn fetch(&mut self, from: Rank, slot: u32, token: Token) -> Result<(), TransportError> {

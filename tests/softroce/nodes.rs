@@ -53,6 +53,7 @@ fn ranks_of_one_host_share_memory_by_default() {
         let all = ranks::exchange(size, default, &LENS);
         assert!(all.iter().all(|one| one.node_received > 0), "{all:?}");
         assert_eq!(total(&all, |one| one.multicast_received - one.node_received), 0, "{all:?}");
+        assert_eq!(total(&all, |one| one.reports_written - one.node_reported), 0, "{all:?}");
     }
 }
 
@@ -69,6 +70,8 @@ fn of_each_node_one_rank_receives() {
             let is_shared = ranks.iter().all(|one| (one.node_received > 0) == (ranks.len() > 1));
             assert!(is_shared, "node {node}: {ranks:?}");
         }
+        let by_adapter = total(&all, |one| one.reports_written - one.node_reported);
+        assert!(by_adapter > 0 && total(&all, |one| one.node_reported) > 0, "{all:?}");
     }
 }
 

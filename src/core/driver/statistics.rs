@@ -108,6 +108,8 @@ counters! {
         pub node_received: u64,
         /// Datagrams that this rank published there: what it multicast, and what it received for the others.
         pub node_published: u64,
+        /// Of the reports, those that this rank wrote into memory that it shares with who reads them.
+        pub node_reported: u64,
         /// Datagrams that were replaced there before this rank had taken them.
         pub node_lost: u64,
         /// Times that this rank became the one that receives for its node.

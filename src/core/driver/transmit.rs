@@ -48,7 +48,8 @@ impl<C: Core, T: Transport> Driver<C, T> {
         transmit: Transmit,
         lent: &mut Option<Lent<'_>>,
     ) -> Result<(), TransportError> {
-        let Driver { identity, messages, statistics, transport, .. } = self;
+        let Driver { core, identity, messages, statistics, transport, .. } = self;
+        let now = self.looked.at;
         match transmit {
             Transmit::Send { target, piece, range } => {
                 let payload = messages.payload(lent, piece.op, range);
@@ -106,7 +107,11 @@ impl<C: Core, T: Transport> Driver<C, T> {
             }
             Transmit::Report { to, counter, value } => {
                 statistics.reports_written += 1;
-                transport.report(to, counter, value)
+                if transport.report(to, counter, value)? {
+                    statistics.node_reported += 1;
+                    core.handle_write_acked(now, to, counter);
+                }
+                Ok(())
             }
             Transmit::Fetch { from, slot, token } => {
                 statistics.fetches += 1;

@@ -37,7 +37,7 @@ pub enum Arrival {
         /// Its value.
         value: u64,
     },
-    /// The adapter of `to` has acknowledged a [report](super::Transport::report).
+    /// The adapter of `to` has acknowledged a [report](super::Transport::report) that was on its way.
     WriteAcked {
         /// The rank that was told.
         to: Rank,

@@ -122,14 +122,14 @@ pub trait Transport: Room + Liveness {
     ) -> Result<(), TransportError>;
 
     /// Writes a number into the memory of `to`, connecting first where there is no connection. Later
-    /// values replace earlier ones.
+    /// values replace earlier ones. Whether it is there already; if not, an [`Arrival::WriteAcked`] tells when it is.
     ///
     /// # Errors
     /// If the device fails. A failed connection is an [`Arrival::Broken`] instead.
     ///
     /// # Panics
     /// May panic without [`Room`] for it.
-    fn report(&mut self, to: Rank, counter: Counter, value: u64) -> Result<(), TransportError>;
+    fn report(&mut self, to: Rank, counter: Counter, value: u64) -> Result<bool, TransportError>;
 
     /// Reads a slot of the ring of `from`, connecting first where there is no connection. What it tells of is a packet that was
     /// there as a whole, or nothing.

@@ -6,7 +6,7 @@ use crate::rdma::memory::Source;
 use crate::rdma::rc::{Pending, Place, Sender};
 use verbcast_core::protocol::{Counter, Token};
 use verbcast_core::rank::Rank;
-use verbcast_core::transport::{Arrival, Payload, TransportError};
+use verbcast_core::transport::{Payload, TransportError};
 use verbcast_core::wire::HEADER_LEN;
 use verbcast_verbs::MAX_INLINE;
 
@@ -61,19 +61,18 @@ impl RdmaTransport {
         endpoint.connections.send_from_ring(process, sender, slot, packet).map_err(failed)
     }
 
-    /// Writes a number into the memory of a rank.
+    /// Writes a number into the memory of a rank; whether it is there already, as that is memory of this node.
     pub(super) fn write_report(
         &mut self,
         to: Rank,
         counter: Counter,
         value: u64,
-    ) -> Result<(), TransportError> {
+    ) -> Result<bool, TransportError> {
         if !self.is_usable(to)? {
-            return Ok(());
+            return Ok(false);
         }
         if self.is_seated && self.endpoint.hold().report(self.channel, to, counter, value) {
-            self.reported.push_back(Arrival::WriteAcked { to, counter });
-            return Ok(());
+            return Ok(true);
         }
         let span = self.memory.reports.begin(to, value);
         let peer = self.peers.get(to);
@@ -81,7 +80,8 @@ impl RdmaTransport {
         let pending = Pending::Report(self.channel, counter, span, cell);
         let mut endpoint = self.endpoint.hold();
         endpoint.channels.begin(self.channel);
-        endpoint.connections.add(peer.process, pending).map_err(failed)
+        endpoint.connections.add(peer.process, pending).map_err(failed)?;
+        Ok(false)
     }
 
     /// Reads a slot of the ring of a rank.

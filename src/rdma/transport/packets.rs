@@ -103,7 +103,7 @@ impl Transport for RdmaTransport {
         self.send_slot(to, slot, token)
     }
 
-    fn report(&mut self, to: Rank, counter: Counter, value: u64) -> Result<(), TransportError> {
+    fn report(&mut self, to: Rank, counter: Counter, value: u64) -> Result<bool, TransportError> {
         self.write_report(to, counter, value)
     }
 

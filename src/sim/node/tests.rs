@@ -39,6 +39,7 @@ fn a_node_takes_each_datagram_off_the_wire_once() {
     assert_eq!(off_the_wire(far), sent);
     assert_eq!(total.node_received, 6 * sent);
     assert_eq!(total.node_published, 2 * sent);
+    assert!(total.node_reported > 0 && total.node_reported < total.reports_written);
 }
 
 #[test]
@@ -47,6 +48,8 @@ fn where_all_share_a_node_nothing_is_on_the_wire() {
     assert_eq!(off_the_wire(&outcome.statistics), 0);
     assert_eq!(outcome.total().node_received, 7 * sent(3));
     assert_eq!(outcome.total().node_roles, 0);
+    let total = outcome.total();
+    assert!(total.reports_written > 0 && total.node_reported == total.reports_written);
 }
 
 #[test]

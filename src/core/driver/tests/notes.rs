@@ -37,6 +37,8 @@ pub struct Notes {
     /// It knows when there is nothing to do.
     pub knows_quiet: bool,
     pub expects_reports: bool,
+    /// Reports are where they belong at once.
+    pub tells_at_once: bool,
 }
 
 impl Notes {
@@ -132,9 +134,9 @@ impl Transport for Notes {
         Ok(())
     }
 
-    fn report(&mut self, to: Rank, _: Counter, _: u64) -> Done {
+    fn report(&mut self, to: Rank, _: Counter, _: u64) -> Result<bool, TransportError> {
         self.reported.push(to);
-        Ok(())
+        Ok(self.tells_at_once)
     }
 
     fn fetch(&mut self, from: Rank, _: u32, token: Token) -> Done {

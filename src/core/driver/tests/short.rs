@@ -50,6 +50,18 @@ fn a_message_that_is_there_is_taken_without_a_turn() {
 }
 
 #[test]
+fn a_report_that_is_there_at_once_leaves_nothing_to_wait_for() {
+    for tells_at_once in [true, false] {
+        let mut driver = rested();
+        driver.transport.tells_at_once = tells_at_once;
+        driver.flush(Instant::ZERO);
+        driver.turn(Instant::ZERO, None).unwrap();
+        assert_eq!(driver.transport.reported, [Rank(0)]);
+        assert_eq!(driver.is_quiescent(), tells_at_once);
+    }
+}
+
+#[test]
 fn a_message_that_the_transport_has_copied_is_taken_too() {
     let mut driver = rested();
     let (recycled, polls) = (driver.transport.recycled, driver.transport.polls);

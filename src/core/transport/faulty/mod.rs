@@ -222,7 +222,7 @@ impl<T: Transport> Transport for Faulty<T> {
         self.inner.reliable_retained(to, slot, token)
     }
 
-    fn report(&mut self, to: Rank, counter: Counter, value: u64) -> Result<(), TransportError> {
+    fn report(&mut self, to: Rank, counter: Counter, value: u64) -> Result<bool, TransportError> {
         self.inner.report(to, counter, value)
     }
 

@@ -61,6 +61,6 @@ impl Credits {
             }
         }
         let told = self.transport.report(root, Counter::Acknowledged, until);
-        told.and_then(|()| self.transport.submit()).map_err(|error| error.to_string())
+        told.and_then(|_| self.transport.submit()).map_err(|error| error.to_string())
     }
 }

@@ -121,8 +121,8 @@ impl Transport for Notes {
         self.done("reliable_retained", (to, slot, token))
     }
 
-    fn report(&mut self, to: Rank, counter: Counter, value: u64) -> Done {
-        self.done("report", (to, counter, value))
+    fn report(&mut self, to: Rank, counter: Counter, value: u64) -> Result<bool, TransportError> {
+        self.done("report", (to, counter, value)).map(|()| true)
     }
 
     fn fetch(&mut self, from: Rank, slot: u32, token: Token) -> Done {
@@ -230,7 +230,7 @@ pub fn ask_everything(transport: &mut impl Transport) -> String {
         transport.retain(slot, header, payload()),
         transport.multicast_retained(slot, header, payload()),
         transport.reliable_retained(rank, slot, token),
-        transport.report(rank, Counter::Consumed, 11),
+        transport.report(rank, Counter::Consumed, 11).map(drop),
         transport.fetch(rank, slot, token),
         transport.submit(),
         transport.connect(rank),
