@@ -9,6 +9,7 @@ mod bell;
 mod cells;
 mod mapping;
 mod memory;
+mod reports;
 mod ring;
 mod seat;
 

@@ -1,7 +1,7 @@
 //! A rank's part in its node.
 
 use super::bell::Bell;
-use super::cells::Cells;
+use super::reports::Reports;
 use super::ring::Ring;
 use crate::rdma::group::GroupId;
 use std::sync::atomic::Ordering;
@@ -69,11 +69,7 @@ pub struct NodeSeat {
     /// Something was published since mates were woken.
     has_published: bool,
     /// What mates report to one another, if that has room in the memory.
-    cells: Option<Cells>,
-    /// What they have told last, by mate and kind.
-    told: Vec<u64>,
-    /// Those to whom something was reported since mates were woken.
-    reported_to: Vec<MateIndex>,
+    reports: Option<Reports>,
     counters: NodeCounters,
     /// Datagrams that it takes before it beats again.
     may_take: u32,
@@ -92,9 +88,7 @@ impl NodeSeat {
     pub fn at(ring: Ring, Membership { own, mates, is_all }: Membership, queue: u32) -> Self {
         NodeSeat {
             cursor: ring.cursor(),
-            cells: ring.cells(mates.len()),
-            told: vec![0; mates.len() * Counter::KINDS],
-            reported_to: Vec::new(),
+            reports: ring.cells(mates.len()).map(|cells| Reports::new(cells, own, mates.len())),
             ring,
             watch: Watch::new(own, queue),
             own,
@@ -154,45 +148,36 @@ impl NodeSeat {
 
     /// Wakes mates that sleep: all, if something was published since that was done last, or those to whom something was reported.
     pub fn wake_mates(&mut self, bell: &Bell) {
-        let NodeSeat { ring, mates, counters, reported_to, .. } = self;
-        if std::mem::take(&mut self.has_published) {
-            reported_to.clear();
-            for number in ring.sleepers(mates.len()) {
-                counters.woken += 1;
-                wake(ring, bell, number);
-            }
-        }
-        for number in reported_to.drain(..).filter_map(|mate| ring.sleeper_of(mate)) {
+        let NodeSeat { ring, mates, counters, reports, .. } = self;
+        let mut wake = |number| {
             counters.woken += 1;
             wake(ring, bell, number);
+        };
+        if std::mem::take(&mut self.has_published) {
+            ring.sleepers(mates.len()).for_each(&mut wake);
         }
+        let addressed = reports.iter_mut().flat_map(Reports::take_addressed);
+        addressed.filter_map(|mate| ring.sleeper_of(mate)).for_each(wake);
     }
 
-    /// Writes a number for a mate; false if that is to be done otherwise, as it is none, or there is no room.
+    /// Writes a number for a mate; false if that is to be done otherwise, as there is no such mate, or no room.
     pub fn report(&mut self, to: Rank, counter: Counter, value: u64) -> bool {
-        let (Some(cells), Ok(at)) = (&self.cells, self.mates.binary_search(&to)) else {
+        let (Some(reports), Ok(at)) = (&mut self.reports, self.mates.binary_search(&to)) else {
             return false;
         };
-        let to = MateIndex(at as u16);
-        cells.write(self.own, to, counter, value);
-        self.reported_to.push(to);
+        reports.write(MateIndex(at as u16), counter, value);
         true
     }
 
     /// Whether mates have reported something that was not taken.
     pub fn has_reports(&self) -> bool {
-        self.cells.as_ref().is_some_and(|cells| cells.has_news(self.own))
+        self.reports.as_ref().is_some_and(Reports::has_news)
     }
 
     /// Tells each number of a mate that is another than before.
     pub fn take_reports(&mut self, mut tell: impl FnMut(Rank, Counter, u64)) {
-        let NodeSeat { cells: Some(cells), own, mates, told, .. } = self else { return };
-        cells.take(*own, |from, counter, value| {
-            let told = &mut told[usize::from(from.0) * Counter::KINDS + counter as usize];
-            if std::mem::replace(told, value) != value {
-                tell(mates[usize::from(from.0)], counter, value);
-            }
-        });
+        let NodeSeat { reports: Some(reports), mates, .. } = self else { return };
+        reports.take(|from, counter, value| tell(mates[usize::from(from.0)], counter, value));
     }
 
     /// This process is about to sleep: whoever publishes wakes it. What was published before, it has to look for once more.
@@ -501,6 +486,25 @@ mod tests {
         one.report(Rank(2), Counter::Begun, 1);
         assert_eq!(taken(&mut other), [(Rank(0), Counter::Begun, 1)]);
         assert_eq!(taken(&mut one), []);
+    }
+
+    #[test]
+    fn a_report_wakes_nobody_but_whom_it_is_for() {
+        let memory = memory();
+        let [mut one, mut other, mut third] = [0, 1, 2].map(|rank| seat(&memory, rank));
+        let bells = [0, 1, 2].map(|_| Bell::new().unwrap());
+        other.hang(&bells[1]);
+        third.hang(&bells[2]);
+        (other.fall_asleep(), third.fall_asleep());
+        (0..2).for_each(|value| assert!(one.report(Rank(2), Counter::Acknowledged, value)));
+        one.wake_mates(&bells[0]);
+        assert_eq!(one.counters().woken, 1);
+        one.report(Rank(2), Counter::Acknowledged, 2);
+        one.wake_mates(&bells[0]);
+        assert_eq!(one.counters().woken, 1, "it is awake");
+        one.report(Rank(1), Counter::Acknowledged, 2);
+        one.wake_mates(&bells[0]);
+        assert_eq!(one.counters().woken, 2);
     }
 
     #[test]
