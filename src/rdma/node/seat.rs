@@ -495,7 +495,8 @@ mod tests {
         let bells = [0, 1, 2].map(|_| Bell::new().unwrap());
         other.hang(&bells[1]);
         third.hang(&bells[2]);
-        (other.fall_asleep(), third.fall_asleep());
+        other.fall_asleep();
+        third.fall_asleep();
         (0..2).for_each(|value| assert!(one.report(Rank(2), Counter::Acknowledged, value)));
         one.wake_mates(&bells[0]);
         assert_eq!(one.counters().woken, 1);
