@@ -1,6 +1,6 @@
 //! Instructions of the logic, counted by Callgrind: the same whatever else the machine does.
 //!
-//! The performance page of the book has how to run it, and how to compare two commits.
+//! `docs/src/performance/logic.md` has how to run it, and how to compare two commits.
 
 #![allow(missing_docs, reason = "the macros' items have none")]
 

@@ -31,7 +31,7 @@ const ONE_NODE: Variable =
 /// Each communicator with multicast has one of MPI's beside it, of which MPICH has 2048.
 const COMMUNICATORS: Variable =
     Variable { name: "VERBCAST_COMMUNICATORS", takes: "a number", default: "512" };
-/// Few enough to be had soon, and more than most communicators have that are made for one exchange: `docs/src/performance.md`.
+/// Few enough to be had soon, and more than most communicators have that are made for one exchange: `docs/src/performance/set_up.md`.
 pub const FIRST_BY_MPI: Variable =
     Variable { name: "VERBCAST_FIRST_BY_MPI", takes: "a number", default: "8" };
 const STATS: Variable = Variable {
