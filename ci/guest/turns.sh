@@ -6,9 +6,10 @@ set -euo pipefail
 
 turns=$1 folder=$2
 
-# Usage: as_rank RANK COMMAND… Under Callgrind calls are so slow that each would have its acknowledgement fall due.
+# Usage: as_rank RANK COMMAND… Under Callgrind calls are so slow that each would have its acknowledgement fall due, and a rank
+# may take more than half a minute to start.
 as_rank() {
-    VERBCAST_SIZE=2 VERBCAST_RENDEZVOUS=unix:/tmp/$what.$counted VERBCAST_TOKEN=turns VERBCAST_RANK=$1 \
+    VERBCAST_SIZE=2 VERBCAST_TIMEOUT=180 VERBCAST_RENDEZVOUS=unix:/tmp/$what.$counted VERBCAST_TOKEN=turns VERBCAST_RANK=$1 \
         VERBCAST_DEVICE=$VERBCAST_TEST_DEVICES VERBCAST_ALGORITHM=window VERBCAST_ACKNOWLEDGE_AFTER=10000000 "${@:2}" </dev/null
 }
 
