@@ -8,10 +8,11 @@ use crate::rdma::ids::{ChannelId, ProcessId};
 use crate::rdma::rc::{Request, Sender};
 use crate::rdma::ud::Datagram;
 use crate::rdma::work::Work;
+use std::net::Ipv6Addr;
 use verbcast_core::protocol::Counter;
 use verbcast_core::time::Instant;
 use verbcast_core::transport::{Buffer, TransportError};
-use verbcast_core::wire::Compact;
+use verbcast_core::wire::{Compact, ProcessAddress};
 use verbcast_verbs::{Completion, Outcome};
 
 impl Endpoint {
@@ -216,7 +217,9 @@ impl Endpoint {
             return;
         }
         if self.channels.iter().any(|channel| channel.has(process)) {
-            tracing::info!(process = process.0, reason, "a connection has failed");
+            let ProcessAddress { gid, datagrams, .. } = self.connections.address(process);
+            let (peer, qpn) = (Ipv6Addr::from(gid), datagrams.qpn);
+            tracing::info!(%peer, qpn, reason, "the connection with a process has failed");
             self.blame_port(now);
         }
         self.broke(process, reason);

@@ -268,7 +268,7 @@ impl Endpoint {
         seat.is_some_and(|seat| seat.take_only(now, key, run, into))
     }
 
-    /// Writes a number for a mate of a channel; false if that is to be done otherwise.
+    /// Writes a number for a rank of a channel to read, as [`NodeSeat::report`].
     pub fn report(&mut self, id: ChannelId, to: Rank, counter: Counter, value: u64) -> bool {
         let seat = self.channels.get_mut(id).and_then(|channel| channel.node.as_mut());
         seat.is_some_and(|seat| seat.report(to, counter, value))

@@ -91,7 +91,7 @@ impl Ring {
         Cursor::new(u64::from(self.shape.slots))
     }
 
-    /// What so many mates report to one another; none if there is no room for so many.
+    /// The numbers that this many mates report to one another; `None` if the memory has no room for them.
     pub fn cells(&self, mates: usize) -> Option<Cells> {
         let has_room = mates <= usize::from(MAX_SLEEPERS);
         has_room.then(|| Cells::new(Arc::clone(&self.mapping), self.shape.cells_at(), mates))

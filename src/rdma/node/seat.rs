@@ -68,7 +68,7 @@ pub struct NodeSeat {
     is_asleep: bool,
     /// Something was published since mates were woken.
     has_published: bool,
-    /// What mates report to one another, if that has room in the memory.
+    /// What mates report to one another, if the memory has room for it.
     reports: Option<Reports>,
     counters: NodeCounters,
     /// Datagrams that it takes before it beats again.
@@ -160,7 +160,8 @@ impl NodeSeat {
         addressed.filter_map(|mate| ring.sleeper_of(mate)).for_each(wake);
     }
 
-    /// Writes a number for a mate; false if that is to be done otherwise, as there is no such mate, or no room.
+    /// Writes a number for `to` to read; false if that rank is no mate, or the memory has no room for numbers, so that the adapter
+    /// has to write it.
     pub fn report(&mut self, to: Rank, counter: Counter, value: u64) -> bool {
         let (Some(reports), Ok(at)) = (&mut self.reports, self.mates.binary_search(&to)) else {
             return false;

@@ -178,8 +178,8 @@ impl Connection {
     /// Has an answer come behind all that is under way, unless enough of those are on their way; what is read for it
     /// goes to `scratch`. Behind reads it is a read of [what is kept](Reads::kept) for them: rxe answers a read that is
     /// asked for again with an access error if a write of nothing came meanwhile (`read_reply` in `rxe_resp.c` of Linux
-    /// 6.12 takes the length of the last request for the read's). Where last words went behind reads, nothing comes before
-    /// those have ended.
+    /// 6.12 takes the length of the last request for the read's). Behind last words it is a write of
+    /// nothing, even if reads in front of them are under way: last words wait for those, and it waits for last words.
     pub fn probe_tail(&mut self, process: ProcessId, scratch: &Span) -> Result<()> {
         match self.reads.kept() {
             None => self.echo(process),
