@@ -13,7 +13,10 @@ mod faults;
 mod faulty;
 mod lent;
 mod liveness;
+#[cfg(test)]
+mod notes;
 mod payload;
+mod rails;
 mod reserved;
 
 pub use arrival::{Arrival, Buffer};
@@ -23,6 +26,7 @@ pub use faulty::Faulty;
 pub use lent::LentMessages;
 pub use liveness::Liveness;
 pub use payload::{Origin, Payload, Purpose, Transfer};
+pub use rails::Rails;
 pub use reserved::Reserved;
 
 use crate::protocol::{Counter, Room, Run, Token};
@@ -241,6 +245,9 @@ pub trait Park {
     /// # Errors
     /// If a system call fails.
     fn park(&mut self, idle: Duration, at_most: Duration) -> Result<(), TransportError>;
+
+    /// Whether [`park`](Self::park) would let the thread sleep until something wakes it.
+    fn will_sleep(&self, idle: Duration) -> bool;
 
     /// Prepares a wait by other means for what the transport's descriptor tells, after `idle` without anything
     /// to do; how long to wait at most, of `at_most`: zero where there is something to poll already.

@@ -17,6 +17,10 @@ impl Park for RdmaTransport {
         Ok(())
     }
 
+    fn will_sleep(&self, idle: Duration) -> bool {
+        self.waiter.step(idle) == wait::Step::Block
+    }
+
     fn arm(&mut self, idle: Duration, at_most: Duration) -> Result<Duration, TransportError> {
         // Events of waits before this one.
         self.take_events();

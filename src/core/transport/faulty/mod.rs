@@ -327,6 +327,10 @@ impl<T: Park> Park for Faulty<T> {
         self.inner.park(idle, at_most)
     }
 
+    fn will_sleep(&self, idle: Duration) -> bool {
+        self.inner.will_sleep(idle)
+    }
+
     fn arm(&mut self, idle: Duration, at_most: Duration) -> Result<Duration, TransportError> {
         let at_most = self.longest_wait(at_most);
         self.inner.arm(idle, at_most)

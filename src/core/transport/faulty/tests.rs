@@ -1,10 +1,8 @@
 //! What a faulty transport does to the arrivals of one that only takes notes.
 
-mod notes;
-
 use super::*;
 use crate::rank::Fragment;
-use notes::Notes;
+use crate::transport::notes::{self, Notes};
 
 /// A transport of rank 1, to which `count` datagrams come.
 fn faulty(spec: &str, count: u32) -> Faulty<Notes> {

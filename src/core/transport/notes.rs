@@ -1,9 +1,10 @@
 //! A transport that reports what a test puts in, and notes what is asked of it.
 
 use super::*;
-use crate::transport::{LentMessages, Origin, Purpose};
+use crate::rank::Fragment;
 use crate::wire::Kind;
 use std::cell::RefCell;
+use std::collections::VecDeque;
 use std::fmt::Debug;
 use std::ops::Range;
 
@@ -11,6 +12,10 @@ use std::ops::Range;
 pub struct Notes {
     pub arrivals: VecDeque<Arrival>,
     pub recycled: Vec<u32>,
+    /// Fragments of runs that are not here yet.
+    pub missing: RefCell<Vec<Fragment>>,
+    /// The caller has to stay.
+    pub is_full: bool,
     /// What else was asked.
     pub asked: RefCell<Vec<String>>,
 }
@@ -141,12 +146,19 @@ impl Transport for Notes {
         Ok(self.arrivals.pop_front())
     }
 
-    fn take_run(&mut self, run: &Run, _: Option<&mut [u8]>) -> Result<u32, TransportError> {
-        Ok(run.count)
+    fn reserve(&mut self, messages: u64, next: OpId) -> bool {
+        self.note("reserve", (messages, next));
+        !self.is_full
     }
 
-    fn take_only(&mut self, _: &Run, _: &mut [u8]) -> Result<bool, TransportError> {
-        Ok(true)
+    fn take_run(&mut self, run: &Run, into: Option<&mut [u8]>) -> Result<u32, TransportError> {
+        self.note("take_run", (run.first, run.count, into.map(|bytes| bytes.len())));
+        let is_missing = self.missing.borrow().contains(&run.first);
+        Ok(if is_missing { 0 } else { run.count })
+    }
+
+    fn take_only(&mut self, run: &Run, _: &mut [u8]) -> Result<bool, TransportError> {
+        Ok(!self.missing.borrow().contains(&run.first))
     }
 
     fn packet(&self, buffer: &Buffer, key: Key) -> Result<Packet<'_>, Malformed> {
@@ -192,6 +204,10 @@ impl LentMessages for Notes {
 }
 
 impl Park for Notes {
+    fn will_sleep(&self, idle: Duration) -> bool {
+        idle > Duration::from_millis(1)
+    }
+
     fn park(&mut self, idle: Duration, at_most: Duration) -> Done {
         self.done("park", (idle, at_most))
     }
