@@ -183,14 +183,14 @@ impl Config {
 
     /// The settings that must be the same at every rank, each with its value in a line.
     pub(super) fn common(&self) -> String {
-        let Settings { multicast, depths, .. } = self.device;
+        let Settings { multicast, depths, rails, .. } = self.device;
         let Depths { receive, reliable_receive, ring, .. } = depths;
         let mut text = self.protocol.describe(&depths);
         // Writing to a String does not fail.
         let _ = write!(
             text,
             "multicast: {multicast:?}\nring depth: {ring}\nreceive depth: {receive}\n\
-             depth of reliable receives: {reliable_receive}\nfirst id: {}\n",
+             depth of reliable receives: {reliable_receive}\nrails: {rails}\nfirst id: {}\n",
             self.first_op.0
         );
         text

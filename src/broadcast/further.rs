@@ -2,14 +2,15 @@
 
 use super::{Broadcaster, Config, Error, Place};
 use crate::bootstrap::{Bootstrap, VoteError, read_all, vote};
-use crate::rdma;
+use crate::rdma::{self, RdmaTransport};
 use verbcast_core::wire::Exposure;
 
 /// A further broadcaster of the same ranks, before they have said that all can have it. It needs no agreement but that: what
 /// it shares with the other one was agreed on when that was made.
 #[derive(Debug)]
 pub struct Further {
-    prepared: rdma::Further,
+    /// By rail.
+    prepared: Vec<rdma::Further>,
     config: Config,
     place: Place,
 }
@@ -26,14 +27,15 @@ impl Broadcaster {
         let (config, agreed) = (*self.origin).clone();
         let place = self.place.clone();
         let window = config.protocol.window;
-        let prepared = rdma::Further::new(self.transport(), &agreed, number, window)?;
-        Ok(Further { prepared, config, place })
+        let rails = self.driver.transport_mut().inner_mut().all_mut().iter_mut();
+        let prepared = rails.map(|rail| rdma::Further::new(rail, &agreed, number, window));
+        Ok(Further { prepared: prepared.collect::<Result<_, _>>()?, config, place })
     }
 }
 
 impl Further {
-    /// Makes what this rank has prepared, or tells the others why it has nothing. Collective, one exchange, and another one where
-    /// ranks of a host share memory.
+    /// Makes what this rank has prepared, or tells the others why it has nothing. Collective, for each rail one exchange,
+    /// and another one where ranks of a host share memory.
     ///
     /// # Errors
     /// The same at every rank, if one of them cannot have it; or if the bootstrap fails.
@@ -41,17 +43,25 @@ impl Further {
         prepared: Result<Self, String>,
         bootstrap: &mut dyn Bootstrap,
     ) -> Result<Broadcaster, Error> {
-        let said = prepared.as_ref().map(|further| further.prepared.exposure().emit());
-        let said = vote(bootstrap, said.as_deref().map_err(|what| what.as_str()))?;
-        let all = read_all(&said, Exposure::parse)?;
+        let said = prepared.as_ref().map(|further| further.prepared[0].exposure().emit());
+        let mut said = vote(bootstrap, said.as_deref().map_err(|what| what.as_str()))?;
         let refused = |what| VoteError::Refused(vec![(bootstrap.rank(), what)]);
-        let Further { mut prepared, mut config, place } = prepared.map_err(refused)?;
-        if rdma::shares_memory(&all) {
-            let joined = prepared.join_node(&all).map(|()| Vec::new());
-            vote(bootstrap, joined.as_deref().map_err(|what| what.as_str()))?;
+        let Further { prepared, mut config, place } = prepared.map_err(refused)?;
+        let mut made = Vec::new();
+        for mut rail in prepared {
+            if !made.is_empty() {
+                said = vote(bootstrap, Ok(&rail.exposure().emit()))?;
+            }
+            let all = read_all(&said, Exposure::parse)?;
+            if rdma::shares_memory(&all) {
+                let joined = rail.join_node(&all).map(|()| Vec::new());
+                vote(bootstrap, joined.as_deref().map_err(|what| what.as_str()))?;
+            }
+            made.push(rail.complete(&all));
         }
-        let made = prepared.complete(&all);
-        config.device.depths.ring = made.0.ring_len();
+        let made = rdma::join(made);
+        let rings = made.0.all().iter().map(RdmaTransport::ring_len);
+        config.device.depths.ring = rings.min().unwrap_or_default();
         Broadcaster::assemble(config, place, made, true)
     }
 }

@@ -46,7 +46,7 @@ use verbcast_core::protocol::choice::{Algorithm, Table};
 use verbcast_core::protocol::options::SuiteParameters;
 use verbcast_core::protocol::suite::Suite;
 use verbcast_core::rank::Rank;
-use verbcast_core::transport::Faulty;
+use verbcast_core::transport::{Faulty, Rails};
 use verbcast_core::wire::HEADER_LEN;
 use verbcast_verbs::Context;
 use wait::{Idle, LINGER, Meanwhile};
@@ -62,7 +62,7 @@ const TURNS: usize = 16;
 #[derive(Debug)]
 pub struct Broadcaster {
     id: BroadcasterId,
-    driver: Driver<Suite, Faulty<RdmaTransport>>,
+    driver: Driver<Suite, Faulty<Rails<RdmaTransport>>>,
     clock: Clock,
     place: Place,
     fragment_len: usize,
@@ -150,15 +150,15 @@ impl Broadcaster {
     fn assemble(
         mut config: Config,
         place: Place,
-        (transport, agreed, description): (RdmaTransport, Agreed, Description),
+        (rails, agreed, description): (Rails<RdmaTransport>, Agreed, Description),
         is_shared: bool,
     ) -> Result<Self, Error> {
         // Where a multicast is one copy into memory that all share, two ranks have as much use for it as many.
-        if transport.is_one_node() && config.protocol.table == Table::default() {
+        if rails.first().is_one_node() && config.protocol.table == Table::default() {
             config.protocol.table = Table::uniform(Algorithm::Window);
         }
         let parameters = parameters(&config, &place, agreed, is_shared);
-        let transport = Faulty::new(transport, config.faults.unwrap_or_default(), place.rank);
+        let transport = Faulty::new(rails, config.faults.unwrap_or_default(), place.rank);
         let driver = Driver::assemble(&config.protocol, &parameters, transport);
         Ok(Broadcaster {
             id: BroadcasterId::next(),
@@ -229,7 +229,7 @@ impl Broadcaster {
             ran_out,
             incidents,
             node,
-        } = self.driver.transport().inner().counters();
+        } = self.rails().iter().map(RdmaTransport::counters).sum();
         let statistics = self.driver.statistics();
         Statistics {
             overflowed: statistics.overflowed + overflowed,
@@ -272,8 +272,14 @@ impl Broadcaster {
         Buffer::new(self.transport().block(len), len)
     }
 
+    /// The rails of this rank.
+    fn rails(&self) -> &[RdmaTransport] {
+        self.driver.transport().inner().all()
+    }
+
+    /// The one that messages are lent to, where there is one.
     fn transport(&mut self) -> &mut RdmaTransport {
-        self.driver.transport_mut().inner_mut()
+        self.driver.transport_mut().inner_mut().first_mut()
     }
 
     /// Broadcasts `buffer` of `root` to all ranks, and returns when it is here and all that this

@@ -12,7 +12,8 @@ use verbcast_core::wire::{Ballot, Proposal};
 #[derive(Debug)]
 pub(crate) struct Preparation {
     config: Config,
-    is_shared: bool,
+    /// What it is made on, if that is for several.
+    endpoint: Option<Endpoint>,
     rank: Rank,
     /// With what the rank says; or why it cannot take part.
     prepared: Result<(rdma::Preparation, Proposal), String>,
@@ -25,19 +26,19 @@ impl Preparation {
         let (rank, size) = (bootstrap.rank(), bootstrap.size());
         let _span = tracing::info_span!("prepare", %rank, size).entered();
         let own = config.device.depths.ring;
-        let (is_shared, room) = match &origin {
-            Origin::Own(_) => (false, own),
-            Origin::Shared(endpoint) => (true, endpoint.next_ring().min(own)),
+        let (endpoint, room) = match &origin {
+            Origin::Own(_) => (None, own),
+            Origin::Shared(endpoint) => (Some((*endpoint).clone()), endpoint.next_ring().min(own)),
         };
         let prepared = terms(config, room).map_err(|error| error.to_string());
         let prepared = prepared.and_then(|terms| {
-            let mut settings = config.device.clone();
+            let mut settings = config.device.of_rail(0);
             settings.depths.ring = terms.ring;
-            let prepared = rdma::Preparation::new(origin, bootstrap, &settings)?;
+            let prepared = rdma::Preparation::new(origin, bootstrap, &settings, None)?;
             let proposal = prepared.proposal(terms, config.switches.clone());
             Ok((prepared, proposal))
         });
-        Preparation { config: config.clone(), is_shared, rank, prepared }
+        Preparation { config: config.clone(), endpoint, rank, prepared }
     }
 
     /// As [`new`](Self::new) on an endpoint, with any configuration.
@@ -62,7 +63,7 @@ impl Preparation {
         bootstrap: &mut dyn Bootstrap,
         ballots: &[Vec<u8>],
     ) -> Result<Broadcaster, Error> {
-        let Preparation { config, is_shared, rank, prepared } = self;
+        let Preparation { config, endpoint, rank, prepared } = self;
         let _span = tracing::info_span!("set_up", %rank, size = bootstrap.size()).entered();
         let proposals = read_all(&count_votes(ballots)?, Proposal::parse)?;
         let (prepared, _) = prepared.map_err(|what| VoteError::Refused(vec![(rank, what)]))?;
@@ -73,9 +74,11 @@ impl Preparation {
         let neighbours = neighbours(rank, &order, &by_place, &proposals);
         tracing::debug!(rank = rank.0, neighbours, "place on the ring");
         let peers = first_peers(rank, &order, &config);
-        let made = rdma::complete(bootstrap, prepared, &config.device, &peers, &proposals)?;
+        let settings = config.device.of_rail(0);
+        let first = rdma::complete(bootstrap, prepared, &settings, &peers, &proposals)?;
+        let made = rdma::add_rails(bootstrap, first, endpoint.as_ref(), &config.device, &peers)?;
         let hosts = Hosts::of(&proposals);
         let place = Place { rank, order, neighbours: neighbours.into(), hosts };
-        Broadcaster::assemble(config, place, made, is_shared)
+        Broadcaster::assemble(config, place, rdma::join(made), endpoint.is_some())
     }
 }

@@ -13,7 +13,7 @@ use verbcast_core::transport::Park;
 /// The communicators on a shared [`Endpoint`](super::Endpoint) have the same one.
 impl AsFd for Broadcaster {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.driver.transport().inner().channel_fd()
+        self.driver.transport().inner().first().channel_fd()
     }
 }
 

@@ -35,7 +35,7 @@ pub(super) struct Field {
 }
 
 /// All variables of fields, but those of the protocols' parameters.
-pub(super) const FIELDS: [Field; 25] = [
+pub(super) const FIELDS: [Field; 26] = [
     Field {
         name: "VERBCAST_DEVICE",
         takes: "device names, separated by commas",
@@ -51,6 +51,12 @@ pub(super) const FIELDS: [Field; 25] = [
         takes: "a port number",
         default: None,
         set: |config, text| optional(text, &mut config.device.port),
+    },
+    Field {
+        name: "VERBCAST_RAILS",
+        takes: "a number from 1 to 4",
+        default: Some("1"),
+        set: |config, text| number(text, &mut config.device.rails),
     },
     Field {
         name: "VERBCAST_GID_INDEX",

@@ -138,7 +138,7 @@ impl Broadcaster {
                 });
             }
         }
-        match self.driver.transport().inner().claims(op) {
+        match self.driver.transport().inner().first().claims(op) {
             Claims::None => Ok(None),
             Claims::Sends => Ok(Some(MAX_PARK)),
             Claims::Receives => {

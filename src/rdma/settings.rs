@@ -78,6 +78,12 @@ pub struct Settings {
     pub devices: Vec<String>,
     /// Port of the device, from 1; none: the best.
     pub port: Option<u8>,
+    /// Ports that a rank uses at once, up to 4: each has a group, connections and buffers of its own, and
+    /// fragments take turns. Local rank r takes those from the (r × rails)-th on, modulo how many there are. The same at every rank.
+    /// With more than one, no message is sent or received without a copy.
+    pub rails: u8,
+    /// Which of them this is.
+    pub(crate) rail: u8,
     /// Entry of the port's GID table; none: the first that suits.
     pub gid_index: Option<u8>,
     /// P_Key of the partition to use on InfiniBand; its low 15 bits count. None: that of the port's IPoIB
@@ -131,6 +137,8 @@ impl Default for Settings {
         Settings {
             devices: Vec::new(),
             port: None,
+            rails: 1,
+            rail: 0,
             gid_index: None,
             pkey: None,
             service_level: None,
@@ -163,6 +171,17 @@ pub enum SettingsError {
     /// Even empty messages would be sent without a copy.
     #[error("messages without a copy need a length of at least 1; none turns them off")]
     ZeroCopy,
+    /// No rank has so many rails.
+    #[error("a rank has 1 to {MAX_RAILS} rails, not {0}")]
+    Rails(u8),
+    /// Two rails would be one device.
+    #[error("{rails} rails need {rails} devices, and {named} named")]
+    FewDevices {
+        /// Rails of a rank.
+        rails: u8,
+        /// Devices that are named.
+        named: usize,
+    },
     /// Communicators may have no group.
     #[error("communicators need at least one group")]
     Groups,
@@ -180,6 +199,8 @@ pub enum SettingsError {
 /// Looks at other ranks' rings that read headers at once, at most.
 pub(super) const LOOKS: u32 = 4;
 
+/// Rails of a rank at most.
+const MAX_RAILS: u8 = 4;
 /// Service levels have four bits.
 const MAX_SERVICE_LEVEL: u8 = 15;
 /// Length of a cell of the table that other ranks write numbers into.
@@ -200,6 +221,17 @@ pub(super) const RESERVED_SLOTS: u32 = 6;
 const SENDS_PER_RING_SLOT: u32 = 4;
 
 impl Settings {
+    /// Those of one of a rank's rails. Of several each places its fragments alone, so that none can receive a message in place.
+    pub(crate) fn of_rail(&self, rail: u8) -> Self {
+        let zero_copy = self.zero_copy.filter(|_| self.rails == 1);
+        Settings { rail, zero_copy, ..self.clone() }
+    }
+
+    /// Where a rank of its host stands among all rails there.
+    pub(super) fn local_rail(&self, local_rank: u32) -> u32 {
+        local_rank.wrapping_mul(self.rails.into()).wrapping_add(self.rail.into())
+    }
+
     /// Checks the settings against each other.
     ///
     /// # Errors
@@ -209,6 +241,14 @@ impl Settings {
         match self {
             Settings { zero_copy: Some(0), .. } => Err(SettingsError::ZeroCopy),
             Settings { groups: 0, .. } => Err(SettingsError::Groups),
+            Settings { rails, .. } if !(1..=MAX_RAILS).contains(rails) => {
+                Err(SettingsError::Rails(*rails))
+            }
+            Settings { rails, devices, .. }
+                if !devices.is_empty() && devices.len() < usize::from(*rails) =>
+            {
+                Err(SettingsError::FewDevices { rails: *rails, named: devices.len() })
+            }
             Settings { service_level: Some(sl), .. } if *sl > MAX_SERVICE_LEVEL => {
                 Err(SettingsError::ServiceLevel(*sl))
             }
@@ -384,6 +424,21 @@ mod tests {
         assert_eq!(pkey.validate(), Err(SettingsError::PKey(0x8000)));
         let largest = Settings { service_level: Some(15), pkey: Some(1), ..Settings::default() };
         largest.validate().unwrap();
+    }
+
+    #[test]
+    fn a_rank_has_a_device_for_each_of_up_to_four_rails() {
+        let rails = |rails, names: usize| {
+            let devices = vec!["mlx5_0".to_owned(); names];
+            Settings { rails, devices, ..Settings::default() }.validate()
+        };
+        assert_eq!(rails(0, 0), Err(SettingsError::Rails(0)));
+        assert_eq!(rails(5, 0), Err(SettingsError::Rails(5)));
+        assert_eq!(rails(2, 1), Err(SettingsError::FewDevices { rails: 2, named: 1 }));
+        assert_eq!((rails(4, 0), rails(2, 2), rails(1, 1)), (Ok(()), Ok(()), Ok(())));
+        let four = Settings { rails: 4, ..Settings::default() };
+        assert_eq!((four.of_rail(3).zero_copy, four.of_rail(3).local_rail(2)), (None, 11));
+        assert_eq!(Settings::default().of_rail(0), Settings::default());
     }
 
     #[test]

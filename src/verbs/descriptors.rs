@@ -34,6 +34,17 @@ impl Descriptors {
             .map_err(|errno| Error::new("epoll_ctl", "a descriptor", errno.raw_os_error()))
     }
 
+    /// All of others, unless they are there already.
+    ///
+    /// # Errors
+    /// If the process has too many.
+    pub fn include(&self, others: &Descriptors) -> Result<()> {
+        match epoll::add(&self.epoll, others, EventData::new_u64(0), EventFlags::IN) {
+            Ok(()) | Err(rustix::io::Errno::EXIST) => Ok(()),
+            Err(errno) => Err(Error::new("epoll_ctl", "descriptors", errno.raw_os_error())),
+        }
+    }
+
     /// Waits until any of them is readable, at most for `at_most`; whether one is.
     ///
     /// # Errors

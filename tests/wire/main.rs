@@ -10,6 +10,7 @@ mod long;
 #[path = "../support/needs.rs"]
 mod needs;
 mod protocols;
+mod rails;
 #[path = "../support/ranks.rs"]
 mod ranks;
 mod tails;

@@ -43,11 +43,13 @@ impl<T> Rails<T> {
         &mut self.rails
     }
 
-    fn first(&self) -> &T {
+    /// The one for what is not of a slot of the ring.
+    pub fn first(&self) -> &T {
         &self.rails[0]
     }
 
-    fn first_mut(&mut self) -> &mut T {
+    /// The one for what is not of a slot of the ring.
+    pub fn first_mut(&mut self) -> &mut T {
         &mut self.rails[0]
     }
 

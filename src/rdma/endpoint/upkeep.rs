@@ -63,6 +63,17 @@ pub struct Incidents {
 }
 
 impl Incidents {
+    /// Both of them.
+    pub fn and(self, other: Incidents) -> Incidents {
+        Incidents {
+            port_errors: self.port_errors + other.port_errors,
+            port_down: self.port_down + other.port_down,
+            rejoins: self.rejoins + other.rejoins,
+            apart: self.apart + other.apart,
+            restarts: self.restarts + other.restarts,
+        }
+    }
+
     /// What came after `earlier`.
     pub fn since(self, earlier: Incidents) -> Incidents {
         Incidents {

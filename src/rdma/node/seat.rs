@@ -30,6 +30,19 @@ pub struct NodeCounters {
     pub woken: u64,
 }
 
+impl NodeCounters {
+    /// Both of them.
+    pub fn and(self, other: NodeCounters) -> NodeCounters {
+        NodeCounters {
+            taken: self.taken + other.taken,
+            published: self.published + other.published,
+            lost: self.lost + other.lost,
+            roles: self.roles + other.roles,
+            woken: self.woken + other.woken,
+        }
+    }
+}
+
 /// A rank among those that share a node.
 #[derive(Clone, Debug)]
 pub struct Membership {

@@ -131,9 +131,10 @@ pub fn choose(
     local_rank: u32,
     fabric: Option<Fabric>,
 ) -> (Vec<String>, Result<Candidate, String>) {
+    let local_rail = settings.local_rail(local_rank);
     let named = match settings.devices.len() {
         0 => &[][..],
-        count => std::slice::from_ref(&settings.devices[local_rank as usize % count]),
+        count => std::slice::from_ref(&settings.devices[local_rail as usize % count]),
     };
     let (usable, refusals) = rank(devices, named);
     let fabric = fabric.or(usable.first().map(|best| best.fabric));
@@ -150,7 +151,15 @@ pub fn choose(
         let why = refuse(devices, named, &usable, &refusals, fabric);
         return (refusals, Err(why));
     };
-    let at = local_rank as usize % alike.len();
+    if named.is_empty() && alike.len() < usize::from(settings.rails) {
+        let (rails, best) = (settings.rails, &best.merits);
+        let why = format!(
+            "{rails} rails need as many ports like the best ({best}); there are {}",
+            alike.len()
+        );
+        return (refusals, Err(why));
+    }
+    let at = local_rail as usize % alike.len();
     let chosen = alike[at];
     let mut reasons = Vec::new();
     for one in &usable {
@@ -174,7 +183,12 @@ pub fn choose(
         _ => format!("asked for by name; {}", chosen.merits),
     };
     if alike.len() > 1 {
-        why += &format!("; local rank {local_rank} takes number {} of {}", at + 1, alike.len());
+        let rail = match settings.rails {
+            1 => String::new(),
+            rails => format!(" for rail {} of {rails}", settings.rail + 1),
+        };
+        why +=
+            &format!("; local rank {local_rank} takes number {} of {}{rail}", at + 1, alike.len());
     }
     let Usable { device, port, gid_index, .. } = *chosen;
     (reasons, Ok(Candidate { device, port, gid_index, why }))

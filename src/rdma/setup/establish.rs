@@ -45,6 +45,13 @@ pub struct Agreed {
     pub whole: bool,
 }
 
+/// What a further rail has of the communicator's first one.
+#[derive(Clone, Copy, Debug)]
+pub struct First {
+    pub key: Key,
+    pub mac: Option<MacKey>,
+}
+
 /// What a rank says with the last votes: that it is connected with its peers, and that it has taken the tag for compact
 /// headers.
 const CONNECTED: u8 = 1;
@@ -104,7 +111,18 @@ fn establish_at(
     settings: &Settings,
     peers: &[Rank],
 ) -> Result<(RdmaTransport, Agreed, Description), VoteError> {
-    let prepared = Preparation::new(origin, bootstrap, settings);
+    establish_rail(bootstrap, origin, settings, peers, None)
+}
+
+/// As [`establish`], for a further rail of the communicator that has this first one.
+pub(super) fn establish_rail(
+    bootstrap: &mut dyn Bootstrap,
+    origin: Origin<'_>,
+    settings: &Settings,
+    peers: &[Rank],
+    first: Option<First>,
+) -> Result<(RdmaTransport, Agreed, Description), VoteError> {
+    let prepared = Preparation::new(origin, bootstrap, settings, first);
     let terms = Terms { ring: settings.depths.ring, common: 0 };
     let proposal = |prepared: &Preparation| prepared.proposal(terms, SwitchPath::default()).emit();
     let said = prepared.as_ref().map(proposal);
@@ -338,12 +356,16 @@ fn assemble(
     all: &[Introduction],
     settings: &Settings,
 ) -> Result<RdmaTransport, String> {
-    let Ready { mut endpoint, secret, memory, .. } = ready;
+    let Ready { mut endpoint, secret, first, memory, .. } = ready;
     let packet_len = all.iter().map(|one| one.address.packet_len).min().unwrap_or_default();
     let key = Key(all[0].draw.key);
     let mut held = endpoint.hold();
     let mac = match (secret, held.keys.as_mut()) {
-        (Some(secret), Some(keys)) => Some(keys.meet(&secret, rank, key, all)?),
+        (Some(secret), Some(keys)) => {
+            // Whoever has none of its own is refused here, too.
+            let own = keys.meet(&secret, rank, key, all)?;
+            Some(first.and_then(|first| first.mac).unwrap_or(own))
+        }
         _ if all[rank.index()].mac.is_some() => return Err("has no keys".to_owned()),
         _ => None,
     };
@@ -362,6 +384,21 @@ fn assemble(
     let channel = held.open_channel((key, rank, mac), processes, &memory)?;
     drop(held);
     Ok(RdmaTransport::new(endpoint, channel, memory, (seat, peers), settings.clone()))
+}
+
+impl Description {
+    /// Adds those of a further rail.
+    pub(super) fn add(&mut self, rail: &Description) {
+        let Description { device, port, group, registered_memory, .. } = rail;
+        self.device += &format!(" and {device}");
+        if self.port != *port {
+            self.device += &format!(" port {port}");
+        }
+        if let (Some(own), Some(group)) = (&mut self.group, group) {
+            *own += &format!(" and {group}");
+        }
+        self.registered_memory += registered_memory;
+    }
 }
 
 pub(super) fn describe(transport: &RdmaTransport, size: u32) -> Description {

@@ -4,6 +4,7 @@
 //! Otherwise the ranks must first agree on a fabric, for which a device is opened then.
 
 use super::agreement::{Place, host, whereabouts};
+use super::establish::First;
 use super::nodes::{OwnMemory, make, offer};
 use super::opening::Prospect;
 use super::shared::{Lead, SharedEndpoint};
@@ -15,7 +16,7 @@ use crate::rdma::settings::Settings;
 use rand_chacha::rand_core::Rng;
 use verbcast_core::rank::Rank;
 use verbcast_core::topology::SwitchPath;
-use verbcast_core::wire::{Draw, FreeTags, Introduction, PortUse, Proposal, Terms};
+use verbcast_core::wire::{Draw, FreeTags, Introduction, Key, PortUse, Proposal, Terms};
 use verbcast_verbs::Context;
 
 /// What a communicator is made on.
@@ -34,6 +35,8 @@ pub struct Preparation {
     pub(super) size: u32,
     /// What the keys of authentication codes follow from, if there are to be any.
     secret: Option<Secret>,
+    /// What it has of the communicator's first rail, if this is a further one.
+    first: Option<First>,
     stage: Stage,
 }
 
@@ -49,6 +52,7 @@ enum Stage {
 pub struct Ready {
     pub endpoint: Access,
     pub secret: Option<Secret>,
+    pub first: Option<First>,
     pub memory: Memory,
     /// The memory for its node, if it may be the one that makes it.
     pub node: Option<OwnMemory>,
@@ -57,7 +61,7 @@ pub struct Ready {
 
 impl Preparation {
     /// Prepares that of a bootstrap, which is asked for nothing that takes the others. On an endpoint, the settings are [a communicator's](SharedEndpoint::settings_for)
-    /// there, with the deepest ring that it may have.
+    /// there, with the deepest ring that it may have. A further rail of a communicator has the key of its first one.
     ///
     /// # Errors
     /// If there is no device, or the endpoint has no memory for a further communicator.
@@ -65,6 +69,7 @@ impl Preparation {
         origin: Origin<'_>,
         bootstrap: &dyn Bootstrap,
         settings: &Settings,
+        first: Option<First>,
     ) -> Result<Self, String> {
         let (rank, size) = (bootstrap.rank(), bootstrap.size());
         let secret = if settings.mac { Some(bootstrap.secret()?) } else { None };
@@ -75,12 +80,13 @@ impl Preparation {
             Origin::Shared(shared) => match shared.opened() {
                 Some(endpoint) => {
                     let place = (rank, size);
-                    Stage::Ready(Box::new(Ready::new(endpoint, place, settings, secret.clone())?))
+                    let ready = Ready::new(endpoint, place, settings, (secret.clone(), first))?;
+                    Stage::Ready(Box::new(ready))
                 }
                 None => Stage::Closed(Box::new(shared.prospect()?), Some(shared.clone())),
             },
         };
-        Ok(Preparation { rank, size, secret, stage })
+        Ok(Preparation { rank, size, secret, first, stage })
     }
 
     /// What it says to the others, on a host below these switches.
@@ -100,7 +106,7 @@ impl Preparation {
     /// # Errors
     /// If it cannot be opened.
     pub(super) fn open(self, place: Place, settings: &Settings) -> Result<Ready, String> {
-        let Preparation { rank, size, secret, stage } = self;
+        let Preparation { rank, size, secret, first, stage } = self;
         let endpoint = match stage {
             Stage::Ready(ready) => return Ok(*ready),
             Stage::Closed(lead, Some(shared)) => shared.open(*lead, rank, size, place)?,
@@ -109,7 +115,7 @@ impl Preparation {
                 Lead::Open(_) => unreachable!("only an endpoint is open before"),
             },
         };
-        Ready::new(endpoint, (rank, size), settings, secret)
+        Ready::new(endpoint, (rank, size), settings, (secret, first))
     }
 }
 
@@ -118,7 +124,7 @@ impl Ready {
         endpoint: Access,
         (rank, size): (Rank, u32),
         settings: &Settings,
-        secret: Option<Secret>,
+        (secret, first): (Option<Secret>, Option<First>),
     ) -> Result<Self, String> {
         let seen = endpoint.see();
         let mac = secret.as_ref().zip(seen.keys.as_ref()).map(|(secret, keys)| keys.offer(secret));
@@ -134,7 +140,7 @@ impl Ready {
         let mut random = generator(rank);
         let kind = joiner.address_kind(settings.group_family);
         let draw = Draw {
-            key: random.next_u64(),
+            key: first.map_or_else(|| random.next_u64(), |First { key: Key(key), .. }| key),
             seed: random.next_u64(),
             groups: std::array::from_fn(|_: usize| draw(&mut random, kind)),
         };
@@ -156,6 +162,6 @@ impl Ready {
             tags,
         };
         drop(seen);
-        Ok(Ready { endpoint, secret, memory, node: made, introduction })
+        Ok(Ready { endpoint, secret, first, memory, node: made, introduction })
     }
 }

@@ -28,8 +28,9 @@ const MIN_PROCESSES: u32 = 16;
 /// Threads may use the communicators of one endpoint at the same time.
 #[derive(Clone, Debug)]
 pub struct SharedEndpoint {
+    /// Those of the rail that it stands for.
     settings: Settings,
-    inner: Arc<Mutex<Lazy>>,
+    rails: Arc<[Mutex<Lazy>]>,
 }
 
 #[derive(Debug)]
@@ -69,8 +70,15 @@ impl SharedEndpoint {
     }
 
     fn closed(settings: &Settings, context: Option<Context>) -> Self {
-        let inner = Arc::new(Mutex::new(Lazy::Closed(context)));
-        SharedEndpoint { settings: settings.clone(), inner }
+        let others = (1..settings.rails.max(1)).map(|_| None);
+        let rails = std::iter::once(context).chain(others);
+        let rails = rails.map(|context| Mutex::new(Lazy::Closed(context))).collect();
+        SharedEndpoint { settings: settings.of_rail(0), rails }
+    }
+
+    /// The same endpoint, as that of another of a rank's rails.
+    pub(crate) fn rail(&self, rail: u8) -> Self {
+        SharedEndpoint { settings: self.settings.of_rail(rail), rails: Arc::clone(&self.rails) }
     }
 
     /// The settings of a communicator on this endpoint: of `settings`, those that are a communicator's own
@@ -80,7 +88,8 @@ impl SharedEndpoint {
         let Settings { timeout, multicast, zero_copy, .. } = *settings;
         let ring = settings.depths.ring.min(self.settings.depths.ring);
         let depths = Depths { ring, ..self.settings.depths };
-        Settings { timeout, multicast, zero_copy, depths, ..self.settings.clone() }
+        let settings = self.settings.clone();
+        Settings { timeout, multicast, zero_copy, depths, ..settings }.of_rail(self.settings.rail)
     }
 
     /// Slots of the ring that the next communicator may have.
@@ -145,6 +154,7 @@ impl SharedEndpoint {
 
     fn lazy(&self) -> std::sync::MutexGuard<'_, Lazy> {
         // What is in it is whole at any time.
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+        let rail = &self.rails[usize::from(self.settings.rail)];
+        rail.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

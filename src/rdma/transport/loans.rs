@@ -5,6 +5,7 @@ use super::places::Places;
 use crate::rdma::endpoint::Incidents;
 use crate::rdma::memory::{Source, Tail};
 use crate::rdma::node::NodeCounters;
+use std::iter::Sum;
 use std::ops::Range;
 use std::sync::Arc;
 use verbcast_core::numbers::NumberMap;
@@ -36,6 +37,23 @@ pub struct Counters {
     pub incidents: Incidents,
     /// What went through the memory of its node.
     pub node: NodeCounters,
+}
+
+impl Sum for Counters {
+    fn sum<I: Iterator<Item = Counters>>(all: I) -> Counters {
+        all.fold(Counters::default(), |sum, one| Counters {
+            moved: sum.moved + one.moved,
+            receive_flushes: sum.receive_flushes + one.receive_flushes,
+            registrations: sum.registrations + one.registrations,
+            registration_hits: sum.registration_hits + one.registration_hits,
+            foreign: sum.foreign + one.foreign,
+            forged: sum.forged + one.forged,
+            overflowed: sum.overflowed + one.overflowed,
+            ran_out: sum.ran_out + one.ran_out,
+            incidents: sum.incidents.and(one.incidents),
+            node: sum.node.and(one.node),
+        })
+    }
 }
 
 /// A lent message.

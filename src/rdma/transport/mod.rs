@@ -205,6 +205,21 @@ impl RdmaTransport {
         self.descriptors.as_fd()
     }
 
+    /// Its [descriptor](Self::channel_fd) tells what that of another rail does, too.
+    pub(crate) fn wait_for_rail(&self, rail: &RdmaTransport) -> verbcast_verbs::Result<()> {
+        self.descriptors.include(&rail.descriptors)
+    }
+
+    /// Uses no longer packets than every rail can, and compact headers only if all do.
+    pub(crate) fn level(&mut self, packet_len: usize, whole: bool) {
+        if packet_len < self.seat.packet_len {
+            self.limit_packet_len(packet_len);
+        }
+        if !whole {
+            self.give_tag_back();
+        }
+    }
+
     /// Receives that are posted for datagrams.
     pub fn posted_receives(&self) -> u64 {
         self.endpoint.see().datagrams.posted_receives()

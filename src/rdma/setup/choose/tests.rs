@@ -70,6 +70,33 @@ fn subnet(gid: &'static str) -> Fabric {
 }
 
 #[test]
+fn each_rail_of_each_local_rank_has_a_port_of_its_own() {
+    let host = host(&[
+        port("a", IB, 100),
+        port("b", IB, 100),
+        port("slow", IB, 10),
+        port("c", IB, 100),
+        port("d", IB, 100),
+    ]);
+    let taken = |settings: &Settings, local_rank: u32| {
+        let rails = (0..settings.rails).map(|rail| settings.of_rail(rail));
+        let chosen = rails.map(|settings| choose(&host, &settings, local_rank, None).1.unwrap());
+        chosen.map(|chosen| host[chosen.device].name.clone()).collect::<Vec<_>>()
+    };
+    let two = Settings { rails: 2, ..Settings::default() };
+    let all: Vec<_> = (0..3).map(|local_rank| taken(&two, local_rank)).collect();
+    assert_eq!(all, [["a", "b"], ["c", "d"], ["a", "b"]]);
+    let named = Settings { rails: 2, ..named(&["d", "slow", "a"]) };
+    let all: Vec<_> = (0..3).map(|local_rank| taken(&named, local_rank)).collect();
+    assert_eq!(all, [["d", "slow"], ["a", "d"], ["slow", "a"]]);
+    let four = Settings { rails: 4, ..Settings::default() };
+    assert_eq!(taken(&four, 7).len(), 4);
+    let few = choose(&host[..3], &four, 0, None).1.unwrap_err();
+    assert!(few.starts_with("4 rails need as many ports like the best ("), "{few}");
+    assert!(few.ends_with("there are 2"), "{few}");
+}
+
+#[test]
 fn the_best_port_is_taken_whatever_its_name() {
     for (ports, best) in [
         // A management port that is named first.
