@@ -9,8 +9,9 @@ use verbcast_core::wire::Exposure;
 /// it shares with the other one was agreed on when that was made.
 #[derive(Debug)]
 pub struct Further {
-    /// By rail.
-    prepared: Vec<rdma::Further>,
+    first: rdma::Further,
+    /// Those of the other rails.
+    others: Vec<rdma::Further>,
     config: Config,
     place: Place,
 }
@@ -27,9 +28,11 @@ impl Broadcaster {
         let (config, agreed) = (*self.origin).clone();
         let place = self.place.clone();
         let window = config.protocol.window;
-        let rails = self.driver.transport_mut().inner_mut().all_mut().iter_mut();
-        let prepared = rails.map(|rail| rdma::Further::new(rail, &agreed, number, window));
-        Ok(Further { prepared: prepared.collect::<Result<_, _>>()?, config, place })
+        let (first, others) = self.driver.transport_mut().inner_mut().split_mut();
+        let prepare = |rail| rdma::Further::new(rail, &agreed, number, window);
+        let first = prepare(first)?;
+        let others = others.iter_mut().map(prepare).collect::<Result<_, _>>()?;
+        Ok(Further { first, others, config, place })
     }
 }
 
@@ -43,25 +46,32 @@ impl Further {
         prepared: Result<Self, String>,
         bootstrap: &mut dyn Bootstrap,
     ) -> Result<Broadcaster, Error> {
-        let said = prepared.as_ref().map(|further| further.prepared[0].exposure().emit());
-        let mut said = vote(bootstrap, said.as_deref().map_err(|what| what.as_str()))?;
+        let said = prepared.as_ref().map(|further| further.first.exposure().emit());
+        let said = vote(bootstrap, said.as_deref().map_err(|what| what.as_str()))?;
         let refused = |what| VoteError::Refused(vec![(bootstrap.rank(), what)]);
-        let Further { prepared, mut config, place } = prepared.map_err(refused)?;
-        let mut made = Vec::new();
-        for mut rail in prepared {
-            if !made.is_empty() {
-                said = vote(bootstrap, Ok(&rail.exposure().emit()))?;
-            }
-            let all = read_all(&said, Exposure::parse)?;
-            if rdma::shares_memory(&all) {
-                let joined = rail.join_node(&all).map(|()| Vec::new());
-                vote(bootstrap, joined.as_deref().map_err(|what| what.as_str()))?;
-            }
-            made.push(rail.complete(&all));
-        }
-        let made = rdma::join(made);
-        let rings = made.0.all().iter().map(RdmaTransport::ring_len);
+        let Further { first, others, mut config, place } = prepared.map_err(refused)?;
+        let first = complete(first, &said, bootstrap)?;
+        let others = others.into_iter().map(|rail| {
+            let said = vote(bootstrap, Ok(&rail.exposure().emit()))?;
+            complete(rail, &said, bootstrap)
+        });
+        let made = rdma::join(first, others.collect::<Result<_, _>>()?);
+        let rings = made.0.iter().map(RdmaTransport::ring_len);
         config.device.depths.ring = rings.min().unwrap_or_default();
         Broadcaster::assemble(config, place, made, true)
     }
+}
+
+/// Makes one rail, when all ranks have said this of it.
+fn complete(
+    mut rail: rdma::Further,
+    said: &[Vec<u8>],
+    bootstrap: &mut dyn Bootstrap,
+) -> Result<rdma::Made, VoteError> {
+    let all = read_all(said, Exposure::parse)?;
+    if rdma::shares_memory(&all) {
+        let joined = rail.join_node(&all).map(|()| Vec::new());
+        vote(bootstrap, joined.as_deref().map_err(|what| what.as_str()))?;
+    }
+    Ok(rail.complete(&all))
 }

@@ -229,7 +229,7 @@ impl Broadcaster {
             ran_out,
             incidents,
             node,
-        } = self.rails().iter().map(RdmaTransport::counters).sum();
+        } = self.driver.transport().inner().iter().map(RdmaTransport::counters).sum();
         let statistics = self.driver.statistics();
         Statistics {
             overflowed: statistics.overflowed + overflowed,
@@ -270,11 +270,6 @@ impl Broadcaster {
     /// refuses it, it is memory as any other.
     pub fn buffer(&mut self, len: usize) -> Buffer {
         Buffer::new(self.transport().block(len), len)
-    }
-
-    /// The rails of this rank.
-    fn rails(&self) -> &[RdmaTransport] {
-        self.driver.transport().inner().all()
     }
 
     /// The one that messages are lent to, where there is one.

@@ -76,9 +76,10 @@ impl Preparation {
         let peers = first_peers(rank, &order, &config);
         let settings = config.device.of_rail(0);
         let first = rdma::complete(bootstrap, prepared, &settings, &peers, &proposals)?;
-        let made = rdma::add_rails(bootstrap, first, endpoint.as_ref(), &config.device, &peers)?;
+        let (endpoint, known) = (endpoint.as_ref(), (&first.0, &first.1));
+        let others = rdma::add_rails(bootstrap, known, endpoint, &config.device, &peers)?;
         let hosts = Hosts::of(&proposals);
         let place = Place { rank, order, neighbours: neighbours.into(), hosts };
-        Broadcaster::assemble(config, place, rdma::join(made), endpoint.is_some())
+        Broadcaster::assemble(config, place, rdma::join(first, others), endpoint.is_some())
     }
 }

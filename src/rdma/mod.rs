@@ -84,6 +84,8 @@ pub use setup::{
     Agreed, Candidate, Description, DeviceReport, GidReport, Home, Limits, PortReport,
     SharedEndpoint, Survey, establish, establish_on, survey,
 };
-pub(crate) use setup::{Further, Origin, Preparation, add_rails, complete, join, shares_memory};
+pub(crate) use setup::{
+    Further, Made, Origin, Preparation, add_rails, complete, join, shares_memory,
+};
 pub use transport::{Claims, Counters, Owned, RdmaTransport, lend};
 pub use verbcast_core::wire::GroupAddress;

@@ -21,7 +21,7 @@ mod survey;
 pub use establish::{Agreed, Description, complete, establish, establish_on};
 pub use further::{Further, shares_memory};
 pub use preparation::{Origin, Preparation};
-pub use rails::{add_rails, join};
+pub use rails::{Made, add_rails, join};
 pub use report::{Candidate, DeviceReport, GidReport, Home, Limits, PortReport, Survey};
 pub use shared::SharedEndpoint;
 pub use survey::survey;

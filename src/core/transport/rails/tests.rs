@@ -7,12 +7,12 @@ use crate::transport::notes::{Notes, token};
 const NOW: Instant = Instant::ZERO;
 
 fn rails(count: usize) -> Rails<Notes> {
-    Rails::new((0..count).map(|_| Notes::default()).collect())
+    Rails::new(Notes::default(), (1..count).map(|_| Notes::default()).collect())
 }
 
 /// What each rail was asked for since that was asked last.
 fn asked(rails: &mut Rails<Notes>) -> Vec<Vec<String>> {
-    rails.all_mut().iter_mut().map(|rail| std::mem::take(rail.asked.get_mut())).collect()
+    rails.iter_mut().map(|rail| std::mem::take(rail.asked.get_mut())).collect()
 }
 
 /// The rails that were asked for something.
@@ -23,14 +23,14 @@ fn busy(rails: &mut Rails<Notes>) -> Vec<usize> {
 
 fn comes(rails: &mut Rails<Notes>, rail: usize, via: Via, index: u32) {
     let buffer = Buffer { index };
-    rails.all_mut()[rail].arrivals.push_back(Arrival::Packet { via, buffer });
+    rails.get_mut(rail).arrivals.push_back(Arrival::Packet { via, buffer });
 }
 
 /// The rail of the next packet, and its number there.
 fn next(rails: &mut Rails<Notes>) -> Option<(usize, u32)> {
     let Some(Arrival::Packet { buffer, .. }) = rails.poll(NOW).unwrap() else { return None };
     rails.recycle(buffer).unwrap();
-    let mut all = rails.all_mut().iter_mut().enumerate();
+    let mut all = rails.iter_mut().enumerate();
     all.find_map(|(rail, one)| Some((rail, one.recycled.pop()?)))
 }
 
@@ -99,13 +99,13 @@ fn buffers_that_were_read_are_of_the_rail_that_read() {
     let mut rails = rails(2);
     let token @ Token { .. } = token();
     let buffer = Buffer { index: 6 };
-    rails.all_mut()[1].arrivals.push_back(Arrival::Fetched { from: Rank(3), token, buffer });
+    rails.get_mut(1).arrivals.push_back(Arrival::Fetched { from: Rank(3), token, buffer });
     let Some(Arrival::Fetched { buffer, .. }) = rails.poll(NOW).unwrap() else { panic!() };
     assert!(rails.packet(&buffer, Key(1)).is_err() && rails.may_stay(&buffer));
     rails.damage(&buffer, 1);
     assert_eq!(busy(&mut rails), [1]);
     rails.recycle(buffer).unwrap();
-    assert_eq!(rails.all()[1].recycled, [6]);
+    assert_eq!(rails.get(1).recycled, [6]);
 }
 
 fn run(first: u32, count: u32) -> Run {
@@ -115,23 +115,32 @@ fn run(first: u32, count: u32) -> Run {
 #[test]
 fn fragments_of_a_run_are_taken_from_each_rail_in_turn_until_one_is_missing() {
     let mut rails = rails(2);
-    rails.all_mut()[0].missing = vec![Fragment(4)].into();
+    rails.get_mut(0).missing = vec![Fragment(4)].into();
     assert_eq!(rails.take_run(&run(0, 8), Some(&mut [0; 80])).unwrap(), 4);
     let taken = |fragment: u32| format!("take_run ({:?}, 1, Some(10))", Fragment(fragment));
     let of_first = vec![taken(0), taken(2), taken(4)];
     assert_eq!(asked(&mut rails), [of_first, vec![taken(1), taken(3)]]);
-    rails.all_mut()[0].missing = Vec::new().into();
+    rails.get_mut(0).missing = Vec::new().into();
     assert_eq!(rails.take_run(&run(4, 2), None).unwrap(), 2);
     assert!(asked(&mut rails).iter().all(|asked| asked.len() == 1));
 }
 
 #[test]
+fn one_rail_takes_runs_as_they_are() {
+    let mut rails = rails(1);
+    assert_eq!(rails.take_run(&run(3, 8), None).unwrap(), 8);
+    comes(&mut rails, 0, Via::Multicast, 9);
+    assert_eq!(next(&mut rails), Some((0, 9)));
+    assert_eq!(asked(&mut rails), [[format!("take_run ({:?}, 8, None)", Fragment(3))]]);
+}
+
+#[test]
 fn the_only_fragment_of_a_message_is_looked_for_on_all_rails() {
     let mut rails = rails(3);
-    rails.all_mut()[0].missing = vec![Fragment(0)].into();
-    rails.all_mut()[1].missing = vec![Fragment(0)].into();
+    rails.get_mut(0).missing = vec![Fragment(0)].into();
+    rails.get_mut(1).missing = vec![Fragment(0)].into();
     assert!(rails.take_only(&run(0, 1), &mut [0; 10]).unwrap());
-    rails.all_mut()[2].missing = vec![Fragment(0)].into();
+    rails.get_mut(2).missing = vec![Fragment(0)].into();
     assert!(!rails.take_only(&run(0, 1), &mut [0; 10]).unwrap());
 }
 
@@ -139,7 +148,7 @@ fn the_only_fragment_of_a_message_is_looked_for_on_all_rails() {
 fn who_may_not_leave_for_one_rail_stays_and_all_are_told() {
     let mut rails = rails(3);
     assert!(rails.reserve(5, OpId(1)));
-    rails.all_mut()[1].is_full = true;
+    rails.get_mut(1).is_full = true;
     assert!(!rails.reserve(5, OpId(2)));
     let told =
         |messages: u64| [1, 2].map(|op| format!("reserve {:?}", (messages, OpId(op)))).to_vec();
