@@ -227,10 +227,12 @@ impl<T: Transport> Transport for Rails<T> {
     }
 
     fn reserve(&mut self, messages: u64, next: OpId) -> bool {
+        let mut may_leave = self.first.reserve(messages, next);
         // Each is told, whatever another one answers.
-        let others = self.others.iter_mut();
-        let may_leave = others.fold(true, |all, rail| rail.reserve(0, next) && all);
-        self.first.reserve(messages, next) && may_leave
+        for rail in &mut self.others {
+            may_leave &= rail.reserve(0, next);
+        }
+        may_leave
     }
 
     fn notice_room(&self) -> usize {

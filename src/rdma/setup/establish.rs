@@ -5,7 +5,7 @@ use super::crowd::crowded;
 use super::local_rank::local_rank_of_process;
 use super::nodes::{offered, share};
 use super::partitions::refusals;
-use super::preparation::{Origin, Preparation, Ready};
+use super::preparation::{First, Origin, Preparation, Ready};
 use super::shared::SharedEndpoint;
 use crate::bootstrap::{Bootstrap, VoteError, read_all, vote};
 use crate::clock::Clock;
@@ -43,13 +43,6 @@ pub struct Agreed {
     pub packet_len: usize,
     /// Whether fragments may have as many bytes, with compact headers.
     pub whole: bool,
-}
-
-/// What a further rail has of the communicator's first one.
-#[derive(Clone, Copy, Debug)]
-pub struct First {
-    pub key: Key,
-    pub mac: Option<MacKey>,
 }
 
 /// What a rank says with the last votes: that it is connected with its peers, and that it has taken the tag for compact

@@ -4,7 +4,6 @@
 //! Otherwise the ranks must first agree on a fabric, for which a device is opened then.
 
 use super::agreement::{Place, host, whereabouts};
-use super::establish::First;
 use super::nodes::{OwnMemory, make, offer};
 use super::opening::Prospect;
 use super::shared::{Lead, SharedEndpoint};
@@ -16,7 +15,7 @@ use crate::rdma::settings::Settings;
 use rand_chacha::rand_core::Rng;
 use verbcast_core::rank::Rank;
 use verbcast_core::topology::SwitchPath;
-use verbcast_core::wire::{Draw, FreeTags, Introduction, Key, PortUse, Proposal, Terms};
+use verbcast_core::wire::{Draw, FreeTags, Introduction, Key, MacKey, PortUse, Proposal, Terms};
 use verbcast_verbs::Context;
 
 /// What a communicator is made on.
@@ -26,6 +25,13 @@ pub enum Origin<'a> {
     Own(Option<Context>),
     /// An endpoint that others use too.
     Shared(&'a SharedEndpoint),
+}
+
+/// What a further rail has of the communicator's first one.
+#[derive(Clone, Copy, Debug)]
+pub struct First {
+    pub key: Key,
+    pub mac: Option<MacKey>,
 }
 
 /// A rank of a communicator that is to be made.

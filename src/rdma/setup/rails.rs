@@ -3,8 +3,8 @@
 //! Each is made as the first was, on a port of its own, with the same key, since what is sent over one is of the same
 //! communicator as what is sent over another. What is agreed on for all is what the least of them can.
 
-use super::establish::{Agreed, Description, First, establish_rail};
-use super::preparation::Origin;
+use super::establish::{Agreed, Description, establish_rail};
+use super::preparation::{First, Origin};
 use super::shared::SharedEndpoint;
 use crate::bootstrap::{Bootstrap, VoteError, vote};
 use crate::rdma::settings::Settings;
