@@ -28,8 +28,9 @@ const MIN_PROCESSES: u32 = 16;
 /// Threads may use the communicators of one endpoint at the same time.
 #[derive(Clone, Debug)]
 pub struct SharedEndpoint {
-    /// Those of the rail that it stands for.
     settings: Settings,
+    /// Which of a rank's rails it stands for.
+    rail: u8,
     rails: Arc<[Mutex<Lazy>]>,
 }
 
@@ -73,12 +74,12 @@ impl SharedEndpoint {
         let others = (1..settings.rails.max(1)).map(|_| None);
         let rails = std::iter::once(context).chain(others);
         let rails = rails.map(|context| Mutex::new(Lazy::Closed(context))).collect();
-        SharedEndpoint { settings: settings.of_rail(0), rails }
+        SharedEndpoint { settings: settings.clone(), rail: 0, rails }
     }
 
     /// The same endpoint, as that of another of a rank's rails.
     pub(crate) fn rail(&self, rail: u8) -> Self {
-        SharedEndpoint { settings: self.settings.of_rail(rail), rails: Arc::clone(&self.rails) }
+        SharedEndpoint { rail, ..self.clone() }
     }
 
     /// The settings of a communicator on this endpoint: of `settings`, those that are a communicator's own
@@ -88,8 +89,7 @@ impl SharedEndpoint {
         let Settings { timeout, multicast, zero_copy, .. } = *settings;
         let ring = settings.depths.ring.min(self.settings.depths.ring);
         let depths = Depths { ring, ..self.settings.depths };
-        let settings = self.settings.clone();
-        Settings { timeout, multicast, zero_copy, depths, ..settings }.of_rail(self.settings.rail)
+        Settings { timeout, multicast, zero_copy, depths, ..self.settings.clone() }
     }
 
     /// Slots of the ring that the next communicator may have.
@@ -97,12 +97,13 @@ impl SharedEndpoint {
         self.settings.ring_among(self.usage().communicators)
     }
 
-    /// What it takes of its device now; nothing before the first communicator.
+    /// What it takes of its devices now; nothing before the first communicator.
     pub fn usage(&self) -> Usage {
-        match &*self.lazy() {
+        let usage = |rail: u8| match &*self.rail(rail).lazy() {
             Lazy::Closed(_) => Usage::default(),
             Lazy::Open(endpoint) => lock(endpoint).usage(),
-        }
+        };
+        (0..self.settings.rails).map(usage).fold(Usage::default(), Usage::and)
     }
 
     /// What it could be opened on, if it is not open yet.
@@ -111,7 +112,7 @@ impl SharedEndpoint {
             Lazy::Open(endpoint) => return Ok(Lead::Open(lock(endpoint).site.fabric)),
             Lazy::Closed(context) => context.clone(),
         };
-        Prospect::new(&self.settings, context).map(Lead::New)
+        Prospect::new(&self.settings.of_rail(self.rail), context).map(Lead::New)
     }
 
     /// The endpoint, if it is open.
@@ -154,7 +155,22 @@ impl SharedEndpoint {
 
     fn lazy(&self) -> std::sync::MutexGuard<'_, Lazy> {
         // What is in it is whole at any time.
-        let rail = &self.rails[usize::from(self.settings.rail)];
-        rail.lock().unwrap_or_else(PoisonError::into_inner)
+        let lazy = &self.rails[usize::from(self.rail)];
+        lazy.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_that_it_was_made_with_are_those_of_its_communicators() {
+        for rails in [1, 2, 4] {
+            let settings = Settings { rails, ..Settings::default() };
+            let endpoint = SharedEndpoint::new(&settings);
+            assert_eq!(endpoint.settings_for(&settings), settings);
+            assert_eq!(endpoint.usage(), Usage::default());
+        }
     }
 }
