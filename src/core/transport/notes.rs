@@ -14,7 +14,7 @@ pub struct Notes {
     pub recycled: Vec<u32>,
     /// Fragments of runs that are not here yet.
     pub missing: RefCell<Vec<Fragment>>,
-    /// The caller has to stay.
+    /// Nothing more can be multicast or read, and the caller has to stay.
     pub is_full: bool,
     /// What else was asked.
     pub asked: RefCell<Vec<String>>,
@@ -36,7 +36,7 @@ impl Notes {
 
 impl Room for Notes {
     fn multicast_room(&self) -> usize {
-        2
+        if self.is_full { 0 } else { 2 }
     }
 
     fn reliable_room(&self, to: Rank) -> usize {
@@ -48,7 +48,7 @@ impl Room for Notes {
     }
 
     fn fetch_room(&self, from: Rank) -> usize {
-        30 + from.index()
+        if self.is_full { 0 } else { 30 + from.index() }
     }
 
     fn is_in_reach(&self, from: Rank) -> bool {

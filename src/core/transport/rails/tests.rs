@@ -64,12 +64,14 @@ fn what_is_retained_nowhere_takes_turns_if_it_is_for_all() {
 
 #[test]
 fn there_is_room_for_as_many_as_the_fullest_rail_takes_of_each() {
-    let rails = rails(3);
+    let mut rails = rails(3);
     let to = Rank(1);
     assert_eq!((rails.multicast_room(), rails.fetch_room(to)), (6, 31));
     assert_eq!((rails.reliable_room(to), rails.report_room(to), rails.notice_room()), (11, 21, 5));
     assert!(rails.is_connected(Rank(4)) && rails.is_in_reach(Rank(5)));
     assert_eq!(rails.connected(), [Rank(4)]);
+    rails.get_mut(2).is_full = true;
+    assert_eq!((rails.multicast_room(), rails.fetch_room(to)), (0, 0));
 }
 
 #[test]
