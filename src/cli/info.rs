@@ -9,7 +9,7 @@ use std::env;
 use std::fmt::{self, Write};
 use std::net::Ipv6Addr;
 use verbcast::broadcast::Config;
-use verbcast::rdma::{DeviceReport, GidReport, Home, PortReport, Survey, survey};
+use verbcast::rdma::{Candidate, DeviceReport, GidReport, Home, PortReport, Survey, survey};
 use verbcast_core::rank::Rank;
 use verbcast_core::topology::SwitchPath;
 use verbcast_verbs::{GidKind, LinkLayer, Protocol};
@@ -38,6 +38,7 @@ pub fn run(args: &InfoArgs) -> Result<(), Failure> {
         reasons: Vec::new(),
         local_rank: 0,
         choice: Err(format!("the kernel's list of RDMA devices cannot be read: {error}")),
+        rails: Vec::new(),
     });
     if args.json {
         let text = serde_json::to_string_pretty(&to_json(&survey, place.as_ref()))
@@ -83,21 +84,27 @@ fn to_text(survey: &Survey, place: Option<&Place>) -> String {
             let why = why.map(|why| format!(": {why}")).unwrap_or_default();
             write!(text, "no RDMA devices{why}\n\n{HINT}")
         }
-        Ok(choice) => writeln!(
-            text,
-            "local rank {} would use {} port {}, GID {}: {}",
-            survey.local_rank,
-            survey.devices[choice.device].name,
-            choice.port,
-            choice.gid_index,
-            choice.why
-        ),
+        Ok(choice) => {
+            writeln!(text, "local rank {} would use {}", survey.local_rank, named(survey, choice))
+        }
         Err(why) => writeln!(text, "no device would be used: {why}"),
     };
+    for (choice, rail) in survey.rails.iter().zip(2..) {
+        let _ = match choice {
+            Ok(choice) => writeln!(text, "and for rail {rail} {}", named(survey, choice)),
+            Err(why) => writeln!(text, "and nothing for rail {rail}: {why}"),
+        };
+    }
     if let Some(place) = place {
         let _ = writeln!(text, "{place}");
     }
     text
+}
+
+/// A port, and why it is the one.
+fn named(survey: &Survey, Candidate { device, port, gid_index, why }: &Candidate) -> String {
+    let device = &survey.devices[*device].name;
+    format!("{device} port {port}, GID {gid_index}: {why}")
 }
 
 fn describe_device(text: &mut String, device: &DeviceReport) -> std::fmt::Result {
@@ -164,20 +171,24 @@ fn kind_of(device: &DeviceReport) -> Option<Kind> {
 
 fn to_json(survey: &Survey, place: Option<&Place>) -> Value {
     let devices: Vec<Value> = survey.devices.iter().map(device_json).collect();
-    let (chosen, reason) = match &survey.choice {
-        Ok(choice) => {
-            let device = &survey.devices[choice.device].name;
-            let (port, index) = (choice.port, choice.gid_index);
-            (json!({ "device": device, "port": port, "gid_index": index }), &choice.why)
+    let choice = |choice: &Result<Candidate, String>| match choice {
+        Ok(Candidate { device, port, gid_index, why }) => {
+            let device = &survey.devices[*device].name;
+            (json!({ "device": device, "port": port, "gid_index": gid_index }), why.clone())
         }
-        Err(why) => (Value::Null, why),
+        Err(why) => (Value::Null, why.clone()),
     };
+    let (chosen, reason) = choice(&survey.choice);
+    let rails = survey.rails.iter().map(choice);
+    let rails: Vec<_> =
+        rails.map(|(chosen, reason)| json!({ "chosen": chosen, "reason": reason })).collect();
     json!({
         "devices": devices,
         "local_rank": survey.local_rank,
         "reasons": survey.reasons,
         "chosen": chosen,
         "reason": reason,
+        "rails": rails,
         "switches": place.map(|place| place.switches.names()),
     })
 }

@@ -126,7 +126,8 @@ fn surveyed(settings: &Settings, rank: Rank) -> Survey {
         ),
         Err(Without::Outcome) => "the devices cannot be looked at".to_owned(),
     };
-    Survey { devices: Vec::new(), reasons: Vec::new(), local_rank: 0, choice: Err(why) }
+    let (devices, reasons, rails) = (Vec::new(), Vec::new(), Vec::new());
+    Survey { devices, reasons, local_rank: 0, choice: Err(why), rails }
 }
 
 /// What this host is and finds by itself, which `progress` has too.

@@ -46,7 +46,11 @@ impl Site {
     }
 
     pub fn name(&self) -> String {
-        format!("{} port {}", self.device, self.port)
+        let name = format!("{} port {}", self.device, self.port);
+        match self.settings.rails {
+            1 => name,
+            rails => format!("{name}, rail 1 of {rails}"),
+        }
     }
 
     /// The IP address that a join is bound to.

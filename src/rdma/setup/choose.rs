@@ -51,6 +51,10 @@ impl Merits {
         }
     }
 
+    fn differ_in_distance_only(&self, other: &Merits) -> bool {
+        Merits { distance: other.distance, ..*self } == *other
+    }
+
     /// Why a port with these merits comes after one with better ones.
     fn against(&self, best: &Merits) -> &'static str {
         if self.is_ethernet != best.is_ethernet {
@@ -141,20 +145,16 @@ pub fn choose(
     let reachable = |one: &&Usable| fabric.is_some_and(|fabric| one.fabric.is_on(&fabric));
     // Where the fabric leaves the network open, the best port's is taken.
     let best = usable.iter().find(reachable);
-    let alike: Vec<&Usable> = usable
-        .iter()
-        .filter(|one| {
-            best.is_some_and(|best| one.merits == best.merits && one.fabric == best.fabric)
-        })
-        .collect();
     let Some(best) = best else {
         let why = refuse(devices, named, &usable, &refusals, fabric);
         return (refusals, Err(why));
     };
+    let alike = alike(&usable, best, settings.rails.into());
     if named.is_empty() && alike.len() < usize::from(settings.rails) {
         let (rails, best) = (settings.rails, &best.merits);
         let why = format!(
-            "{rails} rails need as many ports like the best ({best}); there are {}",
+            "{rails} rails need as many ports as fast as the best ({best}) on its fabric; there are {}; name devices to \
+             take others",
             alike.len()
         );
         return (refusals, Err(why));
@@ -166,7 +166,9 @@ pub fn choose(
         let why = if one == chosen {
             "chosen".to_owned()
         } else if alike.contains(&one) {
-            "as good, for other local ranks".to_owned()
+            let how = if one.merits == best.merits { "good" } else { "fast" };
+            let of_rails = if settings.rails > 1 { "other rails and " } else { "" };
+            format!("as {how}, for {of_rails}other local ranks")
         } else if one.merits == best.merits {
             format!("on {}, not {}", one.fabric, best.fabric)
         } else if one.merits < best.merits {
@@ -192,6 +194,17 @@ pub fn choose(
     }
     let Usable { device, port, gid_index, .. } = *chosen;
     (reasons, Ok(Candidate { device, port, gid_index, why }))
+}
+
+/// The ports that local ranks take turns at: those as good as the best. Where these are fewer than the rails, also those
+/// that are farther, as no two rails share a port.
+fn alike<'a>(usable: &'a [Usable], best: &Usable, rails: usize) -> Vec<&'a Usable> {
+    let on_fabric = || usable.iter().filter(|one| one.fabric == best.fabric);
+    let as_good: Vec<_> = on_fabric().filter(|one| one.merits == best.merits).collect();
+    if as_good.len() >= rails {
+        return as_good;
+    }
+    on_fabric().filter(|one| one.merits.differ_in_distance_only(&best.merits)).collect()
 }
 
 fn refuse(

@@ -113,6 +113,8 @@ pub struct Survey {
     /// How the choice came about, line by line: the ports in the order of preference, then those that
     /// cannot be used.
     pub reasons: Vec<String>,
-    /// The port that would be used, or why there is none.
+    /// The port that would be used, of several rails by the first; or why there is none.
     pub choice: Result<Candidate, String>,
+    /// Those of the other rails, if there is one for the first.
+    pub rails: Vec<Result<Candidate, String>>,
 }

@@ -22,8 +22,11 @@ use verbcast_verbs::{
 pub fn survey(settings: &Settings, rank: Rank) -> Result<Survey> {
     let (devices, _): (Vec<_>, Vec<_>) = look(settings)?.into_iter().unzip();
     let local_rank = local_rank_of_process().unwrap_or(rank.0);
-    let (reasons, choice) = choose(&devices, settings, local_rank, None);
-    Ok(Survey { devices, local_rank, reasons, choice })
+    let choose = |rail| choose(&devices, &settings.of_rail(rail), local_rank, None);
+    let (reasons, choice) = choose(0);
+    let others = if choice.is_ok() { 1..settings.rails } else { 0..0 };
+    let rails = others.map(|rail| choose(rail).1).collect();
+    Ok(Survey { devices, local_rank, reasons, choice, rails })
 }
 
 /// What there is, and what of it can be used; with the devices that could be opened. Only devices that the settings name are

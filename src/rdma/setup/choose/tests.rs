@@ -92,8 +92,25 @@ fn each_rail_of_each_local_rank_has_a_port_of_its_own() {
     let four = Settings { rails: 4, ..Settings::default() };
     assert_eq!(taken(&four, 7).len(), 4);
     let few = choose(&host[..3], &four, 0, None).1.unwrap_err();
-    assert!(few.starts_with("4 rails need as many ports like the best ("), "{few}");
-    assert!(few.ends_with("there are 2"), "{few}");
+    assert!(few.starts_with("4 rails need as many ports as fast as the best ("), "{few}");
+    assert!(few.ends_with("there are 2; name devices to take others"), "{few}");
+}
+
+#[test]
+fn rails_leave_a_numa_node_before_they_share_a_port() {
+    let far = |name| Imagined { distance: 21, ..port(name, IB, 200) };
+    let host = host(&[far("a"), port("b", IB, 200), port("slow", IB, 100), port("s", OTHER_IB, 200)]);
+    let two = Settings { rails: 2, ..Settings::default() };
+    let chosen = |rail| {
+        let (reasons, chosen) = choose(&host, &two.of_rail(rail), 1, None);
+        (host[chosen.unwrap().device].name.clone(), reasons)
+    };
+    let (first, reasons) = chosen(0);
+    assert_eq!((first.as_str(), chosen(1).0.as_str()), ("b", "a"));
+    assert!(reasons[2].ends_with("as fast, for other rails and other local ranks"), "{reasons:?}");
+    let three = Settings { rails: 3, ..Settings::default() };
+    choose(&host, &three, 0, None).1.unwrap_err();
+    assert_eq!(taken(&host, 1), "b");
 }
 
 #[test]
