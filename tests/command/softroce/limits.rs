@@ -127,3 +127,23 @@ fn too_little_locked_memory_is_refused_with_what_to_do() {
     let names = ["RLIMIT_MEMLOCK", "65536 bytes", "ulimit -l unlimited"];
     assert!(!output.status.success() && names.iter().all(|name| said.contains(name)), "{said}");
 }
+
+#[test]
+fn more_rails_than_ports_are_refused() {
+    let Some(devices) = needs::devices() else { return };
+    if devices.len() > 1 {
+        return needs::skip("there are more ports");
+    }
+    let folder = Folder::new();
+    fs::write(folder.path("src"), MESSAGE).unwrap();
+    let mut copy = verbcast();
+    copy.args(["copy", "src", "dst.{rank}", "--ranks", "2"]).current_dir(folder.path(""));
+    let output = run(copy.env("VERBCAST_RAILS", "2"));
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("2 rails need as many ports") && said.contains("there are 1"), "{said}");
+    assert!(!Path::new(&folder.path("dst.1")).exists());
+    let named = run(copy.args(["--device", &devices[0]]));
+    let said = text(&named.stderr);
+    assert!(said.contains("2 rails need 2 devices, and 1 named"), "{said}");
+}

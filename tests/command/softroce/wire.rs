@@ -45,6 +45,33 @@ fn ports_of_different_mtus_are_in_one_group_whatever_the_order() {
     }
 }
 
+#[test]
+fn each_rail_of_a_copy_has_a_nic_of_its_own() {
+    let Some(devices) = needs::devices() else { return };
+    let Some(devices) = devices.get(..4) else { return needs::skip("needs a wire") };
+    let two_rails = |mut command: Command| {
+        command.args(["--device", &devices.join(",")]).env("VERBCAST_RAILS", "2");
+        let output = run(&mut command);
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        text(&output.stdout)
+    };
+    let mut info = verbcast();
+    info.arg("info");
+    let shown = two_rails(info);
+    for line in
+        [format!("would use {} port 1", devices[0]), format!("for rail 2 {} port 1", devices[1])]
+    {
+        assert!(shown.contains(&line), "{line}: {shown}");
+    }
+    let folder = Folder::new();
+    let message: Vec<u8> = (0..3_000_017_u32).map(|at| (at % 251) as u8).collect();
+    fs::write(folder.path("src"), &message).unwrap();
+    let mut copy = verbcast();
+    copy.args(["copy", "src", "dst.{rank}", "--ranks", "2"]).current_dir(folder.path(""));
+    two_rails(copy);
+    assert!(fs::read(folder.path("dst.1")).unwrap() == message);
+}
+
 /// The traffic class that is asked for, as an IP header has it.
 const CLASS: u8 = 26 << 2;
 /// Where RoCE's packets go to.

@@ -99,7 +99,8 @@ fn each_rail_of_each_local_rank_has_a_port_of_its_own() {
 #[test]
 fn rails_leave_a_numa_node_before_they_share_a_port() {
     let far = |name| Imagined { distance: 21, ..port(name, IB, 200) };
-    let host = host(&[far("a"), port("b", IB, 200), port("slow", IB, 100), port("s", OTHER_IB, 200)]);
+    let host =
+        host(&[far("a"), port("b", IB, 200), port("slow", IB, 100), port("s", OTHER_IB, 200)]);
     let two = Settings { rails: 2, ..Settings::default() };
     let chosen = |rail| {
         let (reasons, chosen) = choose(&host, &two.of_rail(rail), 1, None);
