@@ -146,6 +146,10 @@ impl Transport for Notes {
         Ok(self.arrivals.pop_front())
     }
 
+    fn admit_eager(&mut self, messages: u64) {
+        self.note("admit_eager", messages);
+    }
+
     fn reserve(&mut self, messages: u64, next: OpId) -> bool {
         self.note("reserve", (messages, next));
         !self.is_full

@@ -225,14 +225,15 @@ impl<T: Transport> Transport for Rails<T> {
     }
 
     fn admit_eager(&mut self, messages: u64) {
-        self.first.admit_eager(messages);
+        self.iter_mut().for_each(|rail| rail.admit_eager(messages));
     }
 
     fn reserve(&mut self, messages: u64, next: OpId) -> bool {
         let mut may_leave = self.first.reserve(messages, next);
-        // Each is told, whatever another one answers.
+        // What is retained comes over the rail of its slot, so that all of them may be of one. Each is told, whatever another one
+        // answers.
         for rail in &mut self.others {
-            may_leave &= rail.reserve(0, next);
+            may_leave &= rail.reserve(messages, next);
         }
         may_leave
     }

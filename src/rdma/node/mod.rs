@@ -7,6 +7,7 @@
 
 mod bell;
 mod cells;
+mod counters;
 mod mapping;
 mod memory;
 mod reports;
@@ -14,6 +15,7 @@ mod ring;
 mod seat;
 
 pub use bell::Bell;
+pub use counters::NodeCounters;
 pub use memory::Memory;
 pub use ring::Ring;
-pub use seat::{Membership, NodeCounters, NodeSeat};
+pub use seat::{Membership, NodeSeat};
