@@ -97,6 +97,18 @@ fn each_rail_of_each_local_rank_has_a_port_of_its_own() {
 }
 
 #[test]
+fn an_adapter_that_is_named_twice_gives_two_rails_a_port_each() {
+    let mut host = host(&[port("a", IB, 100)]);
+    let ports = host[0].ports.as_mut().unwrap();
+    let mut second = ports[0].clone();
+    second.port.number = 2;
+    ports.push(second);
+    let two = Settings { rails: 2, ..named(&["a", "a"]) };
+    let chosen = [0, 1].map(|rail| choose(&host, &two.of_rail(rail), 3, None).1.unwrap().port);
+    assert_eq!(chosen, [1, 2]);
+}
+
+#[test]
 fn rails_leave_a_numa_node_before_they_share_a_port() {
     let far = |name| Imagined { distance: 21, ..port(name, IB, 200) };
     let host =
