@@ -129,8 +129,14 @@ host_do() {
     vm_running || die "$(host_name "$1") does not run; begin with: ci/softroce --hosts N start"
     case $2 in
     stop) vm_stop ;;
-    pause) kill -STOP -- "-$(vm_pid)" ;;
-    resume) kill -CONT -- "-$(vm_pid)" ;;
+    pause)
+        switch_port "$1" off
+        kill -STOP -- "-$(vm_pid)"
+        ;;
+    resume)
+        kill -CONT -- "-$(vm_pid)"
+        switch_port "$1" on
+        ;;
     cut) host_link wire off ;;
     heal) host_link wire on ;;
     unplug) host_link port off ;;
@@ -142,7 +148,5 @@ host_do() {
 # Usage: host_link NAME on|off. Of what is behind the host's switch (wire), which its adapter does not see, or of the adapter
 # itself (port).
 host_link() {
-    # In its folder, because a socket's path must be short.
-    echo "set_link $1 $2" | (cd "$VM" && socat -t 2 - UNIX-CONNECT:monitor.sock) >/dev/null ||
-        die "$(host_name "$NODE") does not answer on its monitor"
+    qemu_say "$VM" "set_link $1 $2" || die "$(host_name "$NODE") does not answer on its monitor"
 }

@@ -1,11 +1,12 @@
 # shellcheck shell=bash
 # The switch of a cluster's emulated Ethernet: a QEMU without a machine, whose hub has a port for each host. What a host is
-# slow to take waits at its port, and whoever sends waits when no port takes anything (QEMU's multicast sockets lose what does
-# not fit into a socket's buffer: at the default of 208 KiB, a quarter of a message of 2 MB). Needs say.sh and vm.sh, and the variable STATE.
+# slow to take waits at its port, and all who send wait with it once that is full (QEMU's multicast sockets lose what does not
+# fit into a socket's buffer: at the default of 208 KiB, a quarter of a message of 2 MB). Needs say.sh and vm.sh, and the variable STATE.
 #
-# STATE/switch/pid     its process
-# STATE/switch/portK   where host K is plugged in: a socket
-# STATE/switch/log     what it says
+# STATE/switch/pid           its process
+# STATE/switch/portK         where host K is plugged in: a socket
+# STATE/switch/monitor.sock  takes commands
+# STATE/switch/log           what it says
 
 SWITCH_PORTS=8
 SWITCH_LIMIT=30
@@ -19,7 +20,8 @@ switch_running() {
 }
 
 switch_start() {
-    local began=$SECONDS options=() port said
+    local began=$SECONDS port said
+    local options=(-monitor "unix:monitor.sock,server=on,wait=off")
     switch_running && return
     rm -rf "$STATE/switch"
     mkdir -p "$STATE/switch"
@@ -40,6 +42,10 @@ switch_start() {
         sleep 0.05
     done
 }
+
+# Usage: switch_port K on|off. What goes to a port that is off is thrown away, as a switch does with what its port cannot get rid
+# of for longer than 0.27 s (leaf_head_of_queue_lifetime of OpenSM); this one would wait, and all hosts with it.
+switch_port() { qemu_say "$STATE/switch" "set_link wire$1 $2" || die "the switch does not answer on its monitor"; }
 
 switch_stop() {
     ! switch_running || kill "$(switch_pid)" 2>/dev/null || true
