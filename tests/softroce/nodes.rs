@@ -7,9 +7,12 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 use verbcast::bootstrap::Bootstrap;
 use verbcast::broadcast::{Broadcaster, Config, Endpoint, Further};
-use verbcast::rdma::{NodeSharing, Waiting};
+use verbcast::clock::Clock;
+use verbcast::rdma::{self, NodeSharing, RdmaTransport, Waiting};
 use verbcast_core::driver::Statistics;
-use verbcast_core::rank::Rank;
+use verbcast_core::rank::{Fragment, OpId, Rank};
+use verbcast_core::transport::{Arrival, Payload, Transport};
+use verbcast_core::wire::{HEADER_LEN, Header, Key, Kind, Malformed};
 
 const ALL: NodeSharing = NodeSharing::Shared { most: u16::MAX };
 const PAIRS: NodeSharing = NodeSharing::Shared { most: 2 };
@@ -211,5 +214,91 @@ fn what_mates_publish_has_codes_too() {
         config.faults = Some("loss=0.05,corrupt=0.05,seed=5".parse().unwrap());
         let all = ranks::exchange(4, |_| config.clone(), &LENS);
         assert!(total(&all, |one| one.node_received) > 0 && total(&all, |one| one.forged) > 0);
+    }
+}
+
+/// Of each second payload a byte is another than the CRC in its header says, as by a switch. Who receives it finds that, and no
+/// mate is given it.
+#[test]
+fn a_receiver_hands_on_nothing_that_is_damaged() {
+    let Some(devices) = needs::devices() else { return };
+    const PACKETS: u32 = 20;
+    let mut settings = config(&devices, PAIRS).device;
+    settings.payload_crc = true;
+    let all = ranks::run(4, |bootstrap| {
+        let (mut transport, agreed, _) = rdma::establish(bootstrap, &settings, &[], None).unwrap();
+        let me = bootstrap.rank();
+        drain(&mut transport);
+        bootstrap.all_gather(&[]).unwrap();
+        let before = transport.counters().node.taken;
+        if me == Rank(0) {
+            for op in 0..PACKETS {
+                let packet = from_root(agreed.key, op, op % 2 == 0);
+                let (header, payload) = packet.split_first_chunk::<HEADER_LEN>().unwrap();
+                transport.multicast(header, Payload::Bytes(payload)).unwrap();
+            }
+            transport.submit().unwrap();
+        }
+        let damaged = match me.0 >= 2 {
+            true => receive_until(&mut transport, agreed.key, PACKETS - 1),
+            false => 0,
+        };
+        bootstrap.all_gather(&[]).unwrap();
+        (damaged, transport.counters().node.taken - before)
+    });
+    let receivers = &all[2..];
+    assert!(receivers.iter().any(|(damaged, _)| *damaged > 0), "{receivers:?}");
+    assert!(receivers.iter().any(|(_, taken)| *taken > 0), "{receivers:?}");
+    // A mate publishes each that it has received once, and half of them are whole.
+    assert!(receivers.iter().all(|(_, taken)| *taken <= u64::from(PACKETS / 2)), "{receivers:?}");
+}
+
+/// A fragment of rank 0.
+fn from_root(key: Key, op: u32, is_damaged: bool) -> Vec<u8> {
+    let mut payload = ranks::message(op as usize, 900);
+    let (op, message_len) = (OpId(op), payload.len() as u64);
+    let (kind, source, fragment) = (Kind::Fragment, Rank(0), Fragment(0));
+    let header = Header { kind, source, key, op, fragment, message_len, report: 0, asks: false };
+    let header = header.emit(&payload, true);
+    payload[700] ^= u8::from(is_damaged);
+    [&header, payload.as_slice()].concat()
+}
+
+/// Takes what is left of the set-up.
+fn drain(transport: &mut RdmaTransport) {
+    let clock = Clock::of_process();
+    let mut quiet = clock.now();
+    while clock.now() - quiet < Duration::from_millis(100) {
+        if let Some(Arrival::Packet { buffer, .. }) = transport.poll(clock.now()).unwrap() {
+            transport.recycle(buffer).unwrap();
+            quiet = clock.now();
+        }
+        std::thread::yield_now();
+    }
+}
+
+/// Receives until an operation's fragment came; how many came damaged.
+fn receive_until(transport: &mut RdmaTransport, key: Key, last: u32) -> u64 {
+    let clock = Clock::of_process();
+    let began = clock.now();
+    let mut damaged = 0;
+    loop {
+        let now = clock.now();
+        assert!(now - began < LONGEST, "the last does not come, {damaged} came damaged");
+        let Some(arrival) = transport.poll(now).unwrap() else {
+            std::thread::yield_now();
+            continue;
+        };
+        let Arrival::Packet { buffer, .. } = arrival else { panic!("{arrival:?}") };
+        let found = transport.packet(&buffer, key).map(|packet| packet.header().op);
+        transport.recycle(buffer).unwrap();
+        match found {
+            Ok(op) if op == OpId(last) => return damaged,
+            Ok(_) => {}
+            Err(malformed) => {
+                assert_eq!(malformed, Malformed::Damaged);
+                damaged += 1;
+            }
+        }
     }
 }
