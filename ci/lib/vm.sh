@@ -52,9 +52,12 @@ vm_running() {
     pid=$(vm_pid) && [[ -n $pid ]] && grep -qsF "$VM" "/proc/$pid/cmdline"
 }
 
-# Has a QEMU do something. Usage: qemu_say FOLDER COMMAND. FOLDER has the socket of its monitor; from there, because a socket's path
-# must be short.
-qemu_say() { echo "$2" | (cd "$1" && socat -t 2 - UNIX-CONNECT:monitor.sock) >/dev/null; }
+# Has a QEMU do something; fails if it does not answer, or does not know what. Usage: qemu_say FOLDER COMMAND. FOLDER has the socket
+# of its monitor; from there, because a socket's path must be short.
+qemu_say() {
+    local said
+    said=$(echo "$2" | (cd "$1" && socat -t 2 - UNIX-CONNECT:monitor.sock)) && [[ $said == *"(qemu)"* && $said != *Error:* ]]
+}
 
 # The kernel's version of the machine that runs.
 vm_kernel() { sed -n 2p "$VM/kernel"; }

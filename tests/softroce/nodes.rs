@@ -267,8 +267,10 @@ fn from_root(key: Key, op: u32, is_damaged: bool) -> Vec<u8> {
 /// Takes what is left of the set-up.
 fn drain(transport: &mut RdmaTransport) {
     let clock = Clock::of_process();
-    let mut quiet = clock.now();
+    let began = clock.now();
+    let mut quiet = began;
     while clock.now() - quiet < Duration::from_millis(100) {
+        assert!(quiet - began < LONGEST, "more and more comes");
         if let Some(Arrival::Packet { buffer, .. }) = transport.poll(clock.now()).unwrap() {
             transport.recycle(buffer).unwrap();
             quiet = clock.now();
