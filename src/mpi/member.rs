@@ -5,6 +5,7 @@ use crate::bootstrap::{Bootstrap, VoteError, vote};
 use crate::broadcast::{self, Broadcaster, Config, ConfigError, Further, Preparation};
 use std::ffi::c_void;
 use std::slice;
+use verbcast_core::protocol::choice::Table;
 use verbcast_core::rank::Rank;
 
 /// The way that a communicator's broadcasts take, the same at every rank.
@@ -39,18 +40,24 @@ impl Way {
 /// What is to be decided about a communicator's broadcasts. What a rank says to it can go together with other things that
 /// the ranks tell one another.
 #[derive(Debug)]
-pub struct Question(Preparation);
+pub struct Question {
+    preparation: Preparation,
+    /// The table by which broadcasts choose, if it leaves some to MPI.
+    table: Option<Table>,
+}
 
 impl Question {
     /// As [`Way::decide`], for the ranks of `link`.
     pub fn new(link: &Link, config: &Config) -> Self {
         let endpoint = shared::endpoint(config);
-        Question(Preparation::on(&endpoint, link, config))
+        let table = &config.protocol.table;
+        let table = table.leaves_any_to_mpi(link.size()).then(|| table.clone());
+        Question { preparation: Preparation::on(&endpoint, link, config), table }
     }
 
     /// What the rank says to the others.
     pub fn ballot(&self) -> Vec<u8> {
-        self.0.ballot()
+        self.preparation.ballot()
     }
 
     /// Decides, when all ranks have said this. Collective.
@@ -58,8 +65,10 @@ impl Question {
     /// # Errors
     /// As [`Way::decide`].
     pub fn decide(self, mut link: Link, ballots: &[Vec<u8>]) -> Result<Way, Error> {
-        match self.0.complete(&mut link, ballots) {
-            Ok(broadcaster) => Ok(Way::Multicast(Box::new(Member::new(broadcaster, link)))),
+        match self.preparation.complete(&mut link, ballots) {
+            Ok(broadcaster) => {
+                Ok(Way::Multicast(Box::new(Member::new(broadcaster, link, self.table))))
+            }
             Err(broadcast::Error::Setup(error @ VoteError::Refused(_))) => {
                 Ok(Way::Mpi(error.to_string()))
             }
@@ -72,25 +81,28 @@ impl Question {
 #[derive(Debug)]
 pub struct Member {
     broadcaster: Broadcaster,
+    /// The table that leaves broadcasts to MPI.
+    table: Option<Table>,
     /// Dropped last, since dropping it is collective.
     link: Link,
 }
 
 impl Member {
-    fn new(mut broadcaster: Broadcaster, link: Link) -> Self {
+    fn new(mut broadcaster: Broadcaster, link: Link, table: Option<Table>) -> Self {
         let mpi = link.progress();
         broadcaster.while_waiting(move || mpi.run());
-        Member { broadcaster, link }
+        Member { broadcaster, table, link }
     }
 
     /// A further membership of the same ranks, whose broadcasts have an order of their own, if each has
-    /// [prepared](Broadcaster::further) it. Collective, one exchange; `link` is a clone of the other membership's.
+    /// [prepared](Broadcaster::further) it. Collective, one exchange; `link` is a clone of the other membership's. The table leaves
+    /// none of its broadcasts to MPI.
     ///
     /// # Errors
     /// The same at every rank, if one of them has not prepared it; or if MPI fails.
     pub fn further(mut link: Link, prepared: Result<Further, String>) -> Result<Self, Error> {
         let broadcaster = Further::complete(prepared, &mut link)?;
-        Ok(Member::new(broadcaster, link))
+        Ok(Member::new(broadcaster, link, None))
     }
 
     /// The broadcaster.
@@ -101,6 +113,17 @@ impl Member {
     /// The broadcaster, to be used.
     pub fn broadcaster_mut(&mut self) -> &mut Broadcaster {
         &mut self.broadcaster
+    }
+
+    /// Whether the table leaves messages to MPI's own broadcast.
+    pub fn leaves_any_to_mpi(&self) -> bool {
+        self.table.is_some()
+    }
+
+    /// Whether the table leaves messages of so many bytes to MPI's own broadcast: the same at every rank.
+    pub fn leaves_to_mpi(&self, len: u64) -> bool {
+        let ranks = self.broadcaster.size();
+        self.table.as_ref().is_some_and(|table| table.leaves_to_mpi(len, ranks))
     }
 
     /// The communicator beside the program's.
@@ -133,7 +156,7 @@ impl Member {
         buffer: *mut c_void,
         layout: &Layout,
     ) -> Result<(), Error> {
-        let Member { broadcaster, link } = self;
+        let Member { broadcaster, link, .. } = self;
         let len = layout.message_len().ok_or(Error::TooLong)?;
         if layout.is_contiguous() && len > 0 && !layout.is_on_gpu(buffer) {
             let buffer = buffer.cast::<u8>();

@@ -48,12 +48,15 @@ impl<'a> Process<'a> {
         // borrowed for the call. The communicator is the one that the member was made from.
         unsafe {
             let layout = Layout::new(datatype.as_raw(), count(buffer))?;
-            match self.member {
-                Some(member) => {
-                    member.borrow_mut().broadcast(self.rank, buffer.pointer_mut(), &layout)
+            if let Some(member) = self.member {
+                let mut member = member.borrow_mut();
+                if !leaves_to_mpi(&member, &layout) {
+                    return member.broadcast(self.rank, buffer.pointer_mut(), &layout);
                 }
-                None => layout.broadcast_by_mpi(self.rank, buffer.pointer_mut(), self.comm),
+                // Ranks that still wait for earlier ones are not served while MPI waits.
+                member.broadcaster_mut().flush()?;
             }
+            layout.broadcast_by_mpi(self.rank, buffer.pointer_mut(), self.comm)
         }
     }
 
@@ -71,14 +74,15 @@ impl<'a> Process<'a> {
         B: 'b + BufferMut + ?Sized,
         S: Scope<'b>,
     {
-        let Some(member) = self.member else {
+        let datatype = buffer.as_datatype();
+        // SAFETY: rsmpi's buffers have committed types.
+        let layout = unsafe { Layout::new(datatype.as_raw(), count(buffer)) }?;
+        let by_multicast = |member: &&RefCell<Member>| !leaves_to_mpi(&member.borrow(), &layout);
+        let Some(member) = self.member.filter(by_multicast) else {
             return Ok(Request::by_mpi(self.process.immediate_broadcast_into(scope, buffer)));
         };
         let mut borrowed = member.borrow_mut();
         let (broadcaster, link) = borrowed.parts_mut();
-        let datatype = buffer.as_datatype();
-        // SAFETY: rsmpi's buffers have committed types.
-        let layout = unsafe { Layout::new(datatype.as_raw(), count(buffer)) }?;
         let len = layout.message_len().ok_or(Error::TooLong)?;
         let mut message = vec![0; len];
         let is_root = broadcaster.rank() == self.rank;
@@ -97,6 +101,11 @@ impl<'a> Deref for Process<'a> {
     fn deref(&self) -> &Self::Target {
         &self.process
     }
+}
+
+/// Whether the table leaves a message to MPI. One that is longer than memory is refused.
+fn leaves_to_mpi(member: &Member, layout: &Layout) -> bool {
+    layout.message_len().is_some_and(|len| member.leaves_to_mpi(len as u64))
 }
 
 /// The elements of a buffer.

@@ -5,6 +5,7 @@ use super::codes::Codes;
 use super::in_flight::InFlight;
 use super::promise::Promise;
 use super::queue::Queue;
+use super::reason::Reason;
 use super::retire;
 use super::set_up::Made;
 use super::slot::Slot;
@@ -33,10 +34,10 @@ pub struct Active {
 // threads; which of them may call MPI is for the program to keep to, whose calls bring us here.
 unsafe impl Send for Active {}
 
-/// How a broadcast ended that did not succeed.
-pub enum Trouble {
-    /// MPI is to say what is wrong with the arguments.
-    Refused,
+/// Why a broadcast was not done by multicast.
+pub enum NotDone {
+    /// MPI's own is to do it: to say what is wrong with the arguments, or since the table leaves it to MPI.
+    ByMpi(Reason),
     /// The error handler is to run with this code.
     Failed(c_int),
 }
@@ -81,7 +82,7 @@ impl Active {
         call: &Call,
         codes: &Codes,
         alone: MPI_Comm,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), NotDone> {
         // SAFETY: promised by the caller; the arguments are right where they have been checked.
         unsafe {
             self.check(call, codes, alone)?;
@@ -90,7 +91,7 @@ impl Active {
                 // The others are behind.
                 outcome = self.flush().and_then(|()| self.try_broadcast(call));
             }
-            outcome.map_err(|error| Trouble::Failed(self.end_with(&error, codes)))
+            outcome.map_err(|error| NotDone::Failed(self.end_with(&error, codes)))
         }
     }
 
@@ -107,13 +108,13 @@ impl Active {
         request: *mut MPI_Request,
         codes: &Codes,
         alone: MPI_Comm,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), NotDone> {
         // SAFETY: promised by the caller; the arguments are right where they have been checked.
         unsafe {
             self.check(call, codes, alone)?;
             match InFlight::new(call, request, alone) {
                 Ok(latest) => self.queue.push(latest),
-                Err(error) => return Err(Trouble::Failed(self.end_with(&error, codes))),
+                Err(error) => return Err(NotDone::Failed(self.end_with(&error, codes))),
             }
             let (broadcaster, link) = self.member.parts_mut();
             // An error ends all that is in flight, and is told by the requests.
@@ -173,20 +174,33 @@ impl Active {
         drop(link);
     }
 
-    unsafe fn check(&mut self, call: &Call, codes: &Codes, alone: MPI_Comm) -> Result<(), Trouble> {
+    unsafe fn check(&mut self, call: &Call, codes: &Codes, alone: MPI_Comm) -> Result<(), NotDone> {
         // SAFETY: promised by the caller.
         unsafe {
             if let Some(error) = self.met.take() {
                 self.end_with(&error, codes);
             }
             if let Some(code) = self.failed {
-                return Err(Trouble::Failed(code));
+                return Err(NotDone::Failed(code));
             }
             call.check(alone, self.link().size()).map_err(|refusal| {
                 self.refuse(refusal, codes);
-                Trouble::Refused
-            })
+                NotDone::ByMpi(Reason::Refused)
+            })?;
+            match self.leaves_to_mpi(call) {
+                true => Err(NotDone::ByMpi(Reason::Table)),
+                false => Ok(()),
+            }
         }
+    }
+
+    /// Whether the table leaves it to MPI: the same at every rank.
+    ///
+    /// # Safety
+    /// MPI has taken the arguments.
+    pub unsafe fn leaves_to_mpi(&self, call: &Call) -> bool {
+        // SAFETY: promised by the caller.
+        self.member.leaves_any_to_mpi() && self.member.leaves_to_mpi(unsafe { call.message_len() })
     }
 
     unsafe fn try_broadcast(&mut self, call: &Call) -> Result<(), Error> {

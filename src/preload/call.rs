@@ -194,9 +194,15 @@ impl Call {
     /// # Safety
     /// MPI has taken the arguments for a broadcast.
     pub unsafe fn bytes(&self) -> u64 {
-        if !tally::is_wanted() {
-            return 0;
-        }
+        // SAFETY: promised by the caller.
+        if tally::is_wanted() { unsafe { self.message_len() } } else { 0 }
+    }
+
+    /// Bytes of the message.
+    ///
+    /// # Safety
+    /// MPI has taken the arguments for a broadcast.
+    pub unsafe fn message_len(&self) -> u64 {
         let mut size: MPI_Count = 0;
         // SAFETY: the type is valid, as promised by the caller.
         unsafe { ffi::PMPI_Type_size_x(self.datatype, &mut size) };

@@ -5,7 +5,7 @@
 //! program gives to MPI, a non-blocking one's request stands for it while the broadcast is active, and none while it
 //! is not.
 
-use super::active::Trouble;
+use super::active::NotDone;
 use super::call::Call;
 use super::library::{Word, word};
 use super::own_type::OwnType;
@@ -79,6 +79,11 @@ pub unsafe fn prepare(
         let bytes = call.bytes();
         let mut call = *call;
         let way = match way {
+            // Only now is it known to be as long at every rank.
+            Ok((state, communicator)) if communicator.leaves_to_mpi(&call) => {
+                state.leave();
+                Err(Reason::Table)
+            }
             Ok((state, communicator)) => match OwnType::copy_of(call.datatype) {
                 Ok(own) => {
                     call.datatype = own.get();
@@ -181,8 +186,8 @@ impl Persistent {
             drop(active);
             match outcome {
                 Ok(()) => SUCCESS,
-                Err(Trouble::Refused) => channel.raise(&self.call, ffi::MPI_ERR_ARG as c_int),
-                Err(Trouble::Failed(code)) => channel.raise(&self.call, code),
+                Err(NotDone::ByMpi(_)) => channel.raise(&self.call, ffi::MPI_ERR_ARG as c_int),
+                Err(NotDone::Failed(code)) => channel.raise(&self.call, code),
             }
         }
     }

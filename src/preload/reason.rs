@@ -29,11 +29,13 @@ pub enum Reason {
     Early,
     /// A persistent broadcast, where MPI has no way to complete its request.
     Persistent,
+    /// The table of algorithms leaves broadcasts of its size to MPI.
+    Table,
 }
 
 impl Reason {
     /// All of them, each at its [`index`](Self::index).
-    pub const ALL: [Reason; 13] = [
+    pub const ALL: [Reason; 14] = [
         Reason::NotRunning,
         Reason::OtherLibrary,
         Reason::OneRank,
@@ -47,6 +49,7 @@ impl Reason {
         Reason::NonBlocking,
         Reason::Early,
         Reason::Persistent,
+        Reason::Table,
     ];
 
     /// Its place among all.
@@ -75,6 +78,7 @@ impl Reason {
             Reason::NonBlocking => "non-blocking",
             Reason::Early => "first of a communicator",
             Reason::Persistent => "persistent",
+            Reason::Table => "as the table says",
         }
     }
 

@@ -1,6 +1,6 @@
 //! What hangs on a communicator.
 
-use super::active::{Active, Ended, Trouble};
+use super::active::{Active, Ended, NotDone};
 use super::busy;
 use super::call::Call;
 use super::codes::Codes;
@@ -77,8 +77,8 @@ impl State {
                     tally::count_multicast(call.bytes());
                     SUCCESS
                 }
-                Err(Trouble::Refused) => pass(call, Reason::Refused),
-                Err(Trouble::Failed(code)) => call.raise(code),
+                Err(NotDone::ByMpi(reason)) => pass(call, reason),
+                Err(NotDone::Failed(code)) => call.raise(code),
             }
         }
     }
@@ -95,8 +95,8 @@ impl State {
             }
             match self.start(call, request) {
                 Ok(()) => SUCCESS,
-                Err(Trouble::Refused) => pass_non_blocking(call, request, Reason::Refused),
-                Err(Trouble::Failed(code)) => call.raise(code),
+                Err(NotDone::ByMpi(reason)) => pass_non_blocking(call, request, reason),
+                Err(NotDone::Failed(code)) => call.raise(code),
             }
         }
     }
@@ -122,8 +122,8 @@ impl State {
         self: &Arc<Self>,
         call: &Call,
         request: *mut MPI_Request,
-    ) -> Result<(), Trouble> {
-        let Ok(active) = &self.way else { return Err(Trouble::Refused) };
+    ) -> Result<(), NotDone> {
+        let active = self.way.as_ref().map_err(|reason| NotDone::ByMpi(*reason))?;
         let mut held = lock(active);
         // SAFETY: promised by the caller.
         unsafe { unwrap(&mut held).begin(call, request, &self.codes, self.alone) }?;
@@ -161,6 +161,16 @@ impl State {
             totals::note(&state);
             state
         }))
+    }
+
+    /// Whether the table leaves a broadcast to MPI: the same at every rank.
+    ///
+    /// # Safety
+    /// MPI has taken the arguments.
+    pub unsafe fn leaves_to_mpi(&self, call: &Call) -> bool {
+        let Ok(active) = &self.way else { return true };
+        // SAFETY: promised by the caller.
+        unsafe { unwrap(&mut lock(active)).leaves_to_mpi(call) }
     }
 
     /// Tells the program of an error that its call met, and returns what the call is to return.

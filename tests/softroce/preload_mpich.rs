@@ -41,6 +41,11 @@ fn nonblocking_only() {
 }
 
 #[test]
+fn a_table_that_leaves_short_broadcasts_to_mpi() {
+    preload::scenarios::table_for_mpi(Mpi::Mpich);
+}
+
+#[test]
 #[ignore = "the library's own doing, which is tried with Open MPI"]
 fn first_broadcasts() {
     preload::scenarios::first_broadcasts(Mpi::Mpich);

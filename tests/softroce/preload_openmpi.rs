@@ -45,6 +45,11 @@ fn nonblocking_only() {
 }
 
 #[test]
+fn a_table_that_leaves_short_broadcasts_to_mpi() {
+    preload::scenarios::table_for_mpi(Mpi::Open);
+}
+
+#[test]
 fn first_broadcasts() {
     preload::scenarios::first_broadcasts(Mpi::Open);
 }

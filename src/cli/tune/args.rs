@@ -1,22 +1,23 @@
 //! What `verbcast tune` can be told.
 
+use super::candidate::Candidate;
 use crate::bench::args::{ALL, CommonArgs, counts_or_doubling, parse_method};
 use crate::bench::contender;
 use crate::bench::plan::{Plan, Wanted};
 use crate::results::Test;
 use clap::Args;
 use std::path::PathBuf;
-use verbcast_core::protocol::choice::Algorithm;
 
 #[derive(Args)]
 pub struct TuneArgs {
     /// Write the table to this file, for VERBCAST_CHOICE
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
-    /// Algorithms that the table may choose from
+    /// Algorithms that the table may choose from, and mpi for the MPI library's own broadcast, which the programs of
+    /// that library then take where it is best
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     #[arg(default_value = "two-stage,two-stage-on-demand,window,binomial,chain,scatter-allgather")]
-    algorithms: Vec<Algorithm>,
+    algorithms: Vec<Candidate>,
     /// Numbers of ranks, of which the first so many take part
     /// [default: 2, 4, 8 and so on, and all]
     #[arg(long, value_name = "N,...", value_delimiter = ',')]
@@ -36,7 +37,7 @@ impl TuneArgs {
     /// What is measured in a job of `size` ranks.
     pub fn plan(&self, size: u32) -> Result<Plan, String> {
         let algorithms: Result<Vec<contender::Algorithm>, _> =
-            self.algorithms.iter().map(|algorithm| algorithm.to_string().parse()).collect();
+            self.algorithms.iter().map(|candidate| candidate.to_string().parse()).collect();
         let wanted = Wanted {
             algorithms: algorithms?,
             series: vec![(self.method, None)],

@@ -1,6 +1,7 @@
 //! `verbcast tune`: measures the algorithms, and writes the table by which broadcasts choose.
 
 pub mod args;
+mod candidate;
 mod choose;
 mod text;
 

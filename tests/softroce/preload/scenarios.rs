@@ -176,6 +176,25 @@ pub fn first_broadcasts_differ(mpi: Mpi, of_rank_0: u64, of_rank_1: u64) {
     assert!(line.ends_with(&format!("that of rank 0, which is {of_rank_0}")), "{line}");
 }
 
+/// Broadcasts of the sizes that the table leaves to MPI go there, blocking, non-blocking and persistent ones; the others go by
+/// multicast.
+pub fn table_for_mpi(mpi: Mpi) {
+    if !is_ready(mpi) {
+        return;
+    }
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let table = folder.join(format!("{}.table", mpi.name()));
+    std::fs::write(&table, "ranks any bytes <= 64 mpi\nranks any bytes any window\n").unwrap();
+    let choice = [COUNT, ("VERBCAST_CHOICE", table.to_str().unwrap())];
+    let said = mpi.run(&mpi.library(), "table", &alike(4, &choice));
+    assert!(said.is_success, "{}", said.err);
+    assert!(said.out.contains("every message was right"), "{}", said.out);
+    // In each of ten rounds two that block, and three that do not with a short one amid; then a persistent one of each length.
+    let (short, long) = (10 * (1 + 1 + 1 + 1), 10 * (1 + 2 + 1));
+    assert_eq!(said.sum("MPI, as the table says"), 4 * short, "{}", said.err);
+    assert_eq!(said.sum("multicast"), 4 * long, "{}", said.err);
+}
+
 /// Persistent broadcasts that MPI does: as without, each start counted with the reason.
 pub fn persistent_by_mpi(mpi: Mpi, program: &str, starts: u64) {
     if !is_ready(mpi) {

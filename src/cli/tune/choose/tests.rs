@@ -1,6 +1,6 @@
 use super::*;
 use crate::results::Test;
-use Algorithm::{Binomial, Chain, TwoStage, Window};
+use verbcast_core::protocol::choice::Algorithm::{self, Binomial, Chain, TwoStage, Window};
 
 /// Ranks, bytes, and the medians of [`ALL`].
 type Row = (u32, u64, [f64; 3]);
@@ -9,7 +9,7 @@ const ALL: [Algorithm; 3] = [Binomial, TwoStage, Window];
 fn of(rows: &[Row]) -> Measured {
     let mut measured = Measured::new();
     for (ranks, size, medians) in rows {
-        let medians = ALL.into_iter().zip(*medians).collect();
+        let medians = ALL.into_iter().map(Candidate::Protocol).zip(*medians).collect();
         measured.entry(*ranks).or_default().insert(*size, medians);
     }
     measured
@@ -103,6 +103,58 @@ fn medians_come_from_the_points_that_have_one() {
     let points = [point("chain", Some(2000)), point("window", None), point("raw", Some(1000))];
     let measured = measured(&points);
     let medians = &measured[&4][&64];
-    assert_eq!((medians.len(), best(medians).map(|(one, _)| one)), (1, Some(Chain)));
+    let chain = Candidate::Protocol(Chain);
+    assert_eq!((medians.len(), best(medians).map(|(one, _)| one)), (1, Some(chain)));
     assert!((medians[0].1 - 2.0).abs() < 0.01, "{medians:?}");
+    assert!(super::measured(&[point("mpi", Some(1000))]).is_empty(), "not every program has it");
+}
+
+/// The table's lines where the MPI library took so long in each place.
+fn lines_with_mpi(rows: &[(Row, f64)]) -> Vec<String> {
+    let mut all = of(&rows.iter().map(|(row, _)| *row).collect::<Vec<_>>());
+    for ((ranks, size, _), mpi) in rows {
+        all.get_mut(ranks).unwrap().get_mut(size).unwrap().push((Candidate::Mpi, *mpi));
+    }
+    let table = table(&choose(&all, 0.05)).unwrap();
+    for ((ranks, size, medians), mpi) in rows {
+        let least = medians.iter().copied().fold(f64::INFINITY, f64::min);
+        assert_eq!(table.leaves_to_mpi(*size, *ranks), *mpi < least, "{size} among {ranks}");
+    }
+    table.to_string().lines().skip(1).map(str::to_owned).collect()
+}
+
+#[test]
+fn what_mpi_does_best_is_left_to_it_and_has_a_line_for_others() {
+    let window = |size| (8, size, [30.0, 20.0, 10.0]);
+    let stages = |size| (8, size, [30.0, 10.0, 20.0]);
+    let rows = [(window(8), 5.0), (window(64), 6.0), (window(512), 40.0), (stages(4096), 7.0)];
+    let expected = [
+        "ranks any  bytes <= 64  mpi",
+        "ranks any  bytes <= 512  window",
+        "ranks any  bytes any  mpi",
+        "ranks any  bytes any  two-stage",
+    ];
+    assert_eq!(lines_with_mpi(&rows), expected);
+    let amid = [(window(8), 40.0), (window(64), 6.0), (stages(512), 6.0), (stages(4096), 40.0)];
+    let expected = [
+        "ranks any  bytes <= 8  window",
+        "ranks any  bytes <= 64  mpi",
+        "ranks any  bytes <= 64  window",
+        "ranks any  bytes <= 512  mpi",
+        "ranks any  bytes any  two-stage",
+    ];
+    assert_eq!(lines_with_mpi(&amid), expected);
+    let never = [(window(8), 40.0), (window(64), 40.0)];
+    assert_eq!(lines_with_mpi(&never), ["ranks any  bytes any  window"]);
+}
+
+#[test]
+fn more_ranks_get_lines_of_their_own_where_only_mpi_differs() {
+    let rows = [((4, 8, [30.0, 20.0, 10.0]), 40.0), ((8, 8, [30.0, 20.0, 10.0]), 5.0)];
+    let expected = [
+        "ranks <= 4  bytes any  window",
+        "ranks any  bytes any  mpi",
+        "ranks any  bytes any  window",
+    ];
+    assert_eq!(lines_with_mpi(&rows), expected);
 }

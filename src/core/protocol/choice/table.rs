@@ -1,67 +1,19 @@
-//! Which protocol a broadcast takes: a table over ranks and bytes, the same at every rank.
+//! The table over ranks and bytes.
 
+use super::Algorithm;
 use std::fmt;
 use std::str::FromStr;
 
 /// The words before the version in a table's first line.
 const TAG: [&str; 2] = ["verbcast", "table"];
 /// Changes with anything in the layout or the meaning of the lines.
-const VERSION: &str = "1";
+const VERSION: &str = "2";
+/// The versions that can be read: a line of version 1 names a protocol, and means the same in version 2.
+const READABLE: [&str; 2] = ["1", VERSION];
+/// What a line names in a protocol's place that leaves broadcasts to the MPI library.
+const MPI: &str = "mpi";
 /// Rows of a table at most.
 const MAX_ROWS: usize = 1024;
-
-/// A protocol.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Algorithm {
-    /// Multicast, then the eager chain (Hoefler 2007).
-    TwoStage,
-    /// Multicast, then the chain where something is missing.
-    TwoStageOnDemand,
-    /// Multicast with a window of buffers and acknowledgements (Liu 2004).
-    Window,
-    /// Reliable sends along a binomial tree (the "Original" of Liu 2004).
-    Binomial,
-    /// Reliable sends along a chain, fragment by fragment.
-    Chain,
-    /// Reliable sends: a scatter, then a ring in which all gather all.
-    ScatterAllgather,
-}
-
-impl Algorithm {
-    /// Whether it sends by reliable connections alone.
-    pub fn is_unicast(self) -> bool {
-        use Algorithm::*;
-        matches!(self, Binomial | Chain | ScatterAllgather)
-    }
-
-    /// All protocols and their names.
-    pub const NAMES: [(&'static str, Algorithm); 6] = [
-        ("two-stage", Algorithm::TwoStage),
-        ("two-stage-on-demand", Algorithm::TwoStageOnDemand),
-        ("window", Algorithm::Window),
-        ("binomial", Algorithm::Binomial),
-        ("chain", Algorithm::Chain),
-        ("scatter-allgather", Algorithm::ScatterAllgather),
-    ];
-}
-
-impl fmt::Display for Algorithm {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = Algorithm::NAMES.iter().find(|(_, algorithm)| algorithm == self);
-        f.pad(name.map_or("", |(name, _)| name))
-    }
-}
-
-impl FromStr for Algorithm {
-    type Err = TableError;
-
-    fn from_str(text: &str) -> Result<Self, TableError> {
-        let found = Algorithm::NAMES.iter().find(|(name, _)| *name == text);
-        found
-            .map(|(_, algorithm)| *algorithm)
-            .ok_or_else(|| TableError::UnknownAlgorithm { name: text.to_owned() })
-    }
-}
 
 /// A table that cannot be read or used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -74,13 +26,15 @@ pub enum TableError {
         name: String,
     },
     /// A line is not a row.
-    #[error("expected `ranks <= N  bytes <= N  ALGORITHM`, or `any` for `<= N`")]
+    #[error(
+        "expected `ranks <= N  bytes <= N  ALGORITHM`, or `any` for `<= N`, or `mpi` for the algorithm"
+    )]
     NotARow,
     /// Earlier rows cover everything that this one covers.
     #[error("earlier lines leave nothing to this one")]
     Unreachable,
     /// The table is of another version of the format.
-    #[error("the table is of version {theirs:?}, but version {VERSION:?} is read here")]
+    #[error("the table is of version {theirs:?}, but versions up to {VERSION:?} are read here")]
     Version {
         /// What its first line says.
         theirs: String,
@@ -97,7 +51,9 @@ pub enum TableError {
         source: Box<TableError>,
     },
     /// Some broadcasts are left out.
-    #[error("the last line must be for any ranks and any bytes, so that nothing is left out")]
+    #[error(
+        "the last line must name an algorithm for any ranks and any bytes, so that nothing is left out"
+    )]
     Incomplete,
 }
 
@@ -106,12 +62,12 @@ fn algorithms() -> String {
     Algorithm::NAMES.map(|(name, _)| name).join(", ")
 }
 
-/// Up to so many ranks and bytes, this algorithm. None: any number.
+/// Up to so many ranks and bytes, this algorithm. No bound: any number. No algorithm: what the MPI library does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Row {
     ranks: Option<u32>,
     bytes: Option<u64>,
-    algorithm: Algorithm,
+    algorithm: Option<Algorithm>,
 }
 
 impl Row {
@@ -119,11 +75,11 @@ impl Row {
         self.ranks.is_none_or(|most| ranks <= most) && self.bytes.is_none_or(|most| bytes <= most)
     }
 
-    /// Whether it covers everything that another row covers.
+    /// Whether it leaves nothing to another row. One for the MPI library leaves to an algorithm what has none.
     fn shadows(&self, other: &Row) -> bool {
         let ranks = self.ranks.is_none_or(|most| other.ranks.is_some_and(|its| its <= most));
         let bytes = self.bytes.is_none_or(|most| other.bytes.is_some_and(|its| its <= most));
-        ranks && bytes
+        ranks && bytes && (self.algorithm.is_some() || other.algorithm.is_none())
     }
 }
 
@@ -132,12 +88,16 @@ impl Row {
 /// As text, a row is a line, and `#` begins a comment. The first line says the version; without it, it is this one:
 ///
 /// ```text
-/// verbcast table 1
+/// verbcast table 2
 /// # up to 2 ranks there is nobody to share a multicast
 /// ranks <= 2  bytes any     binomial
+/// ranks any   bytes <= 64   mpi
 /// ranks any   bytes <= 2Ki  window
 /// ranks any   bytes any     two-stage
 /// ```
+///
+/// In place of an algorithm a row can name `mpi`, by which it leaves broadcasts to the broadcast of the program's MPI library.
+/// Programs without one take the next row that covers them: here `window` for 64 bytes, too.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Table {
     rows: Vec<Row>,
@@ -150,8 +110,8 @@ impl Default for Table {
     /// performance.
     /// The bounds are a system's, to be tuned; [`Table`] can be loaded for that.
     fn default() -> Self {
-        let any = Row { ranks: None, bytes: None, algorithm: Algorithm::Window };
-        let two = Row { ranks: Some(2), algorithm: Algorithm::Binomial, ..any };
+        let any = Row { ranks: None, bytes: None, algorithm: Some(Algorithm::Window) };
+        let two = Row { ranks: Some(2), algorithm: Some(Algorithm::Binomial), ..any };
         Table { rows: vec![two, any] }
     }
 }
@@ -159,21 +119,33 @@ impl Default for Table {
 impl Table {
     /// One algorithm for everything.
     pub fn uniform(algorithm: Algorithm) -> Self {
-        Table { rows: vec![Row { ranks: None, bytes: None, algorithm }] }
+        Table { rows: vec![Row { ranks: None, bytes: None, algorithm: Some(algorithm) }] }
     }
 
     /// For where there is no multicast: a tree for short messages, a pipeline for long ones, where the
     /// bandwidth counts and not the number of hops.
     pub fn unicast() -> Self {
-        let any = Row { ranks: None, bytes: None, algorithm: Algorithm::Chain };
-        let short = Row { bytes: Some(16 << 10), algorithm: Algorithm::Binomial, ..any };
+        let any = Row { ranks: None, bytes: None, algorithm: Some(Algorithm::Chain) };
+        let short = Row { bytes: Some(16 << 10), algorithm: Some(Algorithm::Binomial), ..any };
         Table { rows: vec![short, any] }
     }
 
-    /// The algorithm for a broadcast of `bytes` among `ranks`.
+    /// The algorithm for a broadcast of `bytes` among `ranks` that is not left to the MPI library.
     pub fn choose(&self, bytes: u64, ranks: u32) -> Algorithm {
+        let mut rows = self.rows.iter().filter(|row| row.covers(bytes, ranks));
+        rows.find_map(|row| row.algorithm).unwrap_or(Algorithm::TwoStage)
+    }
+
+    /// Whether a program of MPI's leaves a broadcast of `bytes` among `ranks` to its library.
+    pub fn leaves_to_mpi(&self, bytes: u64, ranks: u32) -> bool {
         let row = self.rows.iter().find(|row| row.covers(bytes, ranks));
-        row.or(self.rows.last()).map_or(Algorithm::TwoStage, |row| row.algorithm)
+        row.is_some_and(|row| row.algorithm.is_none())
+    }
+
+    /// Whether there is a number of bytes for which [`leaves_to_mpi`](Self::leaves_to_mpi) among `ranks`.
+    pub fn leaves_any_to_mpi(&self, ranks: u32) -> bool {
+        let mut rows = self.rows.iter().filter(|row| row.ranks.is_none_or(|most| ranks <= most));
+        rows.any(|row| row.algorithm.is_none())
     }
 
     /// Whether every broadcast among `ranks` takes a protocol whose ranks speak to their neighbours on
@@ -189,12 +161,17 @@ impl Table {
     }
 
     /// What broadcasts among `ranks` may take.
-    pub(super) fn algorithms(&self, ranks: u32) -> impl Iterator<Item = Algorithm> + '_ {
+    pub(in crate::protocol) fn algorithms(
+        &self,
+        ranks: u32,
+    ) -> impl Iterator<Item = Algorithm> + '_ {
         let rows = self.rows.iter().filter(move |row| row.ranks.is_none_or(|most| ranks <= most));
+        let named = rows.filter_map(|row| Some((row.bytes, row.algorithm?)));
         // One for any number of bytes leaves nothing to those after it.
         let mut is_left = true;
-        rows.take_while(move |row| std::mem::replace(&mut is_left, row.bytes.is_some()))
-            .map(|row| row.algorithm)
+        named
+            .take_while(move |(bytes, _)| std::mem::replace(&mut is_left, bytes.is_some()))
+            .map(|(_, algorithm)| algorithm)
     }
 
     /// A number by which ranks notice that they have different tables.
@@ -209,7 +186,8 @@ impl fmt::Display for Table {
         for Row { ranks, bytes, algorithm } in &self.rows {
             let ranks = ranks.map_or("any".to_owned(), |most| format!("<= {most}"));
             let bytes = bytes.map_or("any".to_owned(), |most| format!("<= {most}"));
-            writeln!(f, "ranks {ranks}  bytes {bytes}  {algorithm}")?;
+            let takes = algorithm.map_or(MPI.to_owned(), |algorithm| algorithm.to_string());
+            writeln!(f, "ranks {ranks}  bytes {bytes}  {takes}")?;
         }
         Ok(())
     }
@@ -231,7 +209,7 @@ impl FromStr for Table {
             if std::mem::take(&mut is_first)
                 && let Some(theirs) = version(&words)
             {
-                if theirs != VERSION {
+                if !READABLE.contains(&theirs) {
                     return Err(in_line(TableError::Version { theirs: theirs.to_owned() }));
                 }
                 continue;
@@ -246,7 +224,7 @@ impl FromStr for Table {
             rows.push(row);
         }
         match rows.last() {
-            Some(Row { ranks: None, bytes: None, .. }) => Ok(Table { rows }),
+            Some(Row { ranks: None, bytes: None, algorithm: Some(_) }) => Ok(Table { rows }),
             _ => Err(TableError::Incomplete),
         }
     }
@@ -267,7 +245,8 @@ fn row(words: &[&str]) -> Result<Row, TableError> {
     let (bytes, rest) = bound(rest).ok_or(TableError::NotARow)?;
     let [name] = rest else { return Err(TableError::NotARow) };
     let ranks = ranks.map(|most| u32::try_from(most).unwrap_or(u32::MAX));
-    Ok(Row { ranks, bytes, algorithm: name.parse()? })
+    let algorithm = if *name == MPI { None } else { Some(name.parse()?) };
+    Ok(Row { ranks, bytes, algorithm })
 }
 
 /// `any` or `<= N`, and the words after it.
@@ -333,6 +312,26 @@ mod tests {
     }
 
     #[test]
+    fn what_is_left_to_mpi_has_an_algorithm_where_there_is_no_mpi() {
+        let text = "ranks <= 4 bytes <= 64 mpi\nranks any bytes <= 4Ki window\n\
+                    ranks any bytes any mpi\nranks any bytes any chain";
+        let table: Table = text.parse().unwrap();
+        let all = [(64, 4), (65, 4), (64, 5), (4097, 5)];
+        assert_eq!(
+            all.map(|(bytes, ranks)| table.leaves_to_mpi(bytes, ranks)),
+            [true, false, false, true]
+        );
+        assert_eq!(
+            all.map(|(bytes, ranks)| table.choose(bytes, ranks)),
+            [Algorithm::Window, Algorithm::Window, Algorithm::Window, Algorithm::Chain]
+        );
+        assert!(!table.is_unicast(4) && table.leaves_any_to_mpi(5));
+        let few: Table = "ranks <= 4 bytes any mpi\nranks any bytes any window".parse().unwrap();
+        assert!(few.leaves_any_to_mpi(4) && !few.leaves_any_to_mpi(5));
+        assert!(!Table::default().leaves_any_to_mpi(8));
+    }
+
+    #[test]
     fn a_table_is_written_as_it_is_read() {
         for table in [TEXT.parse().unwrap(), Table::default(), Table::unicast()] {
             assert_eq!(table.to_string().parse::<Table>().unwrap(), table);
@@ -342,8 +341,10 @@ mod tests {
 
     #[test]
     fn a_table_may_say_its_version_first() {
-        let text = format!("# measured\nverbcast table 1 # now\n{TEXT}");
-        assert_eq!(text.parse::<Table>().unwrap(), TEXT.parse().unwrap());
+        for version in READABLE {
+            let text = format!("# measured\nverbcast table {version} # now\n{TEXT}");
+            assert_eq!(text.parse::<Table>().unwrap(), TEXT.parse().unwrap());
+        }
     }
 
     proptest! {
@@ -351,11 +352,11 @@ mod tests {
 
         #[test]
         fn any_table_is_read_as_it_was_written(
-            bounds in prop::collection::vec((any::<Option<u32>>(), any::<Option<u64>>(), 0..Algorithm::NAMES.len()), 0..20),
+            bounds in prop::collection::vec((any::<Option<u32>>(), any::<Option<u64>>(), 0..=Algorithm::NAMES.len()), 0..20),
             last in 0..Algorithm::NAMES.len(),
         ) {
             let row = |(ranks, bytes, at): (_, _, usize)| {
-                let (_, algorithm) = Algorithm::NAMES[at];
+                let algorithm = Algorithm::NAMES.get(at).map(|(_, algorithm)| *algorithm);
                 Row { ranks, bytes, algorithm }
             };
             let mut rows: Vec<Row> = Vec::new();
@@ -367,6 +368,10 @@ mod tests {
             let table = Table { rows };
             let text = table.to_string();
             // A row for everything may have stood before the last.
+            if table.rows.last().is_some_and(|row| row.algorithm.is_none()) {
+                prop_assert_eq!(text.parse::<Table>(), Err(TableError::Incomplete));
+                return Ok(());
+            }
             prop_assert_eq!(text.parse(), Ok(table));
             let longer = text + "ranks any bytes any chain";
             prop_assert!(longer.parse::<Table>().is_err());
@@ -374,7 +379,7 @@ mod tests {
 
         #[test]
         fn any_text_is_read_or_refused(
-            text in "(ranks|bytes|any|<=|verbcast table|1|2|7Ki|chain|window|#|\n| |.){0,40}",
+            text in "(ranks|bytes|any|<=|verbcast table|1|2|7Ki|chain|window|mpi|#|\n| |.){0,40}",
         ) {
             if let Ok(table) = text.parse::<Table>() {
                 prop_assert_eq!(table.to_string().parse(), Ok(table));
@@ -389,14 +394,17 @@ mod tests {
         let error = long.parse::<Table>().unwrap_err().to_string();
         assert!(error.contains(&format!("more than {MAX_ROWS} lines")), "{error}");
         for (text, named) in [
-            ("verbcast table 2", "line 1: the table is of version \"2\", but version \"1\""),
+            ("verbcast table 3", "line 1: the table is of version \"3\", but versions up to \"2\""),
             ("ranks any bytes any chain\nverbcast table 1", "line 2: expected"),
             ("ranks any bytes any quick", "line 1: there is no algorithm \"quick\""),
             ("\nranks < 3 bytes any chain", "line 2: expected"),
             ("ranks any bytes <= 3Q chain", "line 1: expected"),
             ("ranks any bytes any chain\nranks any bytes <= 5 window", "line 2: earlier lines"),
-            ("ranks <= 7 bytes any chain", "the last line must be"),
-            ("", "the last line must be"),
+            ("ranks any bytes any chain\nranks any bytes <= 5 mpi", "line 2: earlier lines"),
+            ("ranks any bytes any mpi\nranks any bytes <= 5 mpi", "line 2: earlier lines"),
+            ("ranks any bytes any mpi", "the last line must name an algorithm"),
+            ("ranks <= 7 bytes any chain", "the last line must name an algorithm"),
+            ("", "the last line must name an algorithm"),
         ] {
             let error = text.parse::<Table>().unwrap_err().to_string();
             assert!(error.contains(named), "{error}");
