@@ -42,9 +42,7 @@ impl<C: Core, T: Transport> Driver<C, T> {
             }
             left -= 1;
             let Some(arrival) = self.next_arrival(now)? else { break };
-            // An answer is not progress, and nor is a fetch that may find nothing.
-            let asked = matches!(arrival, Arrival::Alive { .. } | Arrival::Fetched { .. });
-            self.progressed |= !asked;
+            self.progressed |= is_progress(&arrival);
             match arrival {
                 Arrival::Packet { via, buffer } => {
                     self.receive_packet(now, via, Stored::Buffer(buffer), lent)?;
@@ -149,6 +147,7 @@ impl<C: Core, T: Transport> Driver<C, T> {
         if *disposition == Disposition::Hold {
             return self.hold(via, header, stored);
         }
+        self.progressed |= matches!(disposition, Disposition::Place(_) | Disposition::InPlace(_));
         self.count(via, disposition);
         self.give_back(stored)
     }
@@ -163,6 +162,7 @@ impl<C: Core, T: Transport> Driver<C, T> {
             Stored::Buffer(buffer) => (false, self.transport.may_stay(buffer)),
         };
         let early = self.held.admit(via, &packet, is_copy, may_stay);
+        self.progressed |= early != Early::Refused;
         self.statistics.overflowed = self.held.refused();
         match early {
             Early::Kept => {
@@ -335,6 +335,18 @@ impl<C: Core, T: Transport> Driver<C, T> {
             Disposition::Consumed | Disposition::Hold => {}
         }
     }
+}
+
+/// Whether an arrival shows by itself that others go on. An answer does not, nor does a fetch, which may find nothing, nor a
+/// datagram, which anybody may record and send again: what is done with these tells.
+fn is_progress(arrival: &Arrival) -> bool {
+    let tells_later = matches!(
+        arrival,
+        Arrival::Alive { .. }
+            | Arrival::Fetched { .. }
+            | Arrival::Packet { via: Via::Multicast, .. }
+    );
+    !tells_later
 }
 
 fn incoming(via: Via, header: &Header, payload_len: usize) -> Incoming {

@@ -76,6 +76,8 @@ pub struct Compact(u32);
 impl Compact {
     /// Fragments at most of a message whose fragments have such headers.
     pub const MAX_FRAGMENTS: u32 = 1 << FRAGMENT_BITS;
+    /// Operations by which a sender is ahead of a receiver at most that tells which operation is meant.
+    pub const MAX_AHEAD: u32 = (1 << (OP_BITS - 1)) - 1;
 
     /// What is told of a fragment of `payload_len` bytes, where those before it have `fragment_len`.
     ///
@@ -193,7 +195,7 @@ mod tests {
 
     #[test]
     fn an_operation_is_known_as_long_as_half_of_the_numbers_are_between() {
-        let reach = 1 << (OP_BITS - 1);
+        let reach = Compact::MAX_AHEAD + 1;
         for near in [0, 1, reach, u32::MAX - 5] {
             for ahead in [1 - reach as i32, -1, 0, 1, reach as i32 - 1] {
                 let op = near.wrapping_add(ahead as u32);

@@ -29,6 +29,21 @@ fn fetches_that_find_nothing_are_no_progress() {
     assert!(driver.transport.probed.contains(&Rank(0)));
 }
 
+/// Datagrams can be recorded and multicast again by anybody, for as long as they like.
+#[test]
+fn datagrams_of_before_are_no_progress() {
+    let mut driver = waiting();
+    receive(&mut driver, packet(0, Kind::Fragment, 0, KEY, &[9; 10])).unwrap();
+    driver.start_owned(Instant::ZERO, Rank(0), vec![0; 10]).unwrap();
+    for step in 1..=10 {
+        let buffer = driver.transport.arrives(packet(0, Kind::Fragment, 0, KEY, &[9; 10]));
+        driver.transport.arrivals.push_back(Arrival::Packet { via: Via::Multicast, buffer });
+        driver.turn(Instant::ZERO + STEP * step, None).unwrap();
+    }
+    let asked = driver.transport.probed.iter().filter(|rank| **rank == Rank(0)).count();
+    assert!(asked >= 3, "{:?}", driver.transport.probed);
+}
+
 #[test]
 fn a_broken_connection_is_a_failure_of_that_rank_which_all_hear_of() {
     let mut driver = waiting();

@@ -14,6 +14,7 @@ use super::window::{self, Acknowledge, Bounds, By, Groups, Repair, Repairers, Wi
 use crate::model;
 use crate::order::RankOrder;
 use crate::rank::{OpId, Rank};
+use crate::wire::Compact;
 use std::num::NonZeroU32;
 use std::time::Duration;
 
@@ -306,10 +307,13 @@ impl Options {
         let size = order.size();
         // What a repairer pushes to a rank that is elsewhere must fit there, or wait.
         let pushed = depths.absorbed() + depths.max_copied(size);
+        let credits = self.credits.then_some(depths.receive.min(pushed));
+        // Without credits a root may be ahead of a rank by any number of operations.
+        let is_op_told = credits.is_some_and(|ahead| ahead <= Compact::MAX_AHEAD);
         window::Config {
             fragment_len: parameters.fragment_len,
             // What waits for a fragment to go along with would wait for one that has room for it.
-            whole: parameters.whole.filter(|_| !self.piggyback),
+            whole: parameters.whole.filter(|_| is_op_told && !self.piggyback),
             window: self.window.unwrap_or(depths.ring),
             in_flight: self.in_flight,
             blocking: self.blocking,
@@ -320,7 +324,7 @@ impl Options {
             acknowledge_after: self.acknowledge_after,
             repair: self.repair,
             absorbed: parameters.depths.absorbed(),
-            credits: self.credits.then_some(depths.receive.min(pushed)),
+            credits,
             patience: self.patience,
         }
     }
@@ -361,6 +365,7 @@ impl Options {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::protocol::Core;
 
     /// Options with those that are given by name and value.
     pub(super) fn read(pairs: &[(&str, &str)]) -> Result<Options, OptionsError> {
@@ -382,6 +387,29 @@ mod tests {
         assert_eq!((of(&[], 39), of(&[], 2)[0]), (vec![Rank(38)], Rank(0)));
         assert_eq!(of(&[two_stage], 39), [Rank(38), Rank(0)]);
         assert_eq!(of(&[("repair-tree", "off")], 0).len(), 39);
+    }
+
+    /// A header of few bits tells operations apart that are near one another.
+    #[test]
+    fn fragments_fill_their_datagrams_only_where_a_root_is_not_too_far_ahead() {
+        let fragment_len = |pairs: &[(&str, &str)], depths| {
+            let options = read(pairs).unwrap();
+            let suite = SuiteParameters {
+                rank: Rank(1),
+                order: 3.into(),
+                first_op: OpId(0),
+                seed: 1,
+                fragment_len: 4048,
+                whole: Some(4096),
+                multicast: true,
+                depths,
+            };
+            options.suite(&suite).unwrap().fragment_len(4096)
+        };
+        let deep = Depths { receive: 1 << 16, reliable_receive: 1 << 16, ..Depths::DEFAULT };
+        assert_eq!(fragment_len(&[], Depths::DEFAULT), 4096);
+        assert_eq!(fragment_len(&[("credits", "off")], Depths::DEFAULT), 4048);
+        assert_eq!(fragment_len(&[], deep), 4048);
     }
 
     #[test]

@@ -34,6 +34,10 @@ impl Window {
         if let (false, Some(source)) = (is_repaired, neighbours.source) {
             self.to_come.begin(op, source, cut.count());
         }
+        if self.has_long_unread() {
+            self.looked_at = self.next_seq;
+            self.is_to_look = true;
+        }
         let operation = Operation::new(self.me, neighbours, cut, self.next_seq);
         self.next_seq = operation.end();
         if let Some(to) = self.reports_to(&operation.neighbours)

@@ -86,6 +86,9 @@ use std::collections::VecDeque;
 
 /// Fragments of a message at most, so that 32 bits tell the positions in flight apart.
 pub(super) const MAX_FRAGMENTS: u32 = 1 << 30;
+/// Fragments after which reports are looked for, whether this rank waits for any or not: a report is told from others by 32 bits
+/// of its position, so that one from too long ago would be taken for one from far ahead.
+const MAX_UNREAD: i64 = 1 << 28;
 /// Ranks that are asked at once whether they are there, of those whose acknowledgement is awaited.
 const MAX_ASKED: usize = 16;
 
@@ -103,6 +106,9 @@ pub struct Window {
     whole: usize,
     /// Where the next operation begins.
     next_seq: Seq,
+    /// Where the next operation began when reports were last to be looked for in any case, and whether they still are.
+    looked_at: Seq,
+    is_to_look: bool,
     /// Every fragment before this one is here.
     have: Seq,
     /// Before everything up to here is here, no report lags so far that it is owed for that, unless this rank gathers
@@ -171,6 +177,8 @@ impl Window {
             first,
             whole: 0,
             next_seq: begin,
+            looked_at: begin,
+            is_to_look: false,
             have: begin,
             lags_from: begin,
             last_reported_to: None,
@@ -206,6 +214,11 @@ impl Window {
         self.have = self.next_seq;
         self.lags_from = self.next_seq;
         self.seen = self.next_seq;
+    }
+
+    /// Whether reports may have been left unread for long.
+    fn has_long_unread(&self) -> bool {
+        self.next_seq.after(self.looked_at) >= MAX_UNREAD
     }
 
     fn operation(&mut self, op: OpId) -> Option<&mut Operation> {
@@ -309,7 +322,8 @@ impl Core for Window {
     /// passes them on.
     fn hears_reports(&self) -> bool {
         let is_sending = |one: &Operation| one.root == self.me && !one.keeps_all();
-        self.gathers || !self.holding.is_empty() || self.operations.iter().any(is_sending)
+        let awaits = !self.holding.is_empty() || self.operations.iter().any(is_sending);
+        self.gathers || self.is_to_look || awaits
     }
 
     fn handle_write_acked(&mut self, now: Instant, to: Rank, counter: Counter) {
@@ -367,6 +381,8 @@ impl Core for Window {
 
     fn poll_transmit(&mut self, room: &dyn Room) -> Option<Transmit> {
         self.coming = None;
+        // What has come is taken before anything is sent.
+        self.is_to_look = false;
         self.tell(room)
             .or_else(|| self.keep(room))
             .or_else(|| self.ask(room))

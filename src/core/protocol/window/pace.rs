@@ -16,9 +16,9 @@ use std::ops::RangeInclusive;
 /// Slots that a root uses at least, if its ring has so many.
 pub(super) const LEAST: u32 = 16;
 /// A root judges what was lost of so many fragments for each slot that it may use, within these bounds: the fewer slots, the longer
-/// it takes to send as many.
+/// it takes to send as many. Reports count losses modulo 256.
 const SAMPLE_PER_SLOT: u32 = 4;
-const SAMPLE: RangeInclusive<u32> = 128..=512;
+const SAMPLE: RangeInclusive<u32> = 128..=u8::MAX as u32;
 /// So many in a thousand are much, and little.
 const MUCH: u32 = 32;
 const LITTLE: u32 = 8;
@@ -178,12 +178,12 @@ mod tests {
 
     /// A trial holds the root up, the more so the fewer slots it has.
     #[test]
-    fn few_slots_are_judged_by_few_fragments() {
+    fn few_slots_are_judged_by_few_fragments_and_many_by_no_more_than_reports_count() {
         let sample = |slots| {
             let mut pace = Pace::new(slots);
             (1..).find(|_| pace.sends())
         };
         let samples = [1024, 256, 64, 32, 16].map(sample);
-        assert_eq!(samples, [512, 512, 256, 128, 128].map(Some));
+        assert_eq!(samples, [255, 255, 255, 128, 128].map(Some));
     }
 }

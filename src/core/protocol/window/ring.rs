@@ -420,7 +420,9 @@ impl Ring {
     /// then is free to be replaced here, and not to be read there, so those below it are given time to read it here.
     fn overdue_at(&self, slot: u32, allowance: Duration) -> Option<Instant> {
         let asked = self.awaits_since(slot)?;
-        let since = self.silent(slot).map(|leaf| asked.max(self.heard(leaf))).min()?;
+        // Leaves that claim to have had it before it was sent are asked no more, and not waited for either.
+        let since = self.silent(slot).map(|leaf| asked.max(self.heard(leaf))).min();
+        let since = since.unwrap_or(asked);
         let kept = self.kept(slot)?;
         let is_between = self.silent(slot).any(|leaf| kept.neighbours.is_between(leaf));
         Some(since + if is_between { allowance.max(self.between) } else { allowance })

@@ -26,7 +26,10 @@ impl Window {
             && self.departed.is_empty()
             && self.to_come.is_empty()
             && self.pull.is_idle();
-        is_rested && !self.gathers && len <= self.fragment_len(len) as u64
+        is_rested
+            && !self.gathers
+            && !self.has_long_unread()
+            && len <= self.fragment_len(len) as u64
     }
 
     /// Whether everything is here, and no report is owed if another fragment is.

@@ -189,6 +189,38 @@ fn a_number_that_cannot_be_counts_for_nobody_else() {
 }
 
 #[test]
+fn nobody_waits_for_a_rank_that_claims_what_was_not_sent() {
+    let mut root = core(0, 3, 0, Config { repair: Repair::Push, ..Config::new(10, 8) });
+    root.start(Instant::ZERO, Rank(0), LEN).unwrap();
+    let far = Report::initial(end(0).plus(1 << 30)).emit();
+    root.handle_report(Instant::ZERO, Rank(1), Counter::Acknowledged, far);
+    sent(&mut root);
+    for rank in [1, 2] {
+        let report = Report::initial(end(0)).emit();
+        root.handle_report(Instant::ZERO, Rank(rank), Counter::Acknowledged, report);
+    }
+    root.handle_timeout(LATER);
+    assert_eq!(sent(&mut root), []);
+    let events: Vec<_> = std::iter::from_fn(|| root.poll_event()).collect();
+    assert!(events.contains(&Event::Quiescent(FIRST)), "{events:?}");
+    assert_eq!(root.poll_timeout(), None);
+}
+
+/// What a leaf has told while nobody looked is read before its number means another position.
+#[test]
+fn reports_are_looked_for_before_they_are_too_old() {
+    for (passed, looks) in [(0, false), (MAX_UNREAD as u64 - 1, false), (MAX_UNREAD as u64, true)] {
+        let mut leaf = core(1, 3, 0, Config { credits: None, ..Config::new(10, 8) });
+        leaf.pass(passed);
+        assert!(!looks || !leaf.is_short(Instant::ZERO, Rank(0), 1), "after {passed}");
+        leaf.start(Instant::ZERO, Rank(0), LEN).unwrap();
+        assert_eq!(leaf.hears_reports(), looks, "after {passed}");
+        sent(&mut leaf);
+        assert!(!leaf.hears_reports(), "they were looked for");
+    }
+}
+
+#[test]
 fn a_leaf_answers_a_root_that_it_never_told_anything() {
     let config = Config { acknowledge: Acknowledge::Needed, ..Config::new(10, 8) };
     for passed in PASSED {

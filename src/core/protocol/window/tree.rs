@@ -6,7 +6,10 @@
 //! rank of each host acknowledges to another host, and what was lost on the way to a host is read from afar once.
 //!
 //! It is the tree of designated receivers of reliable multicast (RMTP: Paul, Sabnani, Lin, Bhattacharyya 1997), laid by place.
-//! Neither paper has it: the co-roots of Liu 2004, section 4.3, are sent everything reliably besides.
+//! Liu 2004, section 4.3, weighs such a tree against co-roots, which are sent everything reliably besides, and names three things
+//! against it. Acknowledgements depend on the progress of ranks between: here a rank acknowledges for itself, as soon as it has
+//! everything, and only the credits of those below it wait for it. A timeout is hard to set: here who lacks something reads it. Whole
+//! subtrees are sent again: here a rank is read or sent what it lacks itself.
 
 use crate::order::FromRoot;
 use crate::rank::Rank;
