@@ -1,8 +1,10 @@
 # shellcheck shell=bash
-# Several NICs on a wire: rxeV1… on the veth devices v1…, whose peers p1… are ports of a bridge.
+# Several NICs on a wire: rxeV1… on the veth devices v1…, whose peers p1… are ports of the bridge br-verbcast.
 # Routing rules make what one NIC sends to another's address go out and come in, although both are local.
 
 NET=/proc/sys/net/ipv4
+# No name that a machine may have one by already.
+BRIDGE=br-verbcast
 
 wire_up() {
     [[ $(wire_size) == "$1" ]] && return
@@ -32,15 +34,15 @@ wire_bridge() {
     done
     echo 1 >"$NET/conf/all/arp_ignore"
     ip link set lo up
-    ip link add br8 type bridge mcast_snooping 0 forward_delay 0
-    ip link set br8 mtu "$MTU" arp off up
+    ip link add "$BRIDGE" type bridge mcast_snooping 0 forward_delay 0
+    ip link set "$BRIDGE" mtu "$MTU" arp off up
 }
 
 wire_nic() {
     local i=$1
     ip link add "v$i" type veth peer name "p$i"
     ip link set "v$i" mtu "$MTU"
-    ip link set "p$i" mtu "$MTU" master br8
+    ip link set "p$i" mtu "$MTU" master "$BRIDGE"
     ip link set "p$i" arp off up
     echo 1 >"$NET/conf/v$i/accept_local"
     echo 0 >"$NET/conf/v$i/rp_filter"
@@ -88,12 +90,12 @@ wire_netem() {
 wire_down() {
     local i size
     size=$(wire_size)
-    ((size)) || [[ -e /sys/class/net/br8 ]] || return 0
+    ((size)) || [[ -e /sys/class/net/$BRIDGE ]] || return 0
     ip rule add pref 0 lookup local 2>/dev/null || true
     for i in 1 100 200 $(seq 11 $((10 + size))); do ip rule del pref "$i" 2>/dev/null || true; done
     for ((i = 1; i <= size; i++)); do
         rdma link delete "rxeV$i"
         ip link delete "v$i"
     done
-    ip link delete br8
+    ip link delete "$BRIDGE"
 }

@@ -1,37 +1,178 @@
 //! What the scripts in `ci` do by themselves.
 
-use std::io::{BufRead, BufReader};
-use std::process::{Command, Stdio};
+use std::io::{BufRead, BufReader, Lines};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
+use std::{env, fs, process};
 
-/// Less than the program would run.
+/// Less than the programs would run.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// A program in a process group of its own, as `timeout` and MPI's launchers make them, that hears nothing of a request to end. It
+/// says which process it is.
+const STUBBORN: &str =
+    r#"timeout 100 bash -c "trap '' TERM; echo begun; echo \$\$; while :; do sleep 1; done""#;
 
-/// A job in which a program has a process group of its own, as `timeout` and MPI's launchers make them, and hears nothing
-/// of a request to end.
-#[test]
-fn what_is_cancelled_ends_with_all_of_its_process_groups() {
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/ci/guest/session.sh");
-    let stubborn = "trap '' TERM; echo begun; while :; do sleep 1; done";
-    let job = format!("echo $$; timeout -k 1 100 bash -c \"{stubborn}\" & wait");
-    let mut launcher = Command::new("setsid")
-        .args(["--wait", "bash", "-c", &job])
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut lines = BufReader::new(launcher.stdout.take().unwrap()).lines();
-    let leader = lines.next().unwrap().unwrap();
-    assert_eq!(lines.next().unwrap().unwrap(), "begun");
-    let left = || Command::new("pgrep").args(["--session", &leader]).output().unwrap().stdout;
-    assert!(left().split(|byte| *byte == b'\n').count() > 3, "leader, timeout and its program");
-    let end = format!(". {script}; end_session {leader}");
-    Command::new("bash").args(["-c", &end]).status().unwrap();
-    launcher.wait().unwrap();
-    // What is killed is gone once it has run again.
+const REPOSITORY: &str = env!("CARGO_MANIFEST_DIR");
+
+/// Bash with a script, and the lines that it prints.
+fn begin(command: &mut Command, script: &str) -> (Child, Lines<BufReader<ChildStdout>>) {
+    command.args(["bash", "-c", script, "script"]).current_dir(REPOSITORY);
+    let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    (child, lines)
+}
+
+/// What there is of a session.
+fn session(leader: &str) -> String {
+    let output = Command::new("pgrep").args(["--session", leader]).output().unwrap();
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// Whether a process runs; one that nobody has waited for yet does not.
+fn is_running(process: &str) -> bool {
+    let status = fs::read_to_string(format!("/proc/{process}/status"));
+    status.is_ok_and(|status| !status.contains("\nState:\tZ"))
+}
+
+/// Waits until nothing of a session runs, nor that process. What is killed is gone once it has run again.
+fn assert_ends(leader: &str, process: &str) {
     let begun = Instant::now();
-    while !left().is_empty() {
-        let left = String::from_utf8_lossy(&left()).into_owned();
-        assert!(begun.elapsed() < PATIENCE, "left behind: {left}");
+    loop {
+        let session = session(leader);
+        let left: Vec<_> = session.lines().chain([process]).filter(|one| is_running(one)).collect();
+        if left.is_empty() {
+            return;
+        }
+        assert!(begun.elapsed() < PATIENCE, "left behind: {left:?}");
         std::thread::sleep(Duration::from_millis(50));
     }
+}
+
+#[test]
+fn what_is_cancelled_ends_with_all_of_its_process_groups() {
+    let job = format!("echo $$; {STUBBORN} & wait");
+    let (mut launcher, mut lines) = begin(Command::new("setsid").arg("--wait"), &job);
+    let leader = lines.next().unwrap().unwrap();
+    assert_eq!(lines.next().unwrap().unwrap(), "begun");
+    let process = lines.next().unwrap().unwrap();
+    assert!(session(&leader).lines().count() >= 3, "leader, timeout and its program");
+    let end = format!("set -e; . ci/guest/session.sh; end_session {leader}; end_session {leader}");
+    let ended = Command::new("bash").args(["-c", &end]).current_dir(REPOSITORY).status().unwrap();
+    assert!(ended.success(), "{ended}");
+    launcher.wait().unwrap();
+    assert_ends(&leader, &process);
+}
+
+/// A folder of this test's, which goes with it.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Folder {
+        let folder = env::temp_dir().join(format!("verbcast-{name}-{}", process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        Folder(folder)
+    }
+
+    fn program(&self, name: &str, script: &str) -> PathBuf {
+        let path = self.0.join(name);
+        fs::write(&path, format!("#!/bin/bash\n{script}\n")).unwrap();
+        fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
+        path
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// What `ci/softroce` does with `VERBCAST_SOFTROCE=native`, in a folder that has its own `ci/guest/nics.sh`, which says what it is
+/// asked for.
+struct Native {
+    _folder: Folder,
+    script: String,
+}
+
+impl Native {
+    /// With lines in place of what the machine has, or needs.
+    fn with(name: &str, lines: &str) -> Native {
+        let folder = Folder::new(name);
+        let guest = folder.0.join("ci/guest");
+        fs::create_dir_all(&guest).unwrap();
+        let session = Path::new(REPOSITORY).join("ci/guest/session.sh");
+        fs::copy(session, guest.join("session.sh")).unwrap();
+        let nics =
+            r#"if [[ $1 == --down ]]; then echo "nics $1"; else echo "nics $(head -n 1 "$1")"; fi"#;
+        folder.program("ci/guest/nics.sh", nics);
+        let at = folder.0.display();
+        let script = format!(
+            "set -euo pipefail; REPO='{at}'; exec 9>'{at}/lock' 2>&1
+             for part in say job native options; do . ci/lib/$part.sh; done
+             trap native_clean_up EXIT; trap 'exit 143' TERM
+             {lines}\n"
+        );
+        Native { _folder: folder, script }
+    }
+}
+
+#[test]
+fn a_command_on_this_machine_that_is_cancelled_ends_with_what_it_started_and_has_no_lock() {
+    let job = format!("echo $$; ls /proc/$$/fd; {STUBBORN} & wait");
+    let native = Native::with(
+        "cancelled",
+        &format!("native_run 100 bash -c '{}'", job.replace('\'', "'\\''")),
+    );
+    let (mut script, lines) = begin(Command::new("env").process_group(0), &native.script);
+    let mut lines = lines.map(Result::unwrap);
+    let leader = lines.next().unwrap();
+    let descriptors: Vec<_> = lines.by_ref().take_while(|line| line != "begun").collect();
+    assert!(descriptors.iter().any(|one| one == "2"), "{descriptors:?}");
+    assert!(!descriptors.iter().any(|one| one == "9"), "{descriptors:?}");
+    let process = lines.next().unwrap();
+    // As `cargo xtask test` does.
+    let group = format!("-{}", script.id());
+    assert!(Command::new("kill").args(["-TERM", "--", &group]).status().unwrap().success());
+    let ended = script.wait().unwrap();
+    assert_eq!((ended.code(), ended.signal()), (Some(143), None));
+    assert_ends(&leader, &process);
+}
+
+#[test]
+fn a_command_on_this_machine_gives_its_status_and_has_a_time_limit() {
+    let native = Native::with(
+        "status",
+        "status=0; native_run 100 bash -c 'exit 3' || status=$?; echo $status
+         step() { echo $NATIVE; }
+         status=0; native_run 0 sleep 600 || status=$?; echo $status",
+    );
+    let (mut script, lines) = begin(&mut Command::new("env"), &native.script);
+    let lines: Vec<_> = lines.map(Result::unwrap).collect();
+    assert!(script.wait().unwrap().success());
+    let [first, leader, second] = &lines[..] else { panic!("{lines:?}") };
+    assert_eq!([first, second], ["3", "124"]);
+    assert_ends(leader, leader);
+}
+
+#[test]
+fn the_nic_of_a_command_on_this_machine_is_removed_if_it_was_not_there_before() {
+    let said = |name: &str, lines: &str| {
+        let native = Native::with(name, &format!("{lines}; native_nic 2>&1; native_run 9 echo it"));
+        let (mut script, lines) = begin(&mut Command::new("env"), &native.script);
+        (lines.map(Result::unwrap).collect::<Vec<_>>(), script.wait().unwrap().success())
+    };
+    let machine = |foreign, own| {
+        format!("has_foreign_rxe0() {{ {foreign}; }}; has_own_nic() {{ {own}; }}; LOSS_LOOPED=")
+    };
+    let none = machine("false", "false") + "10";
+    let expected = ["nics nics=1", "it", "nics --down"].map(str::to_owned).to_vec();
+    assert_eq!(said("none", &none), (expected, true));
+    let expected = ["nics nics=1", "it"].map(str::to_owned).to_vec();
+    assert_eq!(said("own", &machine("false", "true")), (expected, true));
+    assert_eq!(said("foreign", &machine("true", "false")), (vec!["it".to_owned()], true));
+    let (lines, is_well) = said("foreign-loss", &(machine("true", "false") + "10"));
+    assert!(!is_well && lines.len() == 1 && lines[0].contains("--loss-looped"), "{lines:?}");
 }
