@@ -84,31 +84,13 @@ settle() {
 }
 
 run_job() {
-    local job=$1 pid watcher status=0
+    local job=$1
     rm -f "$job/ready"
-    if ! settle "$job"; then
+    if settle "$job"; then
+        give_status "$job" "$(VERBCAST_TEST_DEVICES=$names run_session "$job")"
+    else
         give_status "$job" 125
-        return
     fi
-    VERBCAST_TEST_DEVICES=$names setsid bash "$job/command" </dev/null >>"$job/out" 2>>"$job/err" &
-    pid=$!
-    end_when_cancelled "$job" "$pid" &
-    watcher=$!
-    wait "$pid" || status=$?
-    [[ -e $job/cancel ]] || kill "$watcher"
-    wait "$watcher" 2>/dev/null
-    give_status "$job" "$(cancelled_or "$job" "$status")"
-}
-
-# A new process is slow to start under emulation, so this one sleeps long. (`read -t` needs none, but bash 5.2
-# returns from it with an undefined signal mask when the time is up before it waits, and then misses SIGCHLD.)
-end_when_cancelled() {
-    until [[ -e $1/cancel ]]; do sleep 0.5; done
-    end_session "$2"
-}
-
-cancelled_or() {
-    if [[ -e $1/cancel ]]; then echo 124; else echo "$2"; fi
 }
 
 [[ -d /run/verbcast-root ]] || enter_own_root "$@"

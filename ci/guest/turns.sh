@@ -15,12 +15,13 @@ as_rank() {
 
 # Usage: count_both WHAT [NAME=VALUE]. Both ranks have the setting.
 count_both() {
-    local what=$1
+    local what=$1 other
     for counted in 0 1; do
         as_rank $((1 - counted)) env "${@:2}" "$turns" &
+        other=$!
         as_rank "$counted" env "${@:2}" valgrind --quiet --tool=callgrind --callgrind-out-file="$folder/$what.$counted" \
             --toggle-collect='turns::counted_*' "$turns"
-        wait
+        wait "$other"
     done
 }
 

@@ -176,3 +176,43 @@ fn the_nic_of_a_command_on_this_machine_is_removed_if_it_was_not_there_before() 
     let (lines, is_well) = said("foreign-loss", &(machine("true", "false") + "10"));
     assert!(!is_well && lines.len() == 1 && lines[0].contains("--loss-looped"), "{lines:?}");
 }
+
+#[test]
+fn what_a_job_in_a_guest_has_left_ends_with_it() {
+    let folder = Folder::new("job");
+    let job = folder.0.join("job");
+    let run = |command: &str| {
+        let _ = fs::remove_dir_all(&job);
+        fs::create_dir(&job).unwrap();
+        fs::write(job.join("command"), command).unwrap();
+        let script = format!(". ci/guest/session.sh; run_session '{}'", job.display());
+        let mut bash = Command::new("bash");
+        let status = bash.args(["-uc", &script]).current_dir(REPOSITORY).output().unwrap().stdout;
+        let said = fs::read_to_string(job.join("out")).unwrap();
+        (String::from_utf8(status).unwrap(), said.trim().to_owned())
+    };
+    let (status, left) = run("sleep 600 & echo $!; exit 3");
+    assert_eq!(status, "3\n");
+    assert_ends(&left, &left);
+    let (status, left) = run("echo $$; : >\"$(dirname \"$0\")/cancel\"; sleep 600");
+    assert_eq!(status, "124\n");
+    assert_ends(&left, &left);
+}
+
+/// In place of Valgrind, a program runs what it is given.
+#[test]
+fn the_ledger_fails_with_a_rank_whose_instructions_are_not_counted() {
+    let folder = Folder::new("turns");
+    folder.program("valgrind", "while [[ $1 == --* ]]; do shift; done; exec \"$@\"");
+    let status = |rank: &str| {
+        let turns = folder.program("turns", &format!("[[ $VERBCAST_RANK != {rank} ]]"));
+        let path = format!("{}:{}", folder.0.display(), env::var("PATH").unwrap());
+        let mut script = Command::new("ci/guest/turns.sh");
+        script.args([&turns, &folder.0]).current_dir(REPOSITORY);
+        script.env("PATH", path).env("VERBCAST_TEST_DEVICES", "rxe0").status().unwrap().code()
+    };
+    assert_eq!(status("none"), Some(0));
+    // Each is counted once, and is beside the counted one once.
+    assert_eq!(status("0"), Some(1));
+    assert_eq!(status("1"), Some(1));
+}
