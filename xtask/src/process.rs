@@ -124,6 +124,8 @@ fn end(child: &mut Child) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
+    use std::path::Path;
 
     fn ended(script: &str, limit: Duration, interruption: &Interruption) -> Ended {
         let nowhere = || File::create("/dev/null").unwrap();
@@ -145,19 +147,52 @@ mod tests {
         }
     }
 
+    /// A program that starts another, which does not end when it is asked to, and waits for it.
+    fn with_stubborn_one(file: &Path) -> String {
+        let stubborn = format!("trap '' TERM; echo $$ >{}; exec sleep 600", file.display());
+        format!("sh -c \"{}\" & wait", stubborn.replace('$', "\\$"))
+    }
+
+    /// Waits until the process in that file is gone, or would be if whoever has it now looked.
+    fn assert_is_gone(pid: &str) {
+        let begun = Instant::now();
+        while let Ok(status) = fs::read_to_string(format!("/proc/{pid}/status")) {
+            if status.contains("\nState:\tZ") {
+                return;
+            }
+            assert!(begun.elapsed() < Duration::from_secs(60), "left behind: {status}");
+            sleep(PAUSE);
+        }
+    }
+
+    /// Has a program run until its time is up, which is as long as it needs to start another; both are gone then.
+    fn assert_all_end(name: &str, run: impl Fn(&str, Duration) -> Ended) {
+        let file = std::env::temp_dir().join(format!("verbcast-{name}-{}", std::process::id()));
+        let mut limit = Duration::from_millis(200);
+        let pid = loop {
+            assert_eq!(run(&with_stubborn_one(&file), limit), Ended::Late);
+            match fs::read_to_string(&file) {
+                Ok(pid) if pid.ends_with('\n') => break pid,
+                _ => limit *= 2,
+            }
+        };
+        fs::remove_file(&file).unwrap();
+        assert_is_gone(pid.trim());
+    }
+
     #[test]
     fn a_program_that_takes_too_long_is_ended_with_what_it_started() {
-        let ended = ended("sleep 600 & wait", Duration::ZERO, &never());
-        assert_eq!(ended, Ended::Late);
+        assert_all_end("program", |script, limit| ended(script, limit, &never()));
     }
 
     #[test]
     fn a_session_is_ended_with_what_it_started() {
-        let mut command = Command::new("setsid");
-        command.args(["sh", "-c", "sleep 600 & wait"]);
-        let said = File::create("/dev/null").unwrap();
-        let ended = run_session(&mut command, said, Duration::from_millis(200), &never()).unwrap();
-        assert_eq!(ended, Ended::Late);
+        assert_all_end("session", |script, limit| {
+            let mut command = Command::new("setsid");
+            command.args(["sh", "-c", script]);
+            let said = File::create("/dev/null").unwrap();
+            run_session(&mut command, said, limit, &never()).unwrap()
+        });
     }
 
     #[test]
