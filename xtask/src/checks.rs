@@ -24,6 +24,9 @@ pub struct Parts {
     /// Tests that need no device
     #[arg(long)]
     host: bool,
+    /// What needs no MPI library, compiled for aarch64, and the bindings' tests under an emulator
+    #[arg(long)]
+    aarch64: bool,
     /// Both MPI libraries: lints, unit tests, and what the device tests run
     #[arg(long)]
     mpi: bool,
@@ -40,7 +43,8 @@ pub struct Parts {
 
 impl Parts {
     fn are_all(&self) -> bool {
-        !(self.style || self.host || self.mpi || self.device || self.wire || self.cluster)
+        let some = [self.style, self.host, self.aarch64, self.mpi, self.device, self.wire];
+        !(some.contains(&true) || self.cluster)
     }
 }
 
@@ -87,6 +91,10 @@ pub fn run(parts: &Parts) -> Result<ExitCode, Box<dyn Error>> {
     }
     if all || parts.host {
         test_host(&mut run, scale, &mut aside)?;
+    }
+    if all || parts.aarch64 {
+        let section = Section::new("aarch64", scale.section_limit());
+        aside.push((section, Command::new("ci/aarch64")));
     }
     if all || parts.mpi {
         build_with_mpi(&mut run, scale, &mut aside)?;
@@ -143,7 +151,6 @@ fn test_host(run: &mut Run, scale: Scale, aside: &mut Jobs) -> Result<(), Box<dy
     let mut fuzz = Command::new("ci/search");
     fuzz.arg("fuzz");
     aside.push((Section::new("fuzz", limit), fuzz));
-    aside.push((Section::new("aarch64", limit), Command::new("ci/aarch64")));
     Ok(())
 }
 

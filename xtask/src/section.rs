@@ -9,6 +9,7 @@ use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::fs::{self, File};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
@@ -150,24 +151,32 @@ impl Run {
         };
         println!("{} s", time.as_secs());
         if !wrong.is_empty() && !has_failures {
-            println!("{}", last_lines(&String::from_utf8_lossy(&fs::read(&log)?)));
+            println!("{}", last_lines(&text_of(&log)?));
         }
-        self.note(section.name, time, &wrong);
+        let has_tests = !matches!(section.results, Results::Status);
+        let skip = if has_tests { None } else { skips::reason_in(&text_of(&log)?) };
+        self.note(section.name, time, &wrong, skip);
         Ok(wrong.is_empty())
     }
 
     /// A failure of something that is not a command.
     pub fn fail(&mut self, name: &str, what: &str) {
-        self.note(name, Duration::ZERO, &[what.to_owned()]);
+        self.note(name, Duration::ZERO, &[what.to_owned()], None);
     }
 
-    fn note(&mut self, name: &str, time: Duration, wrong: &[String]) {
+    /// Keeps how a section came out: what is wrong with it, or why it did not run although nothing is.
+    fn note(&mut self, name: &str, time: Duration, wrong: &[String], skip: Option<String>) {
         let mut case = TestCase::new(name, TestCaseStatus::success());
         if !wrong.is_empty() {
             let wrong = wrong.join("; ");
             println!("== {name} FAILED: {wrong}");
             case.status = TestCaseStatus::non_success(NonSuccessKind::Failure);
             case.status.set_message(wrong);
+        } else if let Some(reason) = skip {
+            println!("== {name} SKIPPED: {reason}");
+            case.status = TestCaseStatus::skipped();
+            case.status.set_message(reason);
+            self.tally.skipped += 1;
         }
         case.set_time(time);
         self.sections.add_test_case(case);
@@ -176,10 +185,7 @@ impl Run {
     fn read(&self, section: &Section<'_>, log: &Path) -> Result<Option<Report>, Box<dyn Error>> {
         match section.results {
             Results::Status => Ok(None),
-            Results::Libtest => {
-                let text = String::from_utf8_lossy(&fs::read(log)?).into_owned();
-                Ok(Some(libtest::parse(&text, section.name)))
-            }
+            Results::Libtest => Ok(Some(libtest::parse(&text_of(log)?, section.name))),
             Results::Nextest(profile) => nextest::report(profile).map(Some),
         }
     }
@@ -259,6 +265,10 @@ fn by_reason(skips: &[Skip]) -> BTreeMap<&str, usize> {
     counts
 }
 
+fn text_of(log: &Path) -> io::Result<String> {
+    Ok(String::from_utf8_lossy(&fs::read(log)?).into_owned())
+}
+
 fn last_lines(text: &str) -> String {
     let lines: Vec<_> = text.lines().collect();
     lines[lines.len().saturating_sub(SHOWN)..].join("\n")
@@ -294,6 +304,30 @@ mod tests {
         let passed = Tally { passed: 1, failed: 0, skipped: 1 };
         let wrong = verdict(passed, &skips(&["no device"]), true).unwrap();
         assert!(wrong.contains("skipped although") && wrong.contains("test"), "{wrong}");
+    }
+
+    /// How a section came out that ran this script: whether it was well, and what was counted.
+    fn outcome(script: &str) -> (bool, Tally, TestCaseStatus) {
+        let name = format!("verbcast-section-{}-{}", std::process::id(), script.len());
+        let folder = std::env::temp_dir().join(name);
+        let mut run = Run::new(folder.clone()).unwrap();
+        let section = Section::new("section", Duration::from_secs(600));
+        let is_well = run.section(&section, Command::new("sh").args(["-c", script])).unwrap();
+        fs::remove_dir_all(folder).unwrap();
+        (is_well, run.tally, run.sections.test_cases[0].status.clone())
+    }
+
+    #[test]
+    fn a_section_that_says_so_is_skipped_unless_it_failed() {
+        let (is_well, tally, status) = outcome("echo began; echo SKIPPED: no compiler");
+        assert_eq!((is_well, tally.skipped), (true, 1));
+        assert!(matches!(status, TestCaseStatus::Skipped { .. }));
+        let (is_well, tally, status) = outcome("echo SKIPPED: half of it; exit 1");
+        assert_eq!((is_well, tally.skipped), (false, 0));
+        assert!(matches!(status, TestCaseStatus::NonSuccess { .. }));
+        let (is_well, tally, status) = outcome("echo done");
+        assert_eq!((is_well, tally.skipped), (true, 0));
+        assert!(matches!(status, TestCaseStatus::Success { .. }));
     }
 
     #[test]

@@ -31,8 +31,12 @@ pub fn mark(report: &mut Report) -> Vec<Skip> {
 
 fn reason(case: &TestCase) -> Option<String> {
     let outputs = [&case.system_out, &case.system_err];
-    let mut lines = outputs.into_iter().flatten().flat_map(|output| output.lines());
-    lines.find_map(|line| said(line).strip_prefix(MARK)).map(str::to_owned)
+    outputs.into_iter().flatten().find_map(|output| reason_in(output))
+}
+
+/// The reason for which something did not run, from what it said.
+pub fn reason_in(output: &str) -> Option<String> {
+    output.lines().find_map(|line| said(line).strip_prefix(MARK)).map(str::to_owned)
 }
 
 /// A line without the `test NAME ... ` that a test's first line comes after, where nothing captures its output.
