@@ -216,3 +216,22 @@ fn the_ledger_fails_with_a_rank_whose_instructions_are_not_counted() {
     assert_eq!(status("0"), Some(1));
     assert_eq!(status("1"), Some(1));
 }
+
+#[test]
+fn the_ledger_fails_with_more_instructions_than_it_allows() {
+    let status = |table: &str| {
+        let script = format!(
+            "LEDGER_MOST='root 1 20 30 40\nleaf 1 20 30 40'; ledger_holds <(echo '{table}')"
+        );
+        let script = format!(". ci/lib/ledger.sh; {script}");
+        let mut bash = Command::new("bash");
+        bash.args(["-c", &script]).current_dir(REPOSITORY).status().unwrap().success()
+    };
+    let head = "window 8 1 root 9\nuser instructions (window): at, idle turn\n";
+    let traced = "the same with a timeline\nroot-traced 99 99 99 99";
+    assert!(status(&format!("{head}root 1 20 30 40\nleaf 0 9 9 9\n{traced}")));
+    for over in ["root 2 20 30 40", "root 1 21 30 40", "root 1 20 31 40", "root 1 20 30 41"] {
+        assert!(!status(&format!("{head}{over}\nleaf 0 9 9 9\n{traced}")), "{over}");
+    }
+    assert!(!status(&format!("{head}root 1 20 30 40\n{traced}")), "a rank is missing");
+}

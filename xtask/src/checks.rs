@@ -51,7 +51,7 @@ impl Parts {
 /// How much is tested.
 #[derive(Clone, Copy)]
 struct Scale {
-    /// Every option with long messages and among more ranks, and MPICH's own tests.
+    /// Every option with long messages and among more ranks, MPICH's own tests, and the limits of the ledger.
     is_all: bool,
 }
 
@@ -237,6 +237,8 @@ fn test_devices(
         if profile == one && scale.is_all {
             let section = Section::new("mpi-suite", scale.section_limit());
             run.section(&section, Command::new("ci/mpi").arg("suite"))?;
+            let section = Section::new("ledger", scale.section_limit());
+            run.section(&section, Command::new("ci/ledger").arg("--quick"))?;
         }
         if machine == Machine::Native {
             kept = None;
