@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 use std::{env, fs, process};
+use verbcast_core::protocol::choice::Algorithm;
 
 /// Less than the programs would run.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -234,4 +235,13 @@ fn the_ledger_fails_with_more_instructions_than_it_allows() {
         assert!(!status(&format!("{head}{over}\nleaf 0 9 9 9\n{traced}")), "{over}");
     }
     assert!(!status(&format!("{head}root 1 20 30 40\n{traced}")), "a rank is missing");
+}
+
+#[test]
+fn every_algorithm_is_compared() {
+    let script = fs::read_to_string(Path::new(REPOSITORY).join("ci/lib/compare.sh")).unwrap();
+    let compared = script.lines().find_map(|line| line.strip_prefix("ALGORITHMS=")).unwrap();
+    for (name, _) in Algorithm::NAMES {
+        assert!(compared.split(',').any(|one| one == name), "{name} is not in {compared}");
+    }
 }

@@ -5,7 +5,8 @@ use crate::machine::{Cluster, Kept, Machine};
 use crate::nextest::{self, Known, cargo};
 use crate::section::{Results, Run, Section};
 use std::error::Error;
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::Duration;
 
@@ -117,9 +118,9 @@ type Jobs = Vec<(Section<'static>, Command)>;
 
 fn check_style(run: &mut Run, scale: Scale, aside: &mut Jobs) -> Result<(), Box<dyn Error>> {
     let limit = scale.section_limit();
-    let scripts = "shellcheck -x -P . ci/aarch64 ci/softroce ci/test ci/demo ci/compare ci/ledger ci/mpi ci/mutations ci/search ci/soak .ci/run \
-                   ci/lib/*.sh ci/guest/*.sh";
-    run.section(&Section::new("shellcheck", limit), Command::new("sh").args(["-c", scripts]))?;
+    let mut shellcheck = Command::new("shellcheck");
+    shellcheck.args(["-x", "-P", "."]).args(scripts(Path::new("."))?);
+    run.section(&Section::new("shellcheck", limit), &mut shellcheck)?;
     run.section(&Section::new("fmt", limit), cargo().args(["fmt", "--all", "--check"]))?;
     let mut mutations = Command::new("ci/mutations");
     mutations.arg("--check");
@@ -133,6 +134,25 @@ fn check_style(run: &mut Run, scale: Scale, aside: &mut Jobs) -> Result<(), Box<
         aside.push((Section::new(name, limit), command));
     }
     Ok(())
+}
+
+/// The files of the repository that a shell runs, or another script of one.
+fn scripts(root: &Path) -> Result<Vec<String>, Box<dyn Error>> {
+    let mut git = Command::new("git");
+    git.args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"]).current_dir(root);
+    let output = git.output()?;
+    if !output.status.success() {
+        return Err(format!("git ls-files: {}", String::from_utf8_lossy(&output.stderr)).into());
+    }
+    let files = String::from_utf8(output.stdout)?;
+    let is_script = |file: &&str| {
+        // What is not text is no script, and neither is what was removed and not committed yet.
+        let text = fs::read_to_string(root.join(file)).unwrap_or_default();
+        let first = text.lines().next().unwrap_or_default();
+        let is_run = first.starts_with("#!") && first.ends_with("sh");
+        is_run || first.starts_with("# shellcheck shell=")
+    };
+    Ok(files.split_terminator('\0').filter(is_script).map(str::to_owned).collect())
 }
 
 fn test_host(run: &mut Run, scale: Scale, aside: &mut Jobs) -> Result<(), Box<dyn Error>> {
@@ -258,4 +278,21 @@ fn test_cluster(run: &mut Run, scale: Scale) -> Result<(), Box<dyn Error>> {
     let section = Section::new("cluster", scale.section_limit());
     let section = section.with_results(Results::Nextest("cluster")).promised();
     run.section(&section, &mut tests).map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_script_is_checked_wherever_it_is() {
+        let all = scripts(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))).unwrap();
+        for script in [".ci/run", "ci/test", "ci/lib/say.sh", "ci/guest/agent.sh", "sys/regenerate"]
+        {
+            assert!(all.iter().any(|one| one == script), "{script} is not in {all:?}");
+        }
+        for other in ["Cargo.toml", "ci/lib/ledger.jq", "ci/mutations.d/scripts.txt"] {
+            assert!(!all.iter().any(|one| one == other), "{other} is none");
+        }
+    }
 }
