@@ -4,10 +4,11 @@ use crate::needs;
 use crate::ranks;
 use crate::stranger;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Barrier};
 use std::task::Poll;
 use std::time::Duration;
+use verbcast::bootstrap::Bootstrap;
 use verbcast::broadcast::{Broadcaster, Config, Error};
 use verbcast::rdma::{Family, Multicast, Waiting};
 use verbcast_core::driver::{FailureKind, Statistics};
@@ -255,7 +256,6 @@ fn who_sleeps_is_woken_for_a_message_and_not_for_each_fragment() {
     ] {
         config.set(name, value).unwrap();
     }
-    let all_wait = Barrier::new(3);
     let woken = ranks::run(3, |bootstrap| {
         let mut broadcaster = Broadcaster::new(bootstrap, &config).unwrap();
         let me = broadcaster.rank();
@@ -263,7 +263,7 @@ fn who_sleeps_is_woken_for_a_message_and_not_for_each_fragment() {
         for op in 0..MESSAGES {
             let sent = ranks::message(op, LEN);
             if me == Rank(0) {
-                all_wait.wait();
+                bootstrap.all_gather(&[]).unwrap();
                 broadcaster.broadcast_from(&sent).unwrap();
                 continue;
             }
@@ -277,7 +277,7 @@ fn who_sleeps_is_woken_for_a_message_and_not_for_each_fragment() {
                     continue;
                 }
                 if !std::mem::replace(&mut is_waiting, true) {
-                    all_wait.wait();
+                    bootstrap.all_gather(&[]).unwrap();
                 }
                 // Only what comes ends the wait, no timer does.
                 let at_most = Timespec { tv_sec: 10, tv_nsec: 0 };

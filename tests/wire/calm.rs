@@ -1,6 +1,6 @@
 //! Two NICs towards which the wire loses nothing by itself: for tests of one certain loss, which a second one would change.
 
-use crate::drops::tc;
+use crate::drops::{tc, tc_at_end};
 use std::process::Command;
 
 /// The wire towards the first two NICs loses nothing by itself, as long as this is there.
@@ -21,7 +21,7 @@ impl Calm {
 impl Drop for Calm {
     fn drop(&mut self) {
         for (port, options) in &self.0 {
-            tc(&format!("qdisc add dev {port} root netem {options}"));
+            tc_at_end(&format!("qdisc add dev {port} root netem {options}"));
         }
     }
 }

@@ -4,7 +4,6 @@ use crate::calm::Calm;
 use crate::drops::Drops;
 use crate::needs;
 use crate::ranks;
-use std::sync::Barrier;
 use std::thread;
 use std::time::{Duration, Instant};
 use verbcast::bootstrap::Bootstrap;
@@ -30,27 +29,23 @@ fn who_leaves_stays_until_its_farewell_has_arrived() {
     config.device.devices.clone_from(&devices);
     config.device.ack_timeout = 6 * OUTAGE;
     config.device.timeout = 6 * OUTAGE;
-    let together = Barrier::new(3);
-    thread::scope(|scope| {
-        let wire = scope.spawn(|| {
-            together.wait();
-            let drops = Drops::begin(&[EVERYTHING]);
-            together.wait();
-            thread::sleep(OUTAGE);
-            drop(drops);
-        });
-        ranks::run(2, |bootstrap| {
-            let mut broadcaster = Broadcaster::new(bootstrap, &config).unwrap();
-            broadcaster.broadcast_into(Rank(1), &mut [1; 8]).unwrap();
-            broadcaster.flush().unwrap();
-            together.wait();
-            together.wait();
+    ranks::run(2, |bootstrap| {
+        let mut broadcaster = Broadcaster::new(bootstrap, &config).unwrap();
+        broadcaster.broadcast_into(Rank(1), &mut [1; 8]).unwrap();
+        broadcaster.flush().unwrap();
+        bootstrap.all_gather(&[]).unwrap();
+        let drops = (broadcaster.rank() == Rank(0)).then(|| Drops::begin(&[EVERYTHING]));
+        bootstrap.all_gather(&[]).unwrap();
+        thread::scope(|scope| {
+            scope.spawn(move || {
+                thread::sleep(OUTAGE);
+                drop(drops);
+            });
             let mut message = [broadcaster.rank().0 as u8; 8];
             broadcaster.broadcast_into(Rank(1), &mut message).unwrap();
             assert_eq!(message, [1; 8]);
             broadcaster.close().unwrap();
         });
-        wire.join().unwrap();
     });
 }
 
