@@ -8,6 +8,11 @@ die() {
     exit "${DIE_STATUS:-1}"
 }
 
+# QEMU's options and what is run in a guest take blanks and commas for ends. Usage: need_plain_path WHAT PATH
+need_plain_path() {
+    [[ $2 != *[[:space:],]* ]] || die "$1 may not contain blanks or commas: $2"
+}
+
 # Runs a command quietly; when it fails, says which step and command it was and shows the end of its output.
 # Usage: quietly WHAT WHAT_TO_DO COMMAND…
 quietly() {

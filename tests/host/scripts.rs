@@ -245,3 +245,15 @@ fn every_algorithm_is_compared() {
         assert!(compared.split(',').any(|one| one == name), "{name} is not in {compared}");
     }
 }
+
+#[test]
+fn a_clone_whose_path_has_a_blank_or_a_comma_is_refused() {
+    for name in ["a blank", "a,comma"] {
+        let folder = Folder::new(name);
+        let ci = Path::new(REPOSITORY).join("ci");
+        assert!(Command::new("cp").arg("-r").args([&ci, &folder.0]).status().unwrap().success());
+        let output = Command::new(folder.0.join("ci/softroce")).arg("status").output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(said.contains("may not contain blanks or commas"), "{said}");
+    }
+}

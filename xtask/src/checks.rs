@@ -82,7 +82,9 @@ impl Scale {
 /// If they cannot be run, or somebody wants them to end.
 pub fn run(parts: &Parts) -> Result<ExitCode, Box<dyn Error>> {
     nextest::need()?;
-    std::env::set_current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))?;
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+    need_plain_path(root)?;
+    std::env::set_current_dir(root)?;
     let (all, scale) = (parts.are_all(), Scale::asked_for());
     let mut run = Run::new(PathBuf::from("target/ci"))?;
     // Tests on devices leave processors idle, which these get; without a device they come last.
@@ -111,6 +113,14 @@ pub fn run(parts: &Parts) -> Result<ExitCode, Box<dyn Error>> {
         test_cluster(&mut run, scale)?;
     }
     run.finish()
+}
+
+/// Scripts in machines with SoftRoCE, and QEMU's options, take blanks and commas for ends.
+fn need_plain_path(root: &str) -> Result<(), String> {
+    match root.contains(|character: char| character.is_whitespace() || character == ',') {
+        true => Err(format!("the path of the clone may not contain blanks or commas: {root}")),
+        false => Ok(()),
+    }
 }
 
 /// Sections that change nothing that others need, and say nothing of time.
@@ -283,6 +293,14 @@ fn test_cluster(run: &mut Run, scale: Scale) -> Result<(), Box<dyn Error>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_path_with_a_blank_or_a_comma_is_refused() {
+        assert_eq!(need_plain_path("/home/me/verbcast-1.0"), Ok(()));
+        for path in ["/home/me/my clone", "/home/me/a,b"] {
+            assert!(need_plain_path(path).unwrap_err().ends_with(path));
+        }
+    }
 
     #[test]
     fn every_script_is_checked_wherever_it_is() {
