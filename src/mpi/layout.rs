@@ -141,6 +141,9 @@ impl Layout {
     }
 
     /// The elements, gaps included, in host memory, and where they begin from the buffer's address.
+    ///
+    /// # Safety
+    /// `from` is the address of as many elements as are described, in memory of the runtime's.
     unsafe fn stage(
         &self,
         runtime: &dyn Runtime,
@@ -154,6 +157,9 @@ impl Layout {
         Ok((start, staged))
     }
 
+    /// # Safety
+    /// `from` is the address of as many elements as are described, in host memory; `comm` is a communicator, and the
+    /// calling thread may call MPI.
     unsafe fn pack_host(
         &self,
         from: *const c_void,
@@ -212,6 +218,9 @@ impl Layout {
         }
     }
 
+    /// # Safety
+    /// `to` is the address of as many elements as are described, in host memory that may be written; `comm` is a
+    /// communicator, and the calling thread may call MPI.
     unsafe fn unpack_host(
         &self,
         message: &[u8],
@@ -267,6 +276,8 @@ struct Elements {
 const AWAY: usize = 4096;
 
 impl Elements {
+    /// # Safety
+    /// MPI is initialised, and the type is one.
     unsafe fn new(
         address: *const c_void,
         count: c_int,
@@ -308,6 +319,8 @@ fn complete(call: &'static str, code: c_int, position: c_int, len: usize) -> Res
     }
 }
 
+/// # Safety
+/// MPI is initialised, and the type is one.
 unsafe fn size_of(datatype: MPI_Datatype) -> Result<usize, MpiError> {
     let mut size: MPI_Count = 0;
     // SAFETY: promised by the caller.
@@ -318,6 +331,9 @@ unsafe fn size_of(datatype: MPI_Datatype) -> Result<usize, MpiError> {
 }
 
 /// The lower bound and extent.
+///
+/// # Safety
+/// MPI is initialised, and the type is one.
 unsafe fn extent_of(datatype: MPI_Datatype) -> Result<(MPI_Aint, MPI_Aint), MpiError> {
     let (mut lower, mut extent) = (0, 0);
     // SAFETY: promised by the caller.
@@ -328,6 +344,9 @@ unsafe fn extent_of(datatype: MPI_Datatype) -> Result<(MPI_Aint, MPI_Aint), MpiE
 
 /// Whether elements of the type follow one another without gaps and in the order of the signature. Types
 /// of basic elements that are also repetitions of such types are known to; others may, and are packed.
+///
+/// # Safety
+/// MPI is initialised, and the type is one.
 unsafe fn is_contiguous(datatype: MPI_Datatype, nested: u32) -> Result<bool, MpiError> {
     // SAFETY: promised by the caller.
     unsafe {

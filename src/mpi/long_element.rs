@@ -50,6 +50,9 @@ pub unsafe fn put(
     }
 }
 
+/// # Safety
+/// At `from` is an element of the type that is sent, and at `to` memory for one of the type that is received; `comm` is
+/// a communicator, and the calling thread may call MPI.
 unsafe fn send_to_itself(
     (from, sent): (*const c_void, MPI_Datatype),
     (to, received): (*mut c_void, MPI_Datatype),
@@ -70,6 +73,8 @@ unsafe fn send_to_itself(
 struct Bytes(MPI_Datatype);
 
 impl Bytes {
+    /// # Safety
+    /// MPI is initialised.
     unsafe fn of(len: usize) -> Result<Self, MpiError> {
         let counts = [(len / CHUNK) as c_int, (len % CHUNK) as c_int];
         let places = [0, (len - len % CHUNK) as MPI_Aint];

@@ -174,6 +174,8 @@ impl Active {
         drop(link);
     }
 
+    /// # Safety
+    /// As [`Call::check`], for a call on the communicator of this state.
     unsafe fn check(&mut self, call: &Call, codes: &Codes, alone: MPI_Comm) -> Result<(), NotDone> {
         // SAFETY: promised by the caller.
         unsafe {
@@ -203,6 +205,8 @@ impl Active {
         self.member.leaves_any_to_mpi() && self.member.leaves_to_mpi(unsafe { call.message_len() })
     }
 
+    /// # Safety
+    /// MPI would take the call's arguments, and the calling thread may call it.
     unsafe fn try_broadcast(&mut self, call: &Call) -> Result<(), Error> {
         // SAFETY: promised by the caller.
         unsafe {

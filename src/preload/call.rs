@@ -65,6 +65,8 @@ impl Call {
         unsafe { self.pass_to(self.root, self.comm) }
     }
 
+    /// # Safety
+    /// As for `MPI_Bcast`, on `comm`.
     unsafe fn pass_to(&self, root: c_int, comm: MPI_Comm) -> c_int {
         let Call { buffer, count, datatype, .. } = *self;
         // SAFETY: promised by the caller.

@@ -91,6 +91,8 @@ impl Codes {
 }
 
 impl Class {
+    /// # Safety
+    /// MPI runs, and the calling thread may call it.
     unsafe fn new(text: &CStr) -> Result<Self, MpiError> {
         let mut class = 0;
         // SAFETY: promised by the caller; the text is shorter than the longest.
@@ -103,6 +105,9 @@ impl Class {
     }
 
     /// A new code with this text. Where there can be none, it goes to stderr.
+    ///
+    /// # Safety
+    /// MPI runs, and the calling thread may call it.
     unsafe fn code(self, what: &str) -> c_int {
         // SAFETY: promised by the caller; the text is not too long.
         match unsafe { add(self.class, &text(what)) } {
@@ -137,6 +142,9 @@ fn gone(tolerant: Option<&OsStr>) -> Option<c_int> {
 }
 
 /// A code in a class.
+///
+/// # Safety
+/// MPI runs, and the calling thread may call it. The text is no longer than an error's may be.
 unsafe fn add(class: c_int, text: &CStr) -> Result<c_int, MpiError> {
     let mut code = 0;
     // SAFETY: promised by the caller.

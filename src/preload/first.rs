@@ -107,12 +107,17 @@ impl First {
         }
     }
 
+    /// # Safety
+    /// MPI runs, and the calling thread may call it; `comm` is a communicator.
     unsafe fn had(&self, comm: MPI_Comm) -> usize {
         // SAFETY: promised by the caller.
         unsafe { get(comm, self.had) }.unwrap_or(0)
     }
 
     /// How many of a communicator's broadcasts are MPI's: what its ranks have agreed, which they do now if they have not.
+    ///
+    /// # Safety
+    /// MPI runs, and the calling thread may call it; `comm` is a communicator.
     unsafe fn agree(&self, comm: MPI_Comm) -> Result<usize, MpiError> {
         // SAFETY: promised by the caller; both buffers have as many numbers as are compared.
         unsafe {
@@ -192,6 +197,9 @@ unsafe fn set(comm: MPI_Comm, keyval: c_int, number: usize) -> Result<(), MpiErr
 }
 
 /// A new communicator has had no broadcasts.
+///
+/// # Safety
+/// For MPI alone, which gives what the function's type says.
 unsafe extern "C" fn leave(
     _: MPI_Comm,
     _: c_int,
@@ -206,6 +214,9 @@ unsafe extern "C" fn leave(
 }
 
 /// A duplicate has the same ranks, which have agreed.
+///
+/// # Safety
+/// For MPI alone, which gives what the function's type says.
 unsafe extern "C" fn copy(
     _: MPI_Comm,
     _: c_int,
@@ -223,6 +234,9 @@ unsafe extern "C" fn copy(
 }
 
 /// A number is replaced, or its communicator freed.
+///
+/// # Safety
+/// For MPI alone, which gives what the function's type says.
 unsafe extern "C" fn drop_number(_: MPI_Comm, _: c_int, _: *mut c_void, _: *mut c_void) -> c_int {
     SUCCESS
 }

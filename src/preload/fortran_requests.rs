@@ -72,6 +72,9 @@ impl Drop for StandIns {
 }
 
 /// Sets what is optional.
+///
+/// # Safety
+/// `ierror` is the address of a number, or null.
 unsafe fn set(ierror: *mut c_int, code: c_int) {
     if !ierror.is_null() {
         // SAFETY: Fortran's arguments are valid addresses, where they are there.
@@ -86,6 +89,9 @@ fn looks(is_mpi_f08: bool) -> bool {
 }
 
 /// Gives MPICH, which does not poll in all functions of `mpi_f08`, what it would by polling.
+///
+/// # Safety
+/// MPI runs, and the calling thread may call it.
 unsafe fn poll(is_mpi_f08: bool) {
     if is_mpi_f08 && FORTRAN_CALLS_C {
         // SAFETY: a thread of the program's has called MPI.

@@ -74,6 +74,9 @@ pub unsafe fn start_request(
 }
 
 /// What MPICH calls to test a request.
+///
+/// # Safety
+/// For MPI alone, which gives what the function's type says.
 unsafe extern "C" fn poll(_: *mut c_void, _: *mut MPI_Status) -> c_int {
     // SAFETY: a thread of the program's has called MPI, which calls this.
     unsafe { busy::advance() };
@@ -81,6 +84,9 @@ unsafe extern "C" fn poll(_: *mut c_void, _: *mut MPI_Status) -> c_int {
 }
 
 /// What MPICH calls to wait for all of some requests, one after another.
+///
+/// # Safety
+/// For MPI alone, which gives what the function's type says.
 unsafe extern "C" fn wait(
     number: c_int,
     given: *mut *mut c_void,
@@ -95,6 +101,9 @@ unsafe extern "C" fn wait(
 }
 
 /// What Open MPI calls; returns how many requests it has completed.
+///
+/// # Safety
+/// For MPI alone, which gives what the function's type says.
 unsafe extern "C" fn progress() -> c_int {
     // SAFETY: a thread of the program's has called MPI, which calls this.
     unsafe { busy::advance() }

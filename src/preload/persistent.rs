@@ -193,6 +193,9 @@ impl Persistent {
     }
 
     /// Ends it; one that is active is completed before.
+    ///
+    /// # Safety
+    /// MPI runs, and the calling thread may call it.
     unsafe fn leave(&self) {
         let active = self.active().take();
         // SAFETY: promised by the caller.
@@ -210,6 +213,9 @@ impl Persistent {
 impl Channel {
     /// Has an error handler run, and returns what the call is to return: the communicator's, or where that is freed the
     /// one of `MPI_COMM_SELF` (MPI 4.0, section 9.3).
+    ///
+    /// # Safety
+    /// MPI runs, and the calling thread may call it.
     unsafe fn raise(&self, call: &Call, code: c_int) -> c_int {
         // SAFETY: promised by the caller; one of them is there.
         unsafe {

@@ -144,6 +144,9 @@ pub unsafe fn prepare(call: &Call, info: Word, request: *mut MPI_Request) -> c_i
 }
 
 /// A state for a broadcast of its own on the call's communicator. Collective.
+///
+/// # Safety
+/// MPI runs, and the calling thread may call it. All ranks of the communicator call this in the same order.
 unsafe fn another(call: &Call, state: &State) -> Result<Arc<State>, Without> {
     // SAFETY: promised by the caller.
     let made = unsafe { state.another() };
@@ -161,6 +164,9 @@ enum Without {
 }
 
 /// The state of the call's communicator, on which all its ranks decide if it has none. Collective.
+///
+/// # Safety
+/// The call's communicator is one; the calling thread may call MPI.
 unsafe fn decide(call: &Call) -> Result<Arc<State>, Without> {
     // SAFETY: promised by the caller.
     unsafe {
@@ -221,6 +227,8 @@ unsafe fn find(comm: MPI_Comm) -> Found {
     }
 }
 
+/// # Safety
+/// The call's communicator is one; the calling thread may call MPI.
 unsafe fn fail(call: &Call, code: c_int, why: &str) -> c_int {
     tally::say(&format!("MPI_Bcast failed: {why}"));
     // SAFETY: promised by the caller.
@@ -241,6 +249,9 @@ fn is_running() -> bool {
 }
 
 /// Why a communicator needs no state: for what can be asked of MPI without the other ranks.
+///
+/// # Safety
+/// MPI runs, and the calling thread may call it; `comm` is a communicator.
 unsafe fn why_without_state(comm: MPI_Comm) -> Result<Option<Reason>, MpiError> {
     let (mut is_inter, mut size) = (0, 0);
     // SAFETY: promised by the caller.
@@ -258,6 +269,9 @@ unsafe fn why_without_state(comm: MPI_Comm) -> Result<Option<Reason>, MpiError> 
 impl Process {
     /// Makes it, and sees to its end with MPI's: whatever hangs on `MPI_COMM_SELF` is deleted before
     /// anything else is finalised (MPI 4.0, section 11.2.4).
+    ///
+    /// # Safety
+    /// MPI runs, and the calling thread may call it.
     unsafe fn new() -> Result<Self, MpiError> {
         let (mut keyval, mut asked, mut ending) = (0, 0, 0);
         // SAFETY: promised by the caller; the functions have the types that MPI wants.
@@ -293,6 +307,9 @@ impl Process {
     }
 
     /// A communicator's state, if it has one.
+    ///
+    /// # Safety
+    /// MPI runs, and the calling thread may call it; `comm` is a communicator.
     unsafe fn state_of(&self, comm: MPI_Comm) -> Result<Option<Arc<State>>, MpiError> {
         let (mut value, mut is_set) = (ptr::null_mut::<c_void>(), 0);
         // SAFETY: promised by the caller; the value is what `attach` has set, which owns a reference until
@@ -311,6 +328,9 @@ impl Process {
     }
 
     /// A communicator's ranks are to decide when they meet.
+    ///
+    /// # Safety
+    /// MPI runs, and the calling thread may call it; `comm` is a communicator.
     unsafe fn ask(&self, comm: MPI_Comm) -> Result<(), MpiError> {
         // SAFETY: promised by the caller.
         unsafe {
@@ -327,6 +347,8 @@ impl Process {
         }
     }
 
+    /// # Safety
+    /// MPI runs, and the calling thread may call it; `comm` is a communicator.
     unsafe fn is_asking(&self, comm: MPI_Comm) -> bool {
         let (mut value, mut is_set) = (ptr::null_mut::<c_void>(), 0);
         // SAFETY: promised by the caller.
@@ -337,11 +359,16 @@ impl Process {
     }
 
     /// Whether its ranks were to decide; from now on they are not.
+    ///
+    /// # Safety
+    /// MPI runs, and the calling thread may call it; `comm` is a communicator.
     unsafe fn forget_asking(&self, comm: MPI_Comm) -> bool {
         // SAFETY: promised by the caller; the attribute is there.
         unsafe { self.is_asking(comm) && ffi::PMPI_Comm_delete_attr(comm, self.asked) == SUCCESS }
     }
 
+    /// # Safety
+    /// MPI runs, and the calling thread may call it; `comm` is a communicator.
     unsafe fn attach(&self, comm: MPI_Comm, state: State) -> Result<Arc<State>, MpiError> {
         let state = Arc::new(state);
         totals::note(&state);
@@ -361,6 +388,9 @@ impl Process {
 }
 
 /// Copies nothing: a new communicator gets a state of its own.
+///
+/// # Safety
+/// For MPI alone, which gives what the function's type says.
 unsafe extern "C" fn copy(
     _: MPI_Comm,
     _: c_int,
@@ -375,12 +405,18 @@ unsafe extern "C" fn copy(
 }
 
 /// A communicator's ranks have met, or it is freed.
+///
+/// # Safety
+/// For MPI alone, which gives what the function's type says.
 unsafe extern "C" fn answer(_: MPI_Comm, _: c_int, _: *mut c_void, _: *mut c_void) -> c_int {
     ASKED.fetch_sub(1, Ordering::AcqRel);
     SUCCESS
 }
 
 /// A communicator is freed, and its state with it.
+///
+/// # Safety
+/// For MPI alone, which gives what the function's type says. The value is what `attach` has set.
 unsafe extern "C" fn forget(comm: MPI_Comm, _: c_int, value: *mut c_void, _: *mut c_void) -> c_int {
     // SAFETY: the value is what `attach` has set, and this is called once for it.
     let state = unsafe { Arc::from_raw(value.cast_const().cast::<State>()) };
@@ -393,6 +429,9 @@ unsafe extern "C" fn forget(comm: MPI_Comm, _: c_int, value: *mut c_void, _: *mu
 }
 
 /// MPI is being finalised.
+///
+/// # Safety
+/// For MPI alone, which gives what the function's type says.
 unsafe extern "C" fn end(_: MPI_Comm, _: c_int, _: *mut c_void, _: *mut c_void) -> c_int {
     ENDED.store(true, Ordering::Release);
     let Some(Ok(process)) = PROCESS.get() else { return SUCCESS };

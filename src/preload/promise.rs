@@ -75,6 +75,9 @@ pub unsafe fn wait(given: *mut c_void) {
 }
 
 /// Fills the status of a complete request, and returns its outcome.
+///
+/// # Safety
+/// For MPI alone, which gives what the function's type says.
 unsafe extern "C" fn query(given: *mut c_void, status: *mut MPI_Status) -> c_int {
     // SAFETY: what is given is what `new` gave, and MPI gives a status to be filled.
     unsafe {
@@ -90,6 +93,8 @@ unsafe extern "C" fn query(given: *mut c_void, status: *mut MPI_Status) -> c_int
     }
 }
 
+/// # Safety
+/// For MPI alone, which gives what the function's type says.
 unsafe extern "C" fn free(given: *mut c_void) -> c_int {
     // SAFETY: it is what `new` gave, and this is called once for it.
     drop(unsafe { Arc::from_raw(given.cast_const().cast::<Shared>()) });
@@ -97,6 +102,9 @@ unsafe extern "C" fn free(given: *mut c_void) -> c_int {
 }
 
 /// A broadcast cannot be cancelled.
+///
+/// # Safety
+/// For MPI alone, which gives what the function's type says.
 unsafe extern "C" fn cancel(_: *mut c_void, _: c_int) -> c_int {
     ffi::MPI_SUCCESS as c_int
 }

@@ -224,6 +224,9 @@ fn willing<S>(settings: &Settings, slot: Option<S>) -> Result<S, String> {
 }
 
 /// Whether a communicator has the ranks of `MPI_COMM_WORLD`.
+///
+/// # Safety
+/// MPI runs, and the calling thread may call it; `comm` is a communicator.
 unsafe fn is_world(comm: MPI_Comm) -> bool {
     // SAFETY: promised by the caller; the values are of the library's own.
     unsafe {

@@ -70,6 +70,8 @@ fn family(name: &str) -> Option<Family> {
 
 /// The names of all libraries of the process.
 fn loaded() -> Vec<String> {
+    /// # Safety
+    /// For the loader, with the address of a vector of names.
     unsafe extern "C" fn add(info: *mut libc::dl_phdr_info, _: usize, to: *mut c_void) -> c_int {
         // SAFETY: the name is a C string or null, and `to` is what was given below.
         unsafe {

@@ -271,6 +271,9 @@ impl State {
     }
 
     /// Returns when nothing is in flight. The lock is free in between, so that other threads' requests are completed.
+    ///
+    /// # Safety
+    /// MPI runs, and the calling thread may call it.
     unsafe fn finish(&self) {
         // SAFETY: promised by the caller.
         unsafe { busy::until(|| self.in_flight() == 0, self.alone) };
@@ -312,6 +315,9 @@ pub unsafe fn pass_non_blocking(call: &Call, request: *mut MPI_Request, reason: 
 }
 
 /// Counts what MPI's own function has done.
+///
+/// # Safety
+/// Where the code says that MPI has taken the call's arguments, it has.
 unsafe fn count(call: &Call, code: c_int, reason: Reason) -> c_int {
     // SAFETY: where MPI has taken the arguments, the type is one.
     let bytes = if code == SUCCESS { unsafe { call.bytes() } } else { 0 };

@@ -1,4 +1,8 @@
 //! The inline calls, through a context whose operations are written here.
+#![allow(
+    clippy::missing_safety_doc,
+    reason = "each stands for an operation of a provider, and asks for the same"
+)]
 
 use std::ffi::c_int;
 use std::mem::{offset_of, size_of};

@@ -19,6 +19,8 @@ fn io_error() -> c_int {
 /// A function that is passed on to the library's own.
 macro_rules! passed {
     ($name:ident, ($($argument:ident: $kind:ty),*) -> $answer:ty, |$refused:pat_param| $refusal:expr, |$got:ident| $then:expr) => {
+        /// # Safety
+        /// As for the library's function of that name.
         #[unsafe(no_mangle)]
         unsafe extern "C" fn $name($($argument: $kind),*) -> $answer {
             static FOUND: OnceLock<usize> = OnceLock::new();

@@ -47,6 +47,8 @@ pub unsafe fn replace(context: *mut ibv_context) {
 /// An operation that gives 0 or an error's number; `$refusal` is done where it is refused.
 macro_rules! operation {
     ($name:ident, $call:literal, $real:ident, ($($argument:ident: $kind:ty),*), $refusal:expr) => {
+        /// # Safety
+        /// As for the provider's operation.
         unsafe extern "C" fn $name($($argument: $kind),*) -> c_int {
             // SAFETY: the caller's promise, and the provider's own function.
             unsafe {

@@ -5,6 +5,8 @@ use std::ptr::NonNull;
 
 /// How many libraries the program has loaded so far, plus one.
 pub fn loads() -> u64 {
+    /// # Safety
+    /// For the loader, with the address of a number.
     unsafe extern "C" fn first(
         info: *mut libc::dl_phdr_info,
         _: libc::size_t,
