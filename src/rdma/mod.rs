@@ -1,10 +1,10 @@
 //! The real transport: UD multicast and RC connections over verbs.
 //!
 //! # What is on the device
-//! Per communicator and process: one UD QP, attached to the communicator's group, with
+//! Per process and port, for all communicators: one UD QP, attached to the groups of the communicators, with
 //! [`Depths::receive`](verbcast_core::protocol::Depths::receive) receives posted before the first message; two RC QPs for each
-//! rank that the protocol talks to (messages, and probes of liveness), all of which receive through one
-//! shared queue; one completion queue. Two pieces of memory are open to the other ranks: the ring of
+//! process that a protocol talks to (messages, and probes of liveness), all of which receive through one
+//! shared queue; one completion queue. Of each communicator, two pieces of memory are open to its other ranks: the ring of
 //! retained packets, which they may read, and a table of numbers, which they may write.
 //!
 //! # The fast path
