@@ -93,8 +93,6 @@ pub use verbcast_core::transport::{FaultError, Faults};
 #[doc(inline)]
 pub use verbcast_verbs::Context;
 
-#[doc(hidden)]
-pub use verbcast_core::{driver, order, protocol, rank, transport};
 #[cfg(feature = "umad")]
 pub use verbcast_umad as umad;
 #[cfg(feature = "verbs")]
