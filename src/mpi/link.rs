@@ -1,6 +1,7 @@
 //! A communicator of verbcast's own, beside a program's.
 
 use super::MpiError;
+use super::progress::{IncompleteRequest, Progress, is_over};
 use crate::bootstrap::{Bootstrap, BootstrapError, Secret};
 use mpi::ffi::{self, MPI_Comm};
 use std::ffi::{c_int, c_void};
@@ -28,7 +29,10 @@ pub struct Link {
 
 /// A communicator that nobody else has.
 #[derive(Debug)]
-struct Own(MPI_Comm);
+struct Own {
+    comm: MPI_Comm,
+    request: IncompleteRequest,
+}
 
 // SAFETY: a handle names the same object in all threads; which of them may call MPI is for the program to keep to.
 unsafe impl Send for Own {}
@@ -94,28 +98,27 @@ impl Link {
     /// # Safety
     /// MPI is initialised, and the communicator nobody else's.
     unsafe fn adopt(comm: MPI_Comm) -> Result<Self, MpiError> {
-        let own = Arc::new(Own(comm));
         let (mut rank, mut size) = (0, 0);
         // SAFETY: promised by the caller.
         unsafe {
+            let own = Arc::new(Own { comm, request: IncompleteRequest::new()? });
             let code = ffi::PMPI_Comm_set_errhandler(comm, ffi::RSMPI_ERRORS_RETURN);
             MpiError::check("MPI_Comm_set_errhandler", code)?;
             MpiError::check("MPI_Comm_rank", ffi::PMPI_Comm_rank(comm, &mut rank))?;
             MpiError::check("MPI_Comm_size", ffi::PMPI_Comm_size(comm, &mut size))?;
+            Ok(Link { own, rank: rank as u32, size: size as u32 })
         }
-        Ok(Link { own, rank: rank as u32, size: size as u32 })
     }
 
     /// The communicator.
     pub fn comm(&self) -> MPI_Comm {
-        self.own.0
+        self.own.comm
     }
 
     /// What lets MPI make progress, for ranks that wait for this one there. It may be used for as long
     /// as this exists.
     pub fn progress(&self) -> Progress {
-        // SAFETY: the communicator is there for as long as this is, and has no messages.
-        unsafe { Progress::on(self.comm()) }
+        self.own.request.progress()
     }
 
     /// Whether all ranks share one node's memory. Collective.
@@ -201,39 +204,6 @@ fn len_in(cell: &[u8; CELL]) -> usize {
     u32::from_be_bytes(*len) as usize
 }
 
-/// Lets MPI make progress.
-pub struct Progress {
-    comm: MPI_Comm,
-}
-
-// SAFETY: a communicator's handle names the same object in all threads; which of them may call MPI is
-// for the program to keep to, whose call it is that runs this.
-unsafe impl Send for Progress {}
-
-impl Progress {
-    /// By asking for messages on a communicator.
-    ///
-    /// # Safety
-    /// It is there whenever this [runs](Self::run), and nothing is ever sent over it point to point.
-    pub unsafe fn on(comm: MPI_Comm) -> Self {
-        Progress { comm }
-    }
-
-    /// Lets MPI make progress.
-    pub fn run(&self) {
-        let mut found = 0;
-        if is_over() {
-            return;
-        }
-        // SAFETY: the communicator is there, as was promised. An error is told by the next call that matters.
-        unsafe {
-            let (source, tag) = (ffi::RSMPI_ANY_SOURCE, ffi::RSMPI_ANY_TAG);
-            let status = ffi::RSMPI_STATUS_IGNORE;
-            ffi::PMPI_Iprobe(source, tag, self.comm, &mut found, status);
-        }
-    }
-}
-
 impl Bootstrap for Link {
     fn rank(&self) -> Rank {
         Rank(self.rank)
@@ -259,15 +229,7 @@ impl Drop for Own {
         // The others do not free theirs when this rank panics.
         if !is_over() && !std::thread::panicking() {
             // SAFETY: it is freed once, and nobody uses it any more.
-            unsafe { ffi::PMPI_Comm_free(&mut self.0) };
+            unsafe { ffi::PMPI_Comm_free(&mut self.comm) };
         }
     }
-}
-
-/// Whether MPI has ended, and all communicators with it.
-fn is_over() -> bool {
-    let mut is_over = 0;
-    // SAFETY: this may be asked at any time.
-    let code = unsafe { ffi::PMPI_Finalized(&mut is_over) };
-    MpiError::check("MPI_Finalized", code).is_err() || is_over != 0
 }

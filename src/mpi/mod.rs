@@ -19,6 +19,7 @@ mod link;
 mod long_element;
 mod member;
 mod process;
+mod progress;
 mod request;
 mod shared;
 #[cfg(test)]
@@ -28,8 +29,9 @@ pub use communicator::MulticastCommunicator;
 pub use error::{Error, MpiError};
 pub use layout::Layout;
 pub use library::{Library, OwnBroadcast};
-pub use link::{Link, Progress};
+pub use link::Link;
 pub use member::{Member, Question, Way};
 pub use process::Process;
+pub use progress::Progress;
 pub use request::Request;
 pub use shared::endpoint as shared_endpoint;

@@ -1,5 +1,6 @@
 //! A communicator's broadcasts by multicast.
 
+use super::alone::Alone;
 use super::call::{Call, Refusal};
 use super::codes::Codes;
 use super::in_flight::InFlight;
@@ -101,18 +102,18 @@ impl Active {
     /// If the arguments are wrong, or MPI makes no request.
     ///
     /// # Safety
-    /// As for `MPI_Ibcast`; `alone` as for [`broadcast`](Self::broadcast).
+    /// As for `MPI_Ibcast`.
     pub unsafe fn begin(
         &mut self,
         call: &Call,
         request: *mut MPI_Request,
         codes: &Codes,
-        alone: MPI_Comm,
+        alone: Alone,
     ) -> Result<(), NotDone> {
         // SAFETY: promised by the caller; the arguments are right where they have been checked.
         unsafe {
-            self.check(call, codes, alone)?;
-            match InFlight::new(call, request, alone) {
+            self.check(call, codes, alone.comm)?;
+            match InFlight::new(call, request, alone.progress) {
                 Ok(latest) => self.queue.push(latest),
                 Err(error) => return Err(NotDone::Failed(self.end_with(&error, codes))),
             }

@@ -7,7 +7,6 @@ use super::listed::Counted;
 use super::roster::Roster;
 use super::state::State;
 use super::threads;
-use mpi::ffi::MPI_Comm;
 use multicast::mpi::Progress;
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -58,10 +57,8 @@ pub unsafe fn advance() -> c_int {
 /// Brings all forward until something holds, and lets MPI make progress meanwhile.
 ///
 /// # Safety
-/// As [`advance`]; `alone` is a communicator of this process alone.
-pub unsafe fn until(holds: impl Fn() -> bool, alone: MPI_Comm) {
-    // SAFETY: promised by the caller.
-    let mpi = unsafe { Progress::on(alone) };
+/// As [`advance`].
+pub unsafe fn until(holds: impl Fn() -> bool, mpi: Progress) {
     let mut looks = 0;
     while !holds() {
         // SAFETY: promised by the caller.

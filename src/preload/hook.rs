@@ -77,9 +77,9 @@ pub unsafe fn start_request(
 ///
 /// # Safety
 /// For MPI alone, which gives what the function's type says.
-unsafe extern "C" fn poll(_: *mut c_void, _: *mut MPI_Status) -> c_int {
-    // SAFETY: a thread of the program's has called MPI, which calls this.
-    unsafe { busy::advance() };
+unsafe extern "C" fn poll(given: *mut c_void, _: *mut MPI_Status) -> c_int {
+    // SAFETY: it is what a request is given, and a thread of the program's has called MPI, which calls this.
+    unsafe { promise::poll(given) };
     ffi::MPI_SUCCESS as c_int
 }
 

@@ -6,7 +6,7 @@ use super::promise::Promise;
 use super::tally;
 use mpi::ffi::{MPI_Comm, MPI_Request};
 use multicast::broadcast::{Broadcaster, Pending};
-use multicast::mpi::{Error, Layout};
+use multicast::mpi::{Error, Layout, Progress};
 use std::ffi::c_void;
 use std::task::Poll;
 use verbcast_core::rank::Rank;
@@ -31,19 +31,18 @@ impl InFlight {
     /// If MPI fails, or the message is too long.
     ///
     /// # Safety
-    /// The arguments are right, and the buffer stays as it is until the request is complete; `alone` is a
-    /// communicator of this process alone.
+    /// The arguments are right, and the buffer stays as it is until the request is complete.
     pub unsafe fn new(
         call: &Call,
         request: *mut MPI_Request,
-        alone: MPI_Comm,
+        progress: Progress,
     ) -> Result<Self, Error> {
         // SAFETY: promised by the caller.
         unsafe {
             let own = OwnType::copy_of(call.datatype)?;
             let layout = Call { datatype: own.get(), ..*call }.layout()?;
             let len = layout.message_len().ok_or(Error::TooLong)?;
-            let promise = Promise::new(request, alone)?;
+            let promise = Promise::new(request, progress)?;
             let (buffer, root) = (call.buffer, Rank(call.root as u32));
             Ok(InFlight { promise, buffer, layout, _own: own, len, root, pending: None })
         }

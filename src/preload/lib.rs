@@ -19,6 +19,7 @@
 
 mod active;
 mod adapter;
+mod alone;
 mod attendance;
 mod busy;
 mod call;

@@ -1,5 +1,6 @@
 //! What there is once in a process, and the states that hang on its communicators.
 
+use super::alone::Alone;
 use super::call::Call;
 use super::codes::Codes;
 use super::first::First;
@@ -32,7 +33,7 @@ struct Process {
     /// Those of communicators whose ranks have not decided, about their first broadcasts.
     first: First,
     codes: Codes,
-    alone: MPI_Comm,
+    alone: Alone,
     /// The owner of `alone`, until the end.
     link: Mutex<Option<Link>>,
     /// The communicators that have a state, by its number.
@@ -297,7 +298,7 @@ impl Process {
             MpiError::check("MPI_Comm_set_attr", code)?;
             // It is gone when its last attribute is.
             ffi::PMPI_Comm_free_keyval(&mut ending);
-            let (alone, link) = (link.comm(), Mutex::new(Some(link)));
+            let (alone, link) = (Alone::of(&link), Mutex::new(Some(link)));
             Ok(Process { keyval, asked, first, codes, alone, link, states: Mutex::default() })
         }
     }

@@ -1,8 +1,8 @@
 //! Requests of broadcasts in flight.
 
 use super::{busy, hook};
-use mpi::ffi::{self, MPI_Comm, MPI_Request, MPI_Status};
-use multicast::mpi::MpiError;
+use mpi::ffi::{self, MPI_Request, MPI_Status};
+use multicast::mpi::{MpiError, Progress};
 use std::ffi::{c_int, c_void};
 use std::sync::{Arc, OnceLock};
 
@@ -18,8 +18,7 @@ pub struct Promise {
 struct Shared {
     /// The code that the program's wait returns; none while the broadcast is in flight.
     outcome: OnceLock<c_int>,
-    /// A communicator of this process alone.
-    alone: MPI_Comm,
+    progress: Progress,
 }
 
 // SAFETY: a handle names the same object in all threads; which of them may call MPI is for the program to keep to.
@@ -34,9 +33,9 @@ impl Promise {
     /// If MPI fails.
     ///
     /// # Safety
-    /// MPI is initialised, [`hook::is_there`], and `to` is writable; `alone` is a communicator of this process alone.
-    pub unsafe fn new(to: *mut MPI_Request, alone: MPI_Comm) -> Result<Self, MpiError> {
-        let shared = Arc::new(Shared { outcome: OnceLock::new(), alone });
+    /// MPI is initialised, [`hook::is_there`], and `to` is writable.
+    pub unsafe fn new(to: *mut MPI_Request, progress: Progress) -> Result<Self, MpiError> {
+        let shared = Arc::new(Shared { outcome: OnceLock::new(), progress });
         let given = Arc::into_raw(Arc::clone(&shared));
         // SAFETY: promised by the caller; the functions have the types that MPI wants, and `free` is called
         // once, when the request is gone.
@@ -62,6 +61,18 @@ impl Promise {
     }
 }
 
+/// Brings what is in flight forward, and lets MPI make progress, which MPICH does not where it waits for one request.
+///
+/// # Safety
+/// As for [`wait`].
+pub unsafe fn poll(given: *mut c_void) {
+    // SAFETY: promised by the caller.
+    unsafe {
+        busy::advance();
+        (*given.cast::<Shared>()).progress.run();
+    }
+}
+
 /// Returns when a request is complete.
 ///
 /// # Safety
@@ -69,8 +80,8 @@ impl Promise {
 pub unsafe fn wait(given: *mut c_void) {
     // SAFETY: promised by the caller.
     unsafe {
-        let Shared { outcome, alone } = &*given.cast::<Shared>();
-        busy::until(|| outcome.get().is_some(), *alone);
+        let Shared { outcome, progress } = &*given.cast::<Shared>();
+        busy::until(|| outcome.get().is_some(), *progress);
     }
 }
 

@@ -1,6 +1,7 @@
 //! What hangs on a communicator.
 
 use super::active::{Active, Ended, NotDone};
+use super::alone::Alone;
 use super::busy;
 use super::call::Call;
 use super::codes::Codes;
@@ -8,7 +9,7 @@ use super::reason::Reason;
 use super::set_up::{Decision, prepare_further, set_up_further};
 use super::tally;
 use super::totals;
-use mpi::ffi::{self, MPI_Comm, MPI_Request};
+use mpi::ffi::{self, MPI_Request};
 use multicast::bootstrap::Bootstrap;
 use multicast::mpi::Error;
 use std::ffi::c_int;
@@ -32,8 +33,7 @@ pub struct State {
     /// Who looked found another thread broadcasting, which is to tell when it has.
     is_asked: AtomicBool,
     codes: Codes,
-    /// A communicator of this process alone whose errors are returned.
-    alone: MPI_Comm,
+    alone: Alone,
 }
 
 // SAFETY: handles name the same objects in all threads; which of them may call MPI is for the program to keep to,
@@ -43,8 +43,8 @@ unsafe impl Send for State {}
 unsafe impl Sync for State {}
 
 impl State {
-    /// What was decided. `alone` is a communicator of this process alone whose errors are returned.
-    pub fn new(decision: Decision, codes: Codes, alone: MPI_Comm) -> Self {
+    /// What was decided.
+    pub fn new(decision: Decision, codes: Codes, alone: Alone) -> Self {
         let Decision { way, has_hooks, number } = decision;
         let way = way.map(|made| Mutex::new(Some(Active::new(made))));
         let (in_flight, counted) = (AtomicUsize::new(0), Mutex::default());
@@ -66,7 +66,7 @@ impl State {
         unsafe {
             self.finish();
             let mut held = lock(active);
-            let outcome = unwrap(&mut held).broadcast(call, &self.codes, self.alone);
+            let outcome = unwrap(&mut held).broadcast(call, &self.codes, self.alone.comm);
             if self.is_asked.load(Ordering::Relaxed) {
                 self.answer(unwrap(&mut held));
             }
@@ -276,7 +276,7 @@ impl State {
     /// MPI runs, and the calling thread may call it.
     unsafe fn finish(&self) {
         // SAFETY: promised by the caller.
-        unsafe { busy::until(|| self.in_flight() == 0, self.alone) };
+        unsafe { busy::until(|| self.in_flight() == 0, self.alone.progress) };
     }
 
     fn try_lock(&self) -> Option<MutexGuard<'_, Option<Active>>> {

@@ -32,12 +32,17 @@ fn a_root_that_runs_ahead() {
 
 #[test]
 fn nonblocking() {
-    preload::scenarios::nonblocking(Mpi::Mpich);
+    preload::non_blocking::nonblocking(Mpi::Mpich);
 }
 
 #[test]
 fn nonblocking_only() {
-    preload::scenarios::nonblocking_only(Mpi::Mpich);
+    preload::non_blocking::nonblocking_only(Mpi::Mpich);
+}
+
+#[test]
+fn whoever_waits_lets_mpi_make_progress() {
+    preload::non_blocking::progress(Mpi::Mpich);
 }
 
 #[test]
@@ -58,13 +63,13 @@ fn first_broadcasts_that_ranks_count_differently() {
 
 #[test]
 fn persistent() {
-    preload::scenarios::persistent(Mpi::Mpich);
+    preload::non_blocking::persistent(Mpi::Mpich);
 }
 
 #[test]
 fn persistent_by_mpi() {
     // Four rounds of three.
-    preload::scenarios::persistent_by_mpi(Mpi::Mpich, "persistent08", 12);
+    preload::non_blocking::persistent_by_mpi(Mpi::Mpich, "persistent08", 12);
 }
 
 #[test]
@@ -84,7 +89,7 @@ fn what_held_a_job_up() {
 
 #[test]
 fn a_rank_that_is_away() {
-    preload::scenarios::away(Mpi::Mpich);
+    preload::non_blocking::away(Mpi::Mpich);
 }
 
 #[test]

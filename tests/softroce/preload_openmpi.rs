@@ -36,12 +36,17 @@ fn a_root_that_runs_ahead() {
 
 #[test]
 fn nonblocking() {
-    preload::scenarios::nonblocking(Mpi::Open);
+    preload::non_blocking::nonblocking(Mpi::Open);
 }
 
 #[test]
 fn nonblocking_only() {
-    preload::scenarios::nonblocking_only(Mpi::Open);
+    preload::non_blocking::nonblocking_only(Mpi::Open);
+}
+
+#[test]
+fn whoever_waits_lets_mpi_make_progress() {
+    preload::non_blocking::progress(Mpi::Open);
 }
 
 #[test]
@@ -61,12 +66,12 @@ fn first_broadcasts_that_ranks_count_differently() {
 
 #[test]
 fn persistent() {
-    preload::scenarios::persistent(Mpi::Open);
+    preload::non_blocking::persistent(Mpi::Open);
 }
 
 #[test]
 fn a_rank_that_is_away() {
-    preload::scenarios::away(Mpi::Open);
+    preload::non_blocking::away(Mpi::Open);
 }
 
 #[test]
@@ -146,7 +151,7 @@ fn a_tool() {
 
 #[test]
 fn requests_of_c() {
-    preload::scenarios::requests_of_c(Mpi::Open);
+    preload::non_blocking::requests_of_c(Mpi::Open);
 }
 
 #[test]

@@ -3,6 +3,7 @@
 
 #![allow(dead_code, reason = "each test uses a part of it")]
 
+pub mod non_blocking;
 pub mod scenarios;
 
 use crate::mpirun::{self, Mpi, text};

@@ -5,14 +5,14 @@ use crate::mpirun::Mpi;
 use crate::needs;
 use std::path::{Path, PathBuf};
 
-const COUNT: (&str, &str) = ("VERBCAST_STATS", "1");
+pub(super) const COUNT: (&str, &str) = ("VERBCAST_STATS", "1");
 
 /// Broadcasts of `communicators` on communicators of one rank, at all ranks: on MPI_COMM_SELF, on parts of
 /// one rank (two of three), and two on each of fifty copies of MPI_COMM_SELF.
 const ALONE: u64 = 4 + 2 + 4 * 2 * 50;
 
 /// Whether there is all that it takes.
-fn is_ready(mpi: Mpi) -> bool {
+pub(super) fn is_ready(mpi: Mpi) -> bool {
     needs::devices().is_some() && mpi.is_built()
 }
 
@@ -121,18 +121,6 @@ fn communicators_of(mpi: Mpi, ranks: u32) -> Said {
     said
 }
 
-/// Persistent broadcasts, started in another order at each rank: all by multicast, and as many as are started.
-pub fn persistent(mpi: Mpi) {
-    if !is_ready(mpi) {
-        return;
-    }
-    let said = mpi.run(&mpi.library(), "persistent", &alike(4, &[COUNT]));
-    assert!(said.is_success);
-    // Nine rounds of eight, and seven blocking ones; three of a type; and as many as are made and freed.
-    let broadcasts = 4 * (9 * 8 + 7 + 3 + 20);
-    assert_eq!((said.sum(""), said.sum("multicast")), (broadcasts, broadcasts));
-}
-
 /// The first broadcasts of each communicator are MPI's, blocking and non-blocking ones alike, so that one that has no more
 /// takes nothing; whoever prepares one wants more.
 pub fn first_broadcasts(mpi: Mpi) {
@@ -195,22 +183,6 @@ pub fn table_for_mpi(mpi: Mpi) {
     assert_eq!(said.sum("multicast"), 4 * long, "{}", said.err);
 }
 
-/// Persistent broadcasts that MPI does: as without, each start counted with the reason.
-pub fn persistent_by_mpi(mpi: Mpi, program: &str, starts: u64) {
-    if !is_ready(mpi) {
-        return;
-    }
-    let off = [COUNT, ("VERBCAST_PRELOAD", "off")];
-    let said = mpi.run(&mpi.library(), program, &alike(4, &off));
-    assert!(said.is_success);
-    assert_eq!(said.out, mpi.expected(program, 4));
-    for rank in 0..4 {
-        let line = format!("rank {rank}: MPI, switched off: {starts} broadcasts, ");
-        assert_eq!(said.lines(&line).len(), 1, "{line}");
-    }
-    assert_eq!(said.sum("MPI, switched off"), 4 * starts, "{}", said.err);
-}
-
 /// A root may run ahead of late ranks, further than broadcasts may be in flight; and who is done may free
 /// the communicator long before others come.
 pub fn ahead(mpi: Mpi) {
@@ -222,51 +194,6 @@ pub fn ahead(mpi: Mpi) {
     assert!(said.is_success);
     assert_eq!(said.out, mpi.expected("ahead", 4));
     assert_eq!(said.sum("multicast"), 4 * (4 * 301 + 1));
-}
-
-/// Non-blocking broadcasts, more than may be in flight: all by multicast but those before a communicator's first
-/// blocking one, which are three at each rank.
-pub fn nonblocking(mpi: Mpi) {
-    if !is_ready(mpi) {
-        return;
-    }
-    let few = [COUNT, ("VERBCAST_IN_FLIGHT", "8")];
-    let said = mpi.run(&mpi.library(), "nonblocking", &alike(4, &few));
-    assert!(said.is_success);
-    assert_eq!(said.out, mpi.expected("nonblocking", 4));
-    assert_eq!(said.sum("MPI, non-blocking"), 4 * 3);
-    assert_eq!(said.sum("multicast") + 4 * 3, said.sum(""));
-    assert!(said.sum("multicast") > 1000);
-}
-
-/// Programs whose broadcasts are all non-blocking: by MPI's own until their ranks meet, and by multicast from then on.
-pub fn nonblocking_only(mpi: Mpi) {
-    if !is_ready(mpi) {
-        return;
-    }
-    let said = mpi.run(&mpi.library(), "ibcast_only", &alike(4, &[COUNT]));
-    assert!(said.is_success);
-    assert_eq!(said.out, mpi.expected("ibcast_only", 4));
-    // The first on each of two, and both on one whose ranks meet elsewhere.
-    assert_eq!(said.sum("MPI, non-blocking"), 4 * (1 + 1 + 2), "{}", said.err);
-    assert_eq!(said.sum("multicast"), 4 * (1 + 20 + 20 + 1), "{}", said.err);
-    let said = mpi.run(&mpi.library(), "ibcast_fortran", &alike(4, &[COUNT]));
-    assert!(said.is_success);
-    assert_eq!(said.out.matches("every message was right").count(), 4, "{}", said.out);
-    assert_eq!((said.sum("MPI, non-blocking"), said.sum("multicast")), (4, 4 * 9), "{}", said.err);
-}
-
-/// A rank that is away from MPI delays nobody who waits for a broadcast that it has begun, whatever is lost.
-pub fn away(mpi: Mpi) {
-    if !is_ready(mpi) {
-        return;
-    }
-    let begin = std::env::temp_dir().join(format!("verbcast-away-{}", std::process::id()));
-    let begin = begin.to_str().unwrap();
-    let lossy = [COUNT, ("VERBCAST_FAULT", "loss=0.3,seed=5"), ("AWAY_PATHS", begin)];
-    let said = mpi.run(&mpi.library(), "away", &alike(4, &lossy));
-    assert!(said.is_success);
-    assert_eq!(said.sum("multicast"), 4 * (1 + 4));
 }
 
 /// At the end one rank names who held all up: a root that called late, and a rank that lost datagrams.
@@ -527,18 +454,6 @@ pub fn mistakes_in_reports(mpi: Mpi) {
     assert!(said.is_success);
     assert_eq!(said.lines("VERBCAST_STATS=perhaps: expected").len(), 1, "{}", said.err);
     assert!(said.lines("broadcasts go").is_empty(), "{}", said.err);
-}
-
-/// Persistent broadcasts that C has prepared, started and completed by Fortran.
-pub fn requests_of_c(mpi: Mpi) {
-    if !is_ready(mpi) {
-        return;
-    }
-    let said = mpi.run(&mpi.library(), "requests_of_c", &alike(4, &[COUNT]));
-    assert!(said.is_success, "{}", said.out);
-    assert!(said.out.contains("every message was right"), "{}", said.out);
-    let broadcasts = 4 * 3 * 8;
-    assert_eq!((said.sum("multicast"), said.lines("broadcasts go").len()), (broadcasts, 0));
 }
 
 /// A program of sessions that never calls `MPI_Init`: by MPI's own, and each counted.
