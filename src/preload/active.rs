@@ -113,14 +113,13 @@ impl Active {
         // SAFETY: promised by the caller; the arguments are right where they have been checked.
         unsafe {
             self.check(call, codes, alone.comm)?;
-            match InFlight::new(call, request, alone.progress) {
+            match InFlight::new(call, request, self.member.link(), alone.progress) {
                 Ok(latest) => self.queue.push(latest),
                 Err(error) => return Err(NotDone::Failed(self.end_with(&error, codes))),
             }
-            let (broadcaster, link) = self.member.parts_mut();
             // An error ends all that is in flight, and is told by the requests.
-            if let Err(error) = self.queue.start(broadcaster, link.comm()) {
-                self.end_with(&error, codes);
+            if let Err(error) = self.queue.start(self.member.broadcaster_mut()) {
+                self.end_with(&error.into(), codes);
             }
         }
         Ok(())
@@ -155,10 +154,12 @@ impl Active {
         ended
     }
 
-    /// Serves the other ranks, without a call of MPI.
+    /// Serves the other ranks, and starts what may start then, without a call of MPI.
     pub fn serve(&mut self) {
         if self.failed.is_none() && self.met.is_none() {
-            self.met = self.member.broadcaster_mut().progress().err().map(Error::from);
+            let broadcaster = self.member.broadcaster_mut();
+            let served = broadcaster.progress().and_then(|()| self.queue.start(broadcaster));
+            self.met = served.err().map(Error::from);
         }
     }
 

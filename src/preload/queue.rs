@@ -3,7 +3,7 @@
 use super::in_flight::InFlight;
 use super::promise::Promise;
 use mpi::ffi::MPI_Comm;
-use multicast::broadcast::Broadcaster;
+use multicast::broadcast::{self, Broadcaster};
 use multicast::mpi::Error;
 use std::collections::VecDeque;
 
@@ -24,21 +24,13 @@ impl Queue {
         self.all.is_empty()
     }
 
-    /// Starts those that may be in flight at a time, in order.
+    /// Starts those that may be in flight at a time, in order, without a call of MPI.
     ///
     /// # Errors
-    /// If MPI fails, or a rank did.
-    ///
-    /// # Safety
-    /// The calling thread may call MPI; `comm` is a communicator.
-    pub unsafe fn start(
-        &mut self,
-        broadcaster: &mut Broadcaster,
-        comm: MPI_Comm,
-    ) -> Result<(), Error> {
+    /// If a rank failed.
+    pub fn start(&mut self, broadcaster: &mut Broadcaster) -> Result<(), broadcast::Error> {
         for next in &mut self.all {
-            // SAFETY: promised by the caller.
-            if !unsafe { next.start(broadcaster, comm) }? {
+            if !next.start(broadcaster)? {
                 break;
             }
         }
@@ -51,15 +43,14 @@ impl Queue {
     /// If MPI fails, or a rank did.
     ///
     /// # Safety
-    /// As [`start`](Self::start).
+    /// The calling thread may call MPI; `comm` is a communicator.
     pub unsafe fn advance(
         &mut self,
         broadcaster: &mut Broadcaster,
         comm: MPI_Comm,
         done: &mut Vec<Promise>,
     ) -> Result<(), Error> {
-        // SAFETY: promised by the caller.
-        unsafe { self.start(broadcaster, comm) }?;
+        self.start(broadcaster)?;
         broadcaster.progress()?;
         let mut at = 0;
         while let Some(next) = self.all.get_mut(at) {

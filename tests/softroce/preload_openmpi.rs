@@ -50,6 +50,11 @@ fn whoever_waits_lets_mpi_make_progress() {
 }
 
 #[test]
+fn more_than_may_be_in_flight() {
+    preload::non_blocking::queued(Mpi::Open);
+}
+
+#[test]
 fn a_table_that_leaves_short_broadcasts_to_mpi() {
     preload::scenarios::table_for_mpi(Mpi::Open);
 }

@@ -1,7 +1,7 @@
 //! Broadcasts that a later call of the program's completes, under each MPI library: non-blocking and persistent ones.
 
-use super::alike;
 use super::scenarios::{COUNT, is_ready};
+use super::alike;
 use crate::mpirun::Mpi;
 
 /// Persistent broadcasts, started in another order at each rank: all by multicast, and as many as are started.
@@ -75,6 +75,20 @@ pub fn progress(mpi: Mpi) {
     // The first, one in each of seven ways and another in one of them, and one on each communicator at its end.
     let broadcasts = 3 * (1 + 7 + 1 + 2);
     assert_eq!((said.sum(""), said.sum("multicast")), (broadcasts, broadcasts), "{}", said.err);
+}
+
+/// Non-blocking broadcasts beyond the limit begin while their rank waits elsewhere in MPI.
+pub fn queued(mpi: Mpi) {
+    if !is_ready(mpi) {
+        return;
+    }
+    for limit in ["4", "64"] {
+        let few = [COUNT, ("VERBCAST_IN_FLIGHT", limit)];
+        let said = mpi.run(&mpi.library(), "queued", &alike(3, &few));
+        assert!(said.is_success, "{limit}: {}", said.err);
+        assert!(said.out.contains("every message was right"), "{limit}: {}", said.out);
+        assert_eq!(said.sum("multicast"), 3 * (1 + 3 * 100), "{limit}: {}", said.err);
+    }
 }
 
 /// A rank that is away from MPI delays nobody who waits for a broadcast that it has begun, whatever is lost.
