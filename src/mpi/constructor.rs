@@ -104,9 +104,10 @@ impl Constructor {
         Ok(made)
     }
 
-    /// Whether it is MPI's own, of a basic type.
-    pub fn is_none(&self) -> bool {
-        Constructor { combiner: 0, ..*self } == Constructor::default()
+    /// Whether the type is MPI's own, if it has any bytes: a type of the program's is then made of another one, where those
+    /// of `MPI_Type_create_f90_real` and its like have numbers only.
+    pub fn is_predefined(&self) -> bool {
+        self.types == 0
     }
 
     /// Whether it repeats another type.
@@ -128,7 +129,7 @@ impl Constructor {
         }
     }
 
-    /// The type that a repetition repeats, whose constructor this is; to be freed unless it is a basic one.
+    /// The type that a repetition repeats, whose constructor this is; to be freed unless it is [MPI's own](Self::is_predefined).
     ///
     /// # Errors
     /// If MPI fails.

@@ -351,12 +351,13 @@ unsafe fn is_contiguous(datatype: MPI_Datatype, nested: u32) -> Result<bool, Mpi
     // SAFETY: promised by the caller.
     unsafe {
         let (lower, extent) = extent_of(datatype)?;
-        if lower != 0 || usize::try_from(extent).ok() != Some(size_of(datatype)?) {
+        let size = size_of(datatype)?;
+        if lower != 0 || usize::try_from(extent).ok() != Some(size) {
             return Ok(false);
         }
         let made = Constructor::of(datatype)?;
-        if made.is_none() {
-            // A basic type. Pairs of a value and an index have their gaps at the end.
+        // Of a basic type, or of nothing. Pairs of a value and an index have their gaps at the end.
+        if size == 0 || made.is_predefined() {
             return Ok(true);
         }
         if nested == 0 || !made.is_repetition()? {
@@ -364,7 +365,7 @@ unsafe fn is_contiguous(datatype: MPI_Datatype, nested: u32) -> Result<bool, Mpi
         }
         let mut inner = made.repeated(datatype)?;
         let outcome = is_contiguous(inner, nested - 1);
-        if !Constructor::of(inner)?.is_none() {
+        if !Constructor::of(inner)?.is_predefined() {
             ffi::PMPI_Type_free(&mut inner);
         }
         outcome
@@ -416,6 +417,25 @@ mod tests {
             assert_eq!(pass(&layout, &from, &mut to), expected, "{max_packed}");
             let right = |at: usize| to[at] == if is_gap(at) { 0xee } else { from[at] };
             assert!((0..500).all(right), "{max_packed}");
+        }
+    }
+
+    #[test]
+    fn types_by_fortrans_digits_are_basic_ones_and_stay() {
+        let _turn = mpi();
+        // SAFETY: MPI runs; the types stay until the process ends.
+        unsafe {
+            let (mut own, mut row) = (ffi::RSMPI_DATATYPE_NULL, ffi::RSMPI_DATATYPE_NULL);
+            ffi::PMPI_Type_create_f90_real(15, 307, &mut own);
+            ffi::PMPI_Type_contiguous(3, own, &mut row);
+            ffi::PMPI_Type_commit(&mut row);
+            for _ in 0..2 {
+                for (datatype, size) in [(own, 8), (row, 24)] {
+                    let layout = Layout::new(datatype, 2).unwrap();
+                    assert_eq!(layout.message_len(), Some(2 * size));
+                    assert!(layout.is_contiguous());
+                }
+            }
         }
     }
 

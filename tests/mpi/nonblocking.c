@@ -90,6 +90,19 @@ static void types(MPI_Comm comm) {
     add(numbers, sizeof numbers);
 }
 
+// A type of MPI's own that is made all the same.
+static void type_of_fortran(MPI_Comm comm) {
+    static double numbers[100];
+    MPI_Datatype type;
+    MPI_Type_create_f90_real(15, 307, &type);
+    for (int root = 0; root < size; root++) {
+        fill(numbers, sizeof numbers, rank, root);
+        MPI_Ibcast(numbers, 100, type, root, comm, &requests[0]);
+        MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
+        add(numbers, sizeof numbers);
+    }
+}
+
 // Blocking ones and other calls of MPI while some are in flight, there and elsewhere.
 static void mixed(MPI_Comm one, MPI_Comm other) {
     static unsigned char first[LEN], second[LEN], third[LEN];
@@ -134,6 +147,7 @@ int main(int argc, char **argv) {
         add_many();
     }
     types(one);
+    type_of_fortran(one);
     mixed(one, other);
     // A communicator that is freed while some are in flight.
     begin_many(one, COMPLETIONS);

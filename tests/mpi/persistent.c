@@ -134,6 +134,22 @@ static void types(MPI_Comm comm) {
     require(request == MPI_REQUEST_NULL, "a request that is freed is null");
 }
 
+// A type of MPI's own that is made all the same.
+static void type_of_fortran(MPI_Comm comm) {
+    double number;
+    MPI_Request request;
+    MPI_Datatype type;
+    MPI_Type_create_f90_real(15, 307, &type);
+    MPI_Bcast_init(&number, 1, type, 1, comm, MPI_INFO_NULL, &request);
+    for (int round = 0; round < 3; round++) {
+        number = rank == 1 ? round + 0.5 : -1;
+        MPI_Start(&request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        require(number == round + 0.5, "the root's number");
+    }
+    MPI_Request_free(&request);
+}
+
 int main(int argc, char **argv) {
     MPI_Comm comm;
     MPI_Init(&argc, &argv);
@@ -152,6 +168,7 @@ int main(int argc, char **argv) {
         check(round);
     }
     types(comm);
+    type_of_fortran(comm);
     // Made and freed, many times.
     for (int time = 0; time < AGAIN; time++) {
         MPI_Request request;

@@ -71,6 +71,22 @@ static void derived_types(void) {
     MPI_Type_free(&negative);
 }
 
+// Types by Fortran's numbers of digits: MPI's own, which nobody frees, and others made of them.
+static void fortran_types(void) {
+    MPI_Datatype own[3];
+    MPI_Type_create_f90_real(15, 307, &own[0]);
+    MPI_Type_create_f90_complex(6, 30, &own[1]);
+    MPI_Type_create_f90_integer(9, &own[2]);
+    for (int which = 0; which < 3; which++) {
+        MPI_Datatype row;
+        MPI_Type_contiguous(3, own[which], &row);
+        MPI_Type_commit(&row);
+        broadcast(10, own[which], 128);
+        broadcast(10, row, 512);
+        MPI_Type_free(&row);
+    }
+}
+
 // Types that are made with large counts, as MPI 4 has them.
 static void large_count_types(void) {
 #if MPI_VERSION >= 4
@@ -140,6 +156,8 @@ int main(int argc, char **argv) {
     print_checksums("basic types");
     derived_types();
     print_checksums("derived types");
+    fortran_types();
+    print_checksums("types by Fortran's digits");
     large_count_types();
     print_checksums("types with large counts");
     differing();

@@ -11,8 +11,8 @@ pub fn persistent(mpi: Mpi) {
     }
     let said = mpi.run(&mpi.library(), "persistent", &alike(4, &[COUNT]));
     assert!(said.is_success);
-    // Nine rounds of eight, and seven blocking ones; three of a type; and as many as are made and freed.
-    let broadcasts = 4 * (9 * 8 + 7 + 3 + 20);
+    // Nine rounds of eight, and seven blocking ones; three of each of two types; and as many as are made and freed.
+    let broadcasts = 4 * (9 * 8 + 7 + 2 * 3 + 20);
     assert_eq!((said.sum(""), said.sum("multicast")), (broadcasts, broadcasts));
 }
 
