@@ -376,6 +376,7 @@ unsafe fn is_contiguous(datatype: MPI_Datatype, nested: u32) -> Result<bool, Mpi
 mod tests {
     use super::super::testing::mpi;
     use super::*;
+    use std::thread;
 
     /// Blocks of bytes with gaps between them.
     fn blocks(count: c_int, len: c_int, stride: c_int) -> MPI_Datatype {
@@ -437,6 +438,28 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn elements_of_several_threads_are_not_mixed_up() {
+        let _turn = mpi();
+        // Three blocks of 2,000 bytes: each element goes as one that is too long to be packed.
+        let pass_many = |mark: u8| {
+            // SAFETY: MPI runs, and the type is committed.
+            let layout = unsafe { Layout::new(blocks(3, 2000, 2400), 1) }.unwrap();
+            let layout = Layout { max_packed: 1, ..layout };
+            for _ in 0..2000 {
+                let mut to = vec![0; 6800];
+                let message = pass(&layout, &[mark; 6800], &mut to);
+                assert!(message.iter().all(|byte| *byte == mark), "packed by thread {mark}");
+                assert!(to[..2000].iter().all(|byte| *byte == mark), "unpacked by thread {mark}");
+            }
+        };
+        thread::scope(|scope| {
+            for mark in [1, 2] {
+                scope.spawn(move || pass_many(mark));
+            }
+        });
     }
 
     #[test]

@@ -4,9 +4,10 @@
 use super::MpiError;
 use mpi::ffi::{self, MPI_Aint, MPI_Comm, MPI_Datatype};
 use std::ffi::{c_int, c_void};
+use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Of the message that an element is.
-const TAG: c_int = 1;
+/// What every MPI library has tags up to (MPI 4.0, section 9.1.2).
+const MAX_TAG: u32 = 32_767;
 /// Bytes that the type of all bytes is made of, so that their number is an `int`.
 const CHUNK: usize = 1 << 20;
 
@@ -59,14 +60,22 @@ unsafe fn send_to_itself(
     comm: MPI_Comm,
 ) -> Result<(), MpiError> {
     let mut me = 0;
+    let tag = tag();
     // SAFETY: promised by the caller.
     unsafe {
         MpiError::check("MPI_Comm_rank", ffi::PMPI_Comm_rank(comm, &mut me))?;
         let status = ffi::RSMPI_STATUS_IGNORE;
         let code =
-            ffi::PMPI_Sendrecv(from, 1, sent, me, TAG, to, 1, received, me, TAG, comm, status);
+            ffi::PMPI_Sendrecv(from, 1, sent, me, tag, to, 1, received, me, tag, comm, status);
         MpiError::check("MPI_Sendrecv", code)
     }
+}
+
+/// The tag of an element's message, which no other thread's has at the same time. A lock would not do: a thread may come
+/// here while it holds one of MPI's, which another one needs for its message.
+fn tag() -> c_int {
+    static LAST: AtomicU32 = AtomicU32::new(0);
+    (LAST.fetch_add(1, Ordering::Relaxed) % MAX_TAG) as c_int
 }
 
 /// The type of so many bytes.
