@@ -1,7 +1,7 @@
 //! The symbols of Fortran that this library has in place of MPI's: those of `mpif.h` and of `use mpi`, by
 //! the names that compilers give them, and Open MPI's of `use mpi_f08`; MPICH's call the functions of C.
 
-use super::exports::{MPI_Bcast, MPI_Ibcast};
+use super::exports::{MPI_Bcast, MPI_Bcast_init, MPI_Ibcast};
 use super::library::{self, FORTRAN_CALLS_C, Next, Word, word};
 use mpi::ffi;
 use std::ffi::{CStr, c_int, c_void};
@@ -63,6 +63,23 @@ impl Given {
             });
         }
     }
+
+    /// `MPI_Bcast_init`.
+    ///
+    /// # Safety
+    /// As for that function.
+    unsafe fn prepare(&self, info: *const c_int, request: *mut c_int) {
+        // SAFETY: promised by the caller.
+        unsafe {
+            self.call(|buffer, count, kind, root, comm| {
+                let info = word(ffi::RSMPI_Info_f2c(*info));
+                let mut made = ffi::RSMPI_REQUEST_NULL;
+                let code = MPI_Bcast_init(buffer, count, kind, root, comm, info, &mut made);
+                *request = ffi::RSMPI_Request_c2f(made);
+                code
+            });
+        }
+    }
 }
 
 /// The names of Open MPI's `MPI_BOTTOM` of Fortran.
@@ -76,9 +93,9 @@ fn is_bottom(buffer: *mut c_void) -> bool {
     found.contains(&(buffer as usize))
 }
 
-/// A symbol for the name that a compiler gives to a function that broadcasts, or begins to.
+/// A symbol for the name that a compiler gives to a function that broadcasts, begins to or prepares it.
 macro_rules! symbol {
-    ($name:ident, $text:literal, $does:ident $(, $request:ident: $type:ty)?) => {
+    ($name:ident, $text:literal, $does:ident $(, $more:ident: $type:ty)*) => {
         #[doc = concat!("`", $text, "`, for Fortran.")]
         ///
         /// # Safety
@@ -90,7 +107,7 @@ macro_rules! symbol {
             datatype: *const c_int,
             root: *const c_int,
             comm: *const c_int,
-            $($request: $type,)?
+            $($more: $type,)*
             ierror: *mut c_int,
         ) {
             type Function = unsafe extern "C" fn(
@@ -99,7 +116,7 @@ macro_rules! symbol {
                 *const c_int,
                 *const c_int,
                 *const c_int,
-                $($type,)?
+                $($type,)*
                 *mut c_int,
             );
             static NEXT: Next =
@@ -111,10 +128,10 @@ macro_rules! symbol {
             unsafe {
                 if !library::is_ours() || FORTRAN_CALLS_C {
                     return NEXT.require::<Function>()(
-                        buffer, count, datatype, root, comm, $($request,)? ierror,
+                        buffer, count, datatype, root, comm, $($more,)* ierror,
                     );
                 }
-                Given { buffer, count, datatype, root, comm, ierror }.$does($($request)?);
+                Given { buffer, count, datatype, root, comm, ierror }.$does($($more),*);
             }
         }
     };
@@ -130,3 +147,22 @@ symbol!(mpi_ibcast_, "mpi_ibcast_", begin, request: *mut c_int);
 symbol!(mpi_ibcast__, "mpi_ibcast__", begin, request: *mut c_int);
 symbol!(MPI_IBCAST, "MPI_IBCAST", begin, request: *mut c_int);
 symbol!(mpi_ibcast_f08_, "mpi_ibcast_f08_", begin, request: *mut c_int);
+
+/// A symbol for a function that prepares a broadcast.
+macro_rules! prepares {
+    ($name:ident, $text:literal) => {
+        symbol!($name, $text, prepare, info: *const c_int, request: *mut c_int);
+    };
+}
+
+prepares!(mpi_bcast_init, "mpi_bcast_init");
+prepares!(mpi_bcast_init_, "mpi_bcast_init_");
+prepares!(mpi_bcast_init__, "mpi_bcast_init__");
+prepares!(MPI_BCAST_INIT, "MPI_BCAST_INIT");
+prepares!(mpi_bcast_init_f08_, "mpi_bcast_init_f08_");
+// Open MPI 4's.
+prepares!(mpix_bcast_init, "mpix_bcast_init");
+prepares!(mpix_bcast_init_, "mpix_bcast_init_");
+prepares!(mpix_bcast_init__, "mpix_bcast_init__");
+prepares!(MPIX_BCAST_INIT, "MPIX_BCAST_INIT");
+prepares!(mpix_bcast_init_f08_, "mpix_bcast_init_f08_");

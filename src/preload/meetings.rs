@@ -62,6 +62,12 @@ meets!(MPI_BARRIER, c"MPI_BARRIER", of_fortran(comm), (comm, ierror));
 meets!(mpi_barrier_f08_, c"mpi_barrier_f08_", of_fortran(comm), (comm, ierror));
 meets!(MPI_Allreduce, c"PMPI_Allreduce", of_c(comm), (send, receive, count, datatype, op, comm));
 meets!(
+    MPI_Allreduce_c,
+    c"PMPI_Allreduce_c",
+    of_c(comm),
+    (send, receive, count, datatype, op, comm)
+);
+meets!(
     mpi_allreduce,
     c"mpi_allreduce",
     of_fortran(comm),

@@ -161,6 +161,11 @@ fn a_tool() {
 }
 
 #[test]
+fn functions_of_large_counts() {
+    preload::non_blocking::large_counts(Mpi::Mpich);
+}
+
+#[test]
 fn sessions() {
     preload::scenarios::sessions(Mpi::Mpich);
 }

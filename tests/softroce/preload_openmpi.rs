@@ -155,6 +155,11 @@ fn a_tool() {
 }
 
 #[test]
+fn ranks_in_c_and_in_fortran() {
+    preload::non_blocking::bindings(Mpi::Open);
+}
+
+#[test]
 fn requests_of_c() {
     preload::non_blocking::requests_of_c(Mpi::Open);
 }

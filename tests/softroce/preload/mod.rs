@@ -72,7 +72,7 @@ impl Mpi {
 
     /// The same as users have it: with the defaults of all that they do not set.
     pub fn run_as_users(self, library: &Path, program: &str, kinds: &[Ranks<'_>]) -> Said {
-        self.run_given(self.launcher(), (&[], library), program, kinds)
+        self.run_given(self.launcher(), (&[], library), &[program], kinds)
     }
 
     /// As [`run`](Self::run), with further variables of the launcher.
@@ -85,22 +85,27 @@ impl Mpi {
     ) -> Said {
         let mut launcher = self.launcher();
         launcher.envs(variables.iter().copied());
-        self.run_given(launcher, (&[ALL_BY_MULTICAST], library), program, kinds)
+        self.run_given(launcher, (&[ALL_BY_MULTICAST], library), &[program], kinds)
+    }
+
+    /// As [`run`](Self::run), with a program for each kind of ranks.
+    pub fn run_programs(self, library: &Path, programs: &[&str], kinds: &[Ranks<'_>]) -> Said {
+        self.run_given(self.launcher(), (&[ALL_BY_MULTICAST], library), programs, kinds)
     }
 
     /// As [`run`](Self::run), with MPICH's launcher told to end nobody else where a rank ends.
     pub fn run_tolerantly(self, library: &Path, program: &str, kinds: &[Ranks<'_>]) -> Said {
         let mut launcher = self.launcher();
         launcher.arg("-disable-auto-cleanup");
-        self.run_given(launcher, (&[ALL_BY_MULTICAST], library), program, kinds)
+        self.run_given(launcher, (&[ALL_BY_MULTICAST], library), &[program], kinds)
     }
 
-    /// With these variables for all ranks, unless they set something else.
+    /// With these variables for all ranks, unless they set something else; the last program is that of all further kinds.
     fn run_given(
         self,
         mut command: Command,
         (given, library): (&[(&str, &str)], &Path),
-        program: &str,
+        programs: &[&str],
         kinds: &[Ranks<'_>],
     ) -> Said {
         let preloaded = self.preloaded(library);
@@ -118,7 +123,7 @@ impl Mpi {
                     Mpi::Mpich => command.args(["-env", name, value]),
                 };
             }
-            command.arg(self.program(program));
+            command.arg(self.program(programs[at.min(programs.len() - 1)]));
         }
         let output = mpirun::run(&mut command);
         let is_success = output.status.success();

@@ -1,7 +1,7 @@
 //! Broadcasts that a later call of the program's completes, under each MPI library: non-blocking and persistent ones.
 
 use super::scenarios::{COUNT, is_ready};
-use super::alike;
+use super::{Ranks, alike};
 use crate::mpirun::Mpi;
 
 /// Persistent broadcasts, started in another order at each rank: all by multicast, and as many as are started.
@@ -114,4 +114,33 @@ pub fn requests_of_c(mpi: Mpi) {
     assert!(said.out.contains("every message was right"), "{}", said.out);
     let broadcasts = 4 * 3 * 8;
     assert_eq!((said.sum("multicast"), said.lines("broadcasts go").len()), (broadcasts, 0));
+}
+
+/// Persistent broadcasts that a rank prepares in C and others in Fortran: all of them decide alike.
+pub fn bindings(mpi: Mpi) {
+    if !is_ready(mpi) {
+        return;
+    }
+    let programs = ["bindings", "bindings_fortran", "bindings_fortran08"];
+    let kinds = programs.map(|_| Ranks { number: 1, environment: &[COUNT] });
+    let said = mpi.run_programs(&mpi.library(), &programs, &kinds);
+    assert!(said.is_success, "{}", said.err);
+    assert_eq!(said.out.matches("every message was right").count(), 3, "{}", said.out);
+    assert_eq!((said.sum(""), said.sum("multicast")), (3 * 10, 3 * 10), "{}", said.err);
+}
+
+/// Ranks that call the functions of large counts where others call those of earlier versions decide alike.
+pub fn large_counts(mpi: Mpi) {
+    if !is_ready(mpi) {
+        return;
+    }
+    let said = mpi.run(&mpi.library(), "large_counts", &alike(3, &[COUNT]));
+    assert!(said.is_success, "{}", said.err);
+    assert!(said.out.contains("every message was right"), "{}", said.out);
+    assert_eq!(
+        (said.sum("MPI, non-blocking"), said.sum("multicast")),
+        (3, 3 * 2 * 9),
+        "{}",
+        said.err
+    );
 }
