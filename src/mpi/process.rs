@@ -53,8 +53,9 @@ impl<'a> Process<'a> {
                 if !leaves_to_mpi(&member, &layout) {
                     return member.broadcast(self.rank, buffer.pointer_mut(), &layout);
                 }
-                // Ranks that still wait for earlier ones are not served while MPI waits.
-                member.broadcaster_mut().flush()?;
+                // Ranks that still wait for earlier ones are not served while MPI waits. Of an error, the next one by
+                // multicast tells: other ranks may not know of it yet, and wait for this one in MPI.
+                let _ = member.broadcaster_mut().flush();
             }
             layout.broadcast_by_mpi(self.rank, buffer.pointer_mut(), self.comm)
         }

@@ -184,17 +184,17 @@ impl Active {
             if let Some(error) = self.met.take() {
                 self.end_with(&error, codes);
             }
-            if let Some(code) = self.failed {
-                return Err(NotDone::Failed(code));
+            if let Err(refusal) = call.check(alone, self.link().size()) {
+                if self.failed.is_none() {
+                    self.refuse(refusal, codes);
+                }
+                return Err(NotDone::ByMpi(Reason::Refused));
             }
-            call.check(alone, self.link().size()).map_err(|refusal| {
-                self.refuse(refusal, codes);
-                NotDone::ByMpi(Reason::Refused)
-            })?;
-            match self.leaves_to_mpi(call) {
-                true => Err(NotDone::ByMpi(Reason::Table)),
-                false => Ok(()),
+            // Also after an error, of which other ranks may not know yet: they wait for this one in MPI.
+            if self.leaves_to_mpi(call) {
+                return Err(NotDone::ByMpi(Reason::Table));
             }
+            self.failed.map_or(Ok(()), |code| Err(NotDone::Failed(code)))
         }
     }
 

@@ -63,6 +63,23 @@ static void persistent(void) {
         MPI_Request_free(&messages[at].request);
 }
 
+// A rank that has failed alone still takes part in what goes by MPI, where the others wait for it; then they hear of it.
+static void after_an_error(void) {
+    static struct message message;
+    MPI_Request request;
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    if (rank == 1)
+        require(MPI_Bcast(message.bytes, -1, MPI_BYTE, 1, MPI_COMM_WORLD) != MPI_SUCCESS, "a wrong count is refused");
+    begin(&message, SHORT, 1);
+    MPI_Bcast(message.bytes, SHORT, MPI_BYTE, 1, MPI_COMM_WORLD);
+    check(&message);
+    begin(&message, SHORT, 1);
+    MPI_Ibcast(message.bytes, SHORT, MPI_BYTE, 1, MPI_COMM_WORLD, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    check(&message);
+    require(MPI_Bcast(message.bytes, LONG, MPI_BYTE, 1, MPI_COMM_WORLD) != MPI_SUCCESS, "a long one is an error");
+}
+
 int main(int argc, char **argv) {
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -73,6 +90,7 @@ int main(int argc, char **argv) {
         non_blocking();
     }
     persistent();
+    after_an_error();
     if (!rank) puts("every message was right");
     MPI_Finalize();
     return 0;

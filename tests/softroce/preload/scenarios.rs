@@ -177,8 +177,9 @@ pub fn table_for_mpi(mpi: Mpi) {
     let said = mpi.run(&mpi.library(), "table", &alike(4, &choice));
     assert!(said.is_success, "{}", said.err);
     assert!(said.out.contains("every message was right"), "{}", said.out);
-    // In each of ten rounds two that block, and three that do not with a short one amid; then a persistent one of each length.
-    let (short, long) = (10 * (1 + 1 + 1 + 1), 10 * (1 + 2 + 1));
+    // In each of ten rounds two that block, and three that do not with a short one amid; then a persistent one of each length; and
+    // two after an error.
+    let (short, long) = (10 * (1 + 1 + 1 + 1) + 2, 10 * (1 + 2 + 1));
     assert_eq!(said.sum("MPI, as the table says"), 4 * short, "{}", said.err);
     assert_eq!(said.sum("multicast"), 4 * long, "{}", said.err);
 }
