@@ -4,7 +4,6 @@ use super::context::{self, Context};
 use super::error::{Error, Result, check};
 use std::ffi::CStr;
 use std::fmt;
-use std::mem::MaybeUninit;
 use std::os::fd::BorrowedFd;
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -55,7 +54,7 @@ pub struct Completion {
     pub outcome: Outcome,
     /// The number that came along with what was received, if one did.
     pub immediate: Option<u32>,
-    /// The QP that has sent what was received well, if that is a datagram.
+    /// The QP that has sent what was received well, if that is a datagram; otherwise 0.
     pub source_qpn: u32,
 }
 
@@ -75,7 +74,7 @@ pub const MAX_POLLED: usize = 16;
 
 /// Completions that were taken together, in the order in which they came. Each is looked at where the device has written it.
 pub struct Polled {
-    entries: [MaybeUninit<sys::ibv_wc>; MAX_POLLED],
+    entries: [sys::ibv_wc; MAX_POLLED],
     next: usize,
     /// How many the device has written.
     count: usize,
@@ -96,7 +95,8 @@ impl Default for Polled {
 impl Polled {
     /// None.
     pub fn new() -> Self {
-        Polled { entries: [const { MaybeUninit::uninit() }; MAX_POLLED], next: 0, count: 0 }
+        // SAFETY: a completion is plain numbers, for which zero is valid. A device may write but a part of one.
+        Polled { entries: unsafe { std::mem::zeroed() }, next: 0, count: 0 }
     }
 
     /// How many are left.
@@ -119,17 +119,17 @@ impl Polled {
 
     #[inline]
     fn peek(&self) -> Option<Completion> {
-        let entry = self.entries[..self.count].get(self.next)?;
-        // SAFETY: the device has written as many as are counted.
-        let wc = unsafe { entry.assume_init_ref() };
+        let wc = self.entries[..self.count].get(self.next)?;
         let outcome = match wc.status {
             sys::IBV_WC_SUCCESS => Outcome::Done(wc.byte_len as usize),
             sys::IBV_WC_WR_FLUSH_ERR => Outcome::Flushed,
             status => Outcome::Failed(status_text(status)),
         };
         // Where it ended otherwise, nothing else in it is filled in (ibv_poll_cq(3)).
-        let is_done = matches!(outcome, Outcome::Done(_));
-        let (immediate, source_qpn) = (immediate(wc).filter(|_| is_done), wc.src_qp);
+        let (immediate, source_qpn) = match outcome {
+            Outcome::Done(_) => (immediate(wc), wc.src_qp),
+            Outcome::Flushed | Outcome::Failed(_) => (None, 0),
+        };
         Some(Completion { id: wc.wr_id, outcome, immediate, source_qpn })
     }
 }
@@ -219,7 +219,7 @@ impl CompletionQueue {
     #[inline]
     pub fn poll_into(&self, polled: &mut Polled) -> Result<bool> {
         (polled.next, polled.count) = (0, 0);
-        let (room, entries) = (MAX_POLLED as i32, polled.entries.as_mut_ptr().cast());
+        let (room, entries) = (MAX_POLLED as i32, polled.entries.as_mut_ptr());
         // SAFETY: the queue is live and there is the room told.
         let count = unsafe { sys::inline::ibv_poll_cq(self.inner.ptr.as_ptr(), room, entries) };
         polled.count = usize::try_from(count).map_err(|_| self.not_polled())?;
@@ -290,6 +290,26 @@ fn status_text(status: sys::ibv_wc_status) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The rest is of whatever was polled into the same memory before.
+    #[test]
+    fn of_what_has_not_ended_well_nothing_is_told_but_that() {
+        let mut polled = Polled::new();
+        let (wc, imm_data) = (&mut polled.entries[0], 7_u32.to_be());
+        (wc.wr_id, wc.status, wc.byte_len) = (5, sys::IBV_WC_SUCCESS, 100);
+        (wc.opcode, wc.wc_flags, wc.src_qp) = (sys::IBV_WC_RECV, sys::IBV_WC_WITH_IMM, 77);
+        wc.__bindgen_anon_1.imm_data = imm_data;
+        polled.count = 1;
+        let done =
+            Completion { id: 5, outcome: Outcome::Done(100), immediate: Some(7), source_qpn: 77 };
+        assert_eq!(polled.next(), Some(done));
+        (polled.entries[0].wr_id, polled.entries[0].status) = (6, sys::IBV_WC_WR_FLUSH_ERR);
+        polled.next = 0;
+        let flushed =
+            Completion { id: 6, outcome: Outcome::Flushed, immediate: None, source_qpn: 0 };
+        assert_eq!(polled.next(), Some(flushed));
+        assert_eq!(polled.next(), None);
+    }
 
     #[test]
     fn lower_depths_help_only_where_queues_can_be_resized() {
