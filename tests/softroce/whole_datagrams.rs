@@ -1,6 +1,6 @@
 //! Fragments that fill their datagrams, with compact headers, on a device.
 
-use crate::{needs, ranks, stranger};
+use crate::{again, needs, ranks, stranger};
 use verbcast::rdma::NodeSharing;
 use verbcast::{Algorithm, Broadcaster, Config, Statistics};
 use verbcast_core::rank::{OpId, Rank};
@@ -97,6 +97,29 @@ fn one_rank_that_wants_no_compact_headers_is_enough() {
         config
     };
     assert_eq!(sent(&ranks::exchange(3, of, &LENS)), datagrams(FRAGMENT));
+}
+
+/// What an adapter leaves in front of an IPv4 header may look like a GRH.
+#[test]
+fn senders_are_known_whatever_is_in_front_of_an_ipv4_header() {
+    let test = "whole_datagrams::senders_are_known_whatever_is_in_front_of_an_ipv4_header";
+    again::under("mlx5-roce,ipv4_front=garbage", test, || {
+        let Some(config) = config() else { return };
+        let all = ranks::exchange(3, |_| config.clone(), &LENS);
+        assert_eq!(sent(&all), datagrams(WHOLE));
+        assert!(all.iter().all(|one| one.foreign == 0), "{all:?}");
+    });
+}
+
+/// A GRH tells who has sent a datagram on InfiniBand.
+#[test]
+fn senders_are_known_on_infiniband() {
+    again::under("mlx5-ib", "whole_datagrams::senders_are_known_on_infiniband", || {
+        let Some(config) = config() else { return };
+        let all = ranks::exchange(3, |_| config.clone(), &LENS);
+        assert_eq!(sent(&all), datagrams(WHOLE));
+        assert!(all.iter().all(|one| one.foreign == 0), "{all:?}");
+    });
 }
 
 /// Without a key in the header, a sender is known by its address alone.

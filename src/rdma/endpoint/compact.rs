@@ -95,11 +95,11 @@ impl Endpoint {
     pub(super) fn expand(
         &mut self,
         compact: Compact,
-        sender: Sender,
+        sender: Option<Sender>,
         payload_len: usize,
     ) -> Option<(RawHeader, ChannelId)> {
         let id = self.tagged.of(compact.tag())?;
-        let process = self.senders.find(sender)?;
+        let process = self.senders.find(sender?)?;
         let channel = self.channels.get_mut(id)?;
         let CompactHeaders { near, fragment_len, last, .. } = channel.compact?;
         let rank = match last {
@@ -133,8 +133,11 @@ impl Endpoint {
         qpn: u32,
     ) {
         let is_whole = header.check(self.datagrams.bytes(slot, extent), Checks::Header).is_ok();
-        if is_whole && let Some(process) = self.process(channel, header.unchecked().source) {
-            self.senders.learn(self.datagrams.sender(slot, qpn), process);
+        if is_whole
+            && let Some(process) = self.process(channel, header.unchecked().source)
+            && let Some(sender) = self.datagrams.sender(slot, qpn)
+        {
+            self.senders.learn(sender, process);
         }
     }
 }

@@ -66,12 +66,12 @@ impl Endpoint {
             let Completion { outcome, source_qpn, .. } = completion;
             // SAFETY: the completion at hand is the request's.
             let slot = unsafe { datagrams.arrived_in_slot(slot) };
-            let (grh, payload) = datagrams.received(&slot, run.fragment_len);
-            if !expected.sender.has_sent(grh, source_qpn) {
+            if !datagrams.is_from(&expected.sender, &slot, source_qpn) {
                 let compact = completion.immediate.map(Compact::of);
                 other = Some((Received { slot, outcome, compact, source_qpn }, None));
                 break;
             }
+            let payload = datagrams.payload(&slot, run.fragment_len);
             into[count as usize * run.fragment_len..][..run.fragment_len].copy_from_slice(payload);
             if let Some(seat) = channels.get_mut(by).and_then(|channel| channel.node.as_mut()) {
                 let header = run.header(count, expected.key);

@@ -20,6 +20,17 @@ pub enum AddressKind {
     Mgid,
 }
 
+impl AddressKind {
+    /// That of an address.
+    pub fn of(address: GroupAddress) -> Self {
+        match address {
+            GroupAddress::V4(_) => AddressKind::V4,
+            GroupAddress::V6(_) => AddressKind::V6,
+            GroupAddress::Mgid(_) => AddressKind::Mgid,
+        }
+    }
+}
+
 /// Third and fourth byte of MGIDs that subnet managers refuse from others: IPoIB's for IPv4 and IPv6 (RFC 4391,
 /// section 4), and those that the manager assigns itself (IBA 1.4, section 15.2.5.17).
 const RESERVED_SIGNATURES: [[u8; 2]; 3] = [[0x40, 0x1b], [0x60, 0x1b], [0xa0, 0x1b]];

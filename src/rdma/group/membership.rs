@@ -1,5 +1,6 @@
 //! A multicast group that the port is in, and what keeps it there.
 
+use super::address::AddressKind;
 use super::order::PortSpeed;
 use std::net::UdpSocket;
 use std::os::fd::BorrowedFd;
@@ -55,6 +56,11 @@ impl Joined {
     /// The descriptor that tells of the end of the membership, if one does.
     pub fn fd(&self) -> Option<BorrowedFd<'_>> {
         self.held.fd()
+    }
+
+    /// The kind of its address.
+    pub fn kind(&self) -> AddressKind {
+        AddressKind::of(self.address)
     }
 
     /// The Q_Key of the group's datagrams.

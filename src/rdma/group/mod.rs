@@ -22,7 +22,7 @@ mod subnet;
 pub(super) mod testing;
 mod waves;
 
-pub(super) use address::{draw, generator};
+pub(super) use address::{AddressKind, draw, generator};
 pub(super) use attached::{Group, Pace};
 pub(super) use choice::shared_group;
 pub(super) use gather::{Gathered, gather};

@@ -5,7 +5,7 @@ use super::extent::{Extent, GRH};
 use super::prediction::{Prediction, Stream};
 use super::restarts::Restarts;
 use super::sender::Sender;
-use crate::rdma::group::{DEFAULT_QKEY, Group, GroupId, Groups, Joined, ProvenAmong};
+use crate::rdma::group::{AddressKind, DEFAULT_QKEY, Group, GroupId, Groups, Joined, ProvenAmong};
 use crate::rdma::ids::{ChannelId, ProcessId};
 use crate::rdma::memory::{Kept, Source, Tail};
 use crate::rdma::outstanding::Outstanding;
@@ -33,6 +33,8 @@ pub struct UdPort {
     qkey: u32,
     /// The groups that communicators are in.
     groups: Groups,
+    /// The kind of their addresses, once there was one: it is the same for all.
+    kind: Option<AddressKind>,
     handles: HashMap<ProcessId, AddressHandle>,
     /// Processes whose addresses were not found, and why.
     unresolved: HashMap<ProcessId, String>,
@@ -123,6 +125,7 @@ impl UdPort {
             qp,
             qkey: DEFAULT_QKEY,
             groups: Groups::new(most_groups),
+            kind: None,
             handles: HashMap::new(),
             unresolved: HashMap::new(),
             receives,
@@ -166,6 +169,7 @@ impl UdPort {
 
     /// Takes in a group that the port has joined, to send to it.
     pub fn enter(&mut self, joined: Joined) -> std::result::Result<GroupId, String> {
+        self.kind = Some(joined.kind());
         Ok(self.groups.add(Group::new(joined, &self.domain)?))
     }
 
@@ -406,11 +410,10 @@ impl UdPort {
         unsafe { self.receives.reclaim(slot) }
     }
 
-    /// The GRH of a received datagram, and so many bytes behind it.
+    /// So many bytes of a received datagram, behind the GRH.
     #[inline]
-    pub fn received<'a>(&'a self, slot: &'a Slot, len: usize) -> (&'a [u8; 40], &'a [u8]) {
-        let bytes = &self.receives.bytes(slot)[GRH.start..GRH.end + len];
-        bytes.split_first_chunk().expect("a GRH is so long")
+    pub fn payload<'a>(&'a self, slot: &'a Slot, len: usize) -> &'a [u8] {
+        &self.receives.bytes(slot)[GRH.end..GRH.end + len]
     }
 
     /// A received datagram, its header first.
@@ -418,11 +421,22 @@ impl UdPort {
         extent.of(self.receives.bytes(slot))
     }
 
-    /// Who has sent a received datagram, from a QP.
+    /// Who has sent a received datagram to a group, from a QP; none before the first group.
     #[inline]
-    pub fn sender(&self, slot: &Slot, qpn: u32) -> Sender {
-        let grh = self.receives.bytes(slot)[GRH].first_chunk().expect("a GRH is so long");
-        Sender::new(grh, qpn)
+    pub fn sender(&self, slot: &Slot, qpn: u32) -> Option<Sender> {
+        Some(Sender::new(self.kind?, self.front(slot), qpn))
+    }
+
+    /// Whether a received datagram to a group is from this sender, where it is from this QP.
+    #[inline]
+    pub fn is_from(&self, sender: &Sender, slot: &Slot, qpn: u32) -> bool {
+        self.kind.is_some_and(|kind| sender.has_sent(kind, self.front(slot), qpn))
+    }
+
+    /// What is in front of a received datagram.
+    #[inline]
+    fn front<'a>(&'a self, slot: &'a Slot) -> &'a [u8; 40] {
+        self.receives.bytes(slot)[GRH].first_chunk().expect("a GRH is so long")
     }
 
     /// Puts what was received into a place to where it would be without it in the slot, with what there was no room for there

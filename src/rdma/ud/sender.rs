@@ -1,5 +1,7 @@
 //! Who has sent a datagram, as its receiver's adapter tells.
 
+use crate::rdma::group::AddressKind;
+
 /// The source of a datagram: what its network header says, and the QP that its completion names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Sender {
@@ -7,37 +9,47 @@ pub struct Sender {
     pub qpn: u32,
 }
 
-/// The version in the first four bits of a GRH (InfiniBand Architecture, volume 1, section 8.3).
-const GRH_VERSION: u8 = 6;
-/// Where the source GID is in it.
+/// Where the source GID is in a GRH, or the source address in an IPv6 header (InfiniBand Architecture, volume 1, section 8.3).
 const SOURCE_AT: usize = 8;
-/// Where the source is in the last 20 bytes, which are the IPv4 header of a RoCE v2 packet (Annex A17, section A17.4.5.2).
-const IPV4_SOURCE_AT: usize = 32;
+/// Where the IPv4 header of a RoCE v2 packet is: it is the last 20 bytes, and nobody says what is in those in front of it (Annex
+/// A17, section A17.4.5.2). Some adapters leave there what another datagram has left.
+const IPV4_AT: usize = 20;
+/// How it begins: its version, and its length without options in words.
+const IPV4_BEGIN: u8 = 0x45;
+/// Where the source is in it.
+const IPV4_SOURCE_AT: usize = IPV4_AT + 12;
 /// What is in front of an IPv4 address in a GID.
 const MAPPED: [u8; 12] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff];
 
+/// Whether what is in front of a datagram to a group of this kind ends with an IPv4 header. With RoCE v1 it is a GRH, whatever the
+/// kind.
+#[inline]
+fn is_ipv4(kind: AddressKind, front: &[u8; 40]) -> bool {
+    kind == AddressKind::V4 && front[IPV4_AT] == IPV4_BEGIN
+}
+
 impl Sender {
-    /// That of a datagram with these bytes in front of it, which a QP has sent.
+    /// That of a datagram to a group of this kind, with these bytes in front of it, which a QP has sent.
     #[inline]
-    pub fn new(grh: &[u8; 40], qpn: u32) -> Self {
+    pub fn new(kind: AddressKind, front: &[u8; 40], qpn: u32) -> Self {
         let mut gid = [0; 16];
-        if grh[0] >> 4 == GRH_VERSION {
-            gid.copy_from_slice(&grh[SOURCE_AT..SOURCE_AT + 16]);
-        } else {
+        if is_ipv4(kind, front) {
             gid[..12].copy_from_slice(&MAPPED);
-            gid[12..].copy_from_slice(&grh[IPV4_SOURCE_AT..IPV4_SOURCE_AT + 4]);
+            gid[12..].copy_from_slice(&front[IPV4_SOURCE_AT..IPV4_SOURCE_AT + 4]);
+        } else {
+            gid.copy_from_slice(&front[SOURCE_AT..SOURCE_AT + 16]);
         }
         Sender { gid, qpn }
     }
 
-    /// Whether it has sent a datagram with these bytes in front of it, from this QP: whether [`new`](Self::new) makes it of
-    /// them, without making another.
+    /// Whether it has sent a datagram to a group of this kind, with these bytes in front of it, from this QP: whether
+    /// [`new`](Self::new) makes it of them, without making another.
     #[inline]
-    pub fn has_sent(&self, grh: &[u8; 40], qpn: u32) -> bool {
-        let is_from_gid = match grh[0] >> 4 == GRH_VERSION {
-            true => self.gid[..] == grh[SOURCE_AT..SOURCE_AT + 16],
-            false => {
-                self.gid[12..] == grh[IPV4_SOURCE_AT..IPV4_SOURCE_AT + 4]
+    pub fn has_sent(&self, kind: AddressKind, front: &[u8; 40], qpn: u32) -> bool {
+        let is_from_gid = match is_ipv4(kind, front) {
+            false => self.gid[..] == front[SOURCE_AT..SOURCE_AT + 16],
+            true => {
+                self.gid[12..] == front[IPV4_SOURCE_AT..IPV4_SOURCE_AT + 4]
                     && self.gid[..12] == MAPPED
             }
         };
@@ -49,35 +61,55 @@ impl Sender {
 mod tests {
     use super::*;
 
+    const KINDS: [AddressKind; 3] = [AddressKind::V4, AddressKind::V6, AddressKind::Mgid];
+
+    /// Bytes that end as an IPv4 header does, behind a first one.
+    fn front(first: u8) -> [u8; 40] {
+        let mut front: [u8; 40] = std::array::from_fn(|at| at as u8);
+        (front[0], front[IPV4_AT]) = (first, IPV4_BEGIN);
+        front
+    }
+
     #[test]
-    fn a_grh_and_an_ipv4_header_tell_the_source() {
-        let mut grh: [u8; 40] = std::array::from_fn(|at| at as u8);
-        grh[0] = 0x60;
-        assert_eq!(Sender::new(&grh, 7).gid, std::array::from_fn(|at| 8 + at as u8));
-        // The bytes before an IPv4 header may be anything but a GRH.
-        (grh[0], grh[20]) = (0, 0x45);
+    fn what_is_in_front_of_an_ipv4_header_does_not_matter() {
         let gid = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 32, 33, 34, 35];
-        assert_eq!(Sender::new(&grh, 7), Sender { gid, qpn: 7 });
+        for first in 0..=u8::MAX {
+            let sender = Sender::new(AddressKind::V4, &front(first), 7);
+            assert_eq!(sender, Sender { gid, qpn: 7 }, "behind {first:#x}");
+        }
+    }
+
+    #[test]
+    fn a_grh_tells_the_source_whatever_is_in_its_addresses() {
+        for kind in [AddressKind::V6, AddressKind::Mgid] {
+            let front = front(0x60);
+            assert_eq!(Sender::new(kind, &front, 7).gid[..], front[8..24], "{kind:?}");
+        }
+        // RoCE v1 with the GID of an IPv4 address.
+        let mut front = front(0x60);
+        front[8..20].copy_from_slice(&MAPPED);
+        front[20..24].copy_from_slice(&[10, 9, 0, 1]);
+        assert_eq!(Sender::new(AddressKind::V4, &front, 7).gid[12..], [10, 9, 0, 1]);
     }
 
     #[test]
     fn a_sender_has_sent_what_tells_of_it_and_nothing_else() {
-        for first in [0x60, 0] {
-            let mut grh: [u8; 40] = std::array::from_fn(|at| at as u8);
-            grh[0] = first;
-            let sender = Sender::new(&grh, 7);
-            assert!(sender.has_sent(&grh, 7) && !sender.has_sent(&grh, 8));
-            for bit in 0..8 * grh.len() {
-                let mut other = grh;
+        for (kind, first) in KINDS.into_iter().flat_map(|kind| [(kind, 0x60), (kind, 0)]) {
+            let front = front(first);
+            let sender = Sender::new(kind, &front, 7);
+            assert!(sender.has_sent(kind, &front, 7) && !sender.has_sent(kind, &front, 8));
+            for bit in 0..8 * front.len() {
+                let mut other = front;
                 other[bit / 8] ^= 1 << (bit % 8);
-                let is_it = Sender::new(&other, 7) == sender;
-                assert_eq!(sender.has_sent(&other, 7), is_it, "bit {bit} behind {first:#x}");
+                let is_it = Sender::new(kind, &other, 7) == sender;
+                let has_sent = sender.has_sent(kind, &other, 7);
+                assert_eq!(has_sent, is_it, "bit {bit} behind {first:#x}, {kind:?}");
             }
         }
         // An address of four bytes is not the end of any GID that ends so.
-        let mut grh = [1; 40];
-        grh[0] = 0;
+        let mut front = [1; 40];
+        front[IPV4_AT] = IPV4_BEGIN;
         let gid = [1; 16];
-        assert!(!Sender { gid, qpn: 7 }.has_sent(&grh, 7));
+        assert!(!Sender { gid, qpn: 7 }.has_sent(AddressKind::V4, &front, 7));
     }
 }

@@ -8,8 +8,7 @@ use crate::adapter::{Adapter, adapter};
 use crate::context::{device_of, is_port_up, opened};
 use crate::happening::{age, count_datagram};
 use crate::profile::{OwnCopies, TooLong};
-use crate::qp;
-use crate::real;
+use crate::{groups, qp, real};
 use libc::c_int;
 use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
@@ -25,6 +24,8 @@ const GRH_LEN: usize = 40;
 const SOURCE: Range<usize> = 32..36;
 /// Where it leaves what the datagram was sent to.
 const DESTINATION: Range<usize> = 36..40;
+/// What may be in front of the IPv4 header: it begins as a GRH does.
+const SPOILT: [u8; 20] = [0x6a; 20];
 /// Marks the requests that are posted here.
 const MARK: u64 = 0xada9_7e50_0000_0000;
 
@@ -171,6 +172,7 @@ impl Datagrams {
                 }
             };
         }
+        self.imitate_front(adapter, &mut inner.memory[begin..begin + GRH_LEN]);
         let mut bytes = &inner.memory[begin..begin + len];
         for part in &parts {
             let (now, later) = bytes.split_at(bytes.len().min(part.length as usize));
@@ -196,6 +198,23 @@ impl Datagrams {
         true
     }
 
+    /// Makes of what SoftRoCE leaves in front of a datagram what the adapter does.
+    fn imitate_front(&self, adapter: &Adapter, front: &mut [u8]) {
+        if adapter.profile.spoils_ipv4_front {
+            front[..SPOILT.len()].copy_from_slice(&SPOILT);
+        }
+        if !adapter.profile.is_infiniband {
+            return;
+        }
+        let devices = &adapter.node.devices;
+        let port = |ipv4: &[u8]| devices.iter().find(|device| device.ipv4.octets() == *ipv4);
+        let gid = |ipv4: &[u8]| port(ipv4).map(|device| device.gid);
+        let from = gid(&front[SOURCE]);
+        let to =
+            groups::group_of(self.qp, &front[DESTINATION]).or_else(|| gid(&front[DESTINATION]));
+        front.copy_from_slice(&grh(from.unwrap_or_default(), to.unwrap_or_default()));
+    }
+
     /// Whether a datagram does not come on this adapter.
     fn loses(&self, adapter: &Adapter, wc: &ibv_wc, grh: &[u8]) -> bool {
         let profile = &adapter.profile;
@@ -215,6 +234,16 @@ impl Datagrams {
             || most.into_iter().flatten().any(|most| len > most)
             || age() < profile.deaf_for
     }
+}
+
+/// A GRH (InfiniBand Architecture Specification, volume 1, section 8.3), without the length.
+fn grh(from: [u8; 16], to: [u8; 16]) -> [u8; GRH_LEN] {
+    let mut grh = [0; GRH_LEN];
+    // The version, the next header (the BTH) and the hop limit.
+    (grh[0], grh[6], grh[7]) = (0x60, 0x1b, 64);
+    grh[8..24].copy_from_slice(&from);
+    grh[24..].copy_from_slice(&to);
+    grh
 }
 
 /// Whether an IPv4 address is a group's: its first four bits say so.

@@ -3,7 +3,7 @@
 use crate::adapter::adapter;
 use crate::context::device_of;
 use crate::real;
-use crate::route::{group_gid, is_multicast, mlid, refused};
+use crate::route::{group_gid, group_ipv4, is_multicast, mlid, refused};
 use crate::shared::Place;
 use libc::c_int;
 use std::collections::HashMap;
@@ -53,6 +53,14 @@ pub fn detach_all(qp: *mut ibv_qp) {
             unsafe { real::ibv_detach_mcast(qp, &raw const gid, lid) };
         }
     }
+}
+
+/// The group that the QP is attached to and whose datagrams this IPv4 group carries.
+pub fn group_of(qp: *mut ibv_qp, ipv4: &[u8]) -> Option<[u8; 16]> {
+    let mut attached = attached();
+    let mut all = attached.get_or_insert_default().keys();
+    let found = all.find(|(other, raw)| *other == qp.addr() && group_ipv4(raw).octets() == *ipv4);
+    found.map(|(_, raw)| *raw)
 }
 
 /// SoftRoCE's address of a group, and the LID to go with it.

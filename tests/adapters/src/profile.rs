@@ -60,6 +60,7 @@ pub struct Profile {
     pub too_long: TooLong,
     pub loses_attachments: bool,
     pub restarts: bool,
+    pub spoils_ipv4_front: bool,
     pub happenings: Vec<(Happening, When)>,
 }
 
@@ -95,7 +96,9 @@ impl Profile {
 
     /// Whether datagrams that come are looked at.
     pub fn meddles_with_datagrams(&self) -> bool {
-        self.own_copies != OwnCopies::All
+        self.is_infiniband
+            || self.spoils_ipv4_front
+            || self.own_copies != OwnCopies::All
             || self.path_mtu.is_some()
             || !self.mtus.is_empty()
             || !self.deaf_for.is_zero()
@@ -269,6 +272,7 @@ impl<'a> Values<'a> {
                 .one_of("too_long", &[("lost", TooLong::Lost), ("error", TooLong::Error)])?,
             loses_attachments: self.one_of("reset_detaches", &no_yes)?,
             restarts: self.one_of("restart", &no_yes)?,
+            spoils_ipv4_front: self.one_of("ipv4_front", &[("zero", false), ("garbage", true)])?,
             happenings: self.happenings("events")?,
         })
     }
