@@ -54,8 +54,18 @@ pub struct Completion {
     pub outcome: Outcome,
     /// The number that came along with what was received, if one did.
     pub immediate: Option<u32>,
-    /// The QP that has sent what was received well, if that is a datagram; otherwise 0.
-    pub source_qpn: u32,
+    /// Where what was received well comes from, if that is a datagram.
+    pub origin: Origin,
+}
+
+/// What a completion tells of where a datagram comes from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Origin {
+    /// The QP that has sent it.
+    pub qpn: u32,
+    /// It has a GRH; where it has none, the 40 bytes in front of it are what they were before (ibv_post_recv(3)). On RoCE each has a
+    /// network header there, and not every provider says so.
+    pub has_grh: bool,
 }
 
 /// Which completions the channel tells of.
@@ -126,11 +136,11 @@ impl Polled {
             status => Outcome::Failed(status_text(status)),
         };
         // Where it ended otherwise, nothing else in it is filled in (ibv_poll_cq(3)).
-        let (immediate, source_qpn) = match outcome {
-            Outcome::Done(_) => (immediate(wc), wc.src_qp),
-            Outcome::Flushed | Outcome::Failed(_) => (None, 0),
+        let (immediate, origin) = match outcome {
+            Outcome::Done(_) => (immediate(wc), origin(wc)),
+            Outcome::Flushed | Outcome::Failed(_) => (None, Origin::default()),
         };
-        Some(Completion { id: wc.wr_id, outcome, immediate, source_qpn })
+        Some(Completion { id: wc.wr_id, outcome, immediate, origin })
     }
 }
 
@@ -280,6 +290,11 @@ fn immediate(wc: &sys::ibv_wc) -> Option<u32> {
     comes_along.then(|| u32::from_be(unsafe { wc.__bindgen_anon_1.imm_data }))
 }
 
+#[inline]
+fn origin(wc: &sys::ibv_wc) -> Origin {
+    Origin { qpn: wc.src_qp, has_grh: wc.wc_flags & sys::IBV_WC_GRH != 0 }
+}
+
 #[cold]
 fn status_text(status: sys::ibv_wc_status) -> &'static str {
     // SAFETY: the library returns a static C string for any number.
@@ -297,16 +312,25 @@ mod tests {
         let mut polled = Polled::new();
         let (wc, imm_data) = (&mut polled.entries[0], 7_u32.to_be());
         (wc.wr_id, wc.status, wc.byte_len) = (5, sys::IBV_WC_SUCCESS, 100);
-        (wc.opcode, wc.wc_flags, wc.src_qp) = (sys::IBV_WC_RECV, sys::IBV_WC_WITH_IMM, 77);
+        (wc.opcode, wc.wc_flags, wc.src_qp) =
+            (sys::IBV_WC_RECV, sys::IBV_WC_WITH_IMM | sys::IBV_WC_GRH, 77);
         wc.__bindgen_anon_1.imm_data = imm_data;
         polled.count = 1;
-        let done =
-            Completion { id: 5, outcome: Outcome::Done(100), immediate: Some(7), source_qpn: 77 };
+        let done = Completion {
+            id: 5,
+            outcome: Outcome::Done(100),
+            immediate: Some(7),
+            origin: Origin { qpn: 77, has_grh: true },
+        };
         assert_eq!(polled.next(), Some(done));
         (polled.entries[0].wr_id, polled.entries[0].status) = (6, sys::IBV_WC_WR_FLUSH_ERR);
         polled.next = 0;
-        let flushed =
-            Completion { id: 6, outcome: Outcome::Flushed, immediate: None, source_qpn: 0 };
+        let flushed = Completion {
+            id: 6,
+            outcome: Outcome::Flushed,
+            immediate: None,
+            origin: Origin::default(),
+        };
         assert_eq!(polled.next(), Some(flushed));
         assert_eq!(polled.next(), None);
     }

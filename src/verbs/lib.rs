@@ -44,7 +44,7 @@ pub use async_event::{AsyncEvent, AsyncKind, PortChange};
 pub use batch::MAX_TOGETHER;
 pub use block::{Anchor, Block};
 pub use cm::{Membership, MulticastGroup};
-pub use completion::{Completion, CompletionQueue, MAX_POLLED, Outcome, Polled, Told};
+pub use completion::{Completion, CompletionQueue, MAX_POLLED, Origin, Outcome, Polled, Told};
 pub use context::{Context, DeviceAttributes, LinkLayer, Port, Protocol};
 pub use descriptors::Descriptors;
 pub use device::{Device, devices};

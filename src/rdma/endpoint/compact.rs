@@ -5,7 +5,7 @@ use crate::rdma::ids::{ChannelId, ProcessId};
 use crate::rdma::ud::{Extent, Sender};
 use verbcast_core::rank::{OpId, Rank};
 use verbcast_core::wire::{Checks, Compact, FreeTags, RawHeader, Tag};
-use verbcast_verbs::Slot;
+use verbcast_verbs::{Origin, Slot};
 
 /// What a communicator has for compact headers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -130,12 +130,12 @@ impl Endpoint {
         channel: ChannelId,
         header: &RawHeader,
         (slot, extent): (&Slot, Extent),
-        qpn: u32,
+        origin: Origin,
     ) {
         let is_whole = header.check(self.datagrams.bytes(slot, extent), Checks::Header).is_ok();
         if is_whole
             && let Some(process) = self.process(channel, header.unchecked().source)
-            && let Some(sender) = self.datagrams.sender(slot, qpn)
+            && let Some(sender) = self.datagrams.sender(slot, origin)
         {
             self.senders.learn(sender, process);
         }

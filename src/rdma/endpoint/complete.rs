@@ -93,13 +93,13 @@ impl Endpoint {
         completion: Completion,
         table: Option<&mut RxTable>,
     ) -> Result<Option<Buffer>, TransportError> {
-        let Completion { outcome, immediate, source_qpn, .. } = completion;
+        let Completion { outcome, immediate, origin, .. } = completion;
         match work {
             Work::DatagramReceive(slot) => {
                 // SAFETY: the completion at hand is the request's.
                 let (slot, place) = unsafe { self.datagrams.arrived(slot) };
                 let compact = immediate.map(Compact::of);
-                let received = Received { slot, outcome, compact, source_qpn };
+                let received = Received { slot, outcome, compact, origin };
                 return self.receive_datagram(by, now, (received, place), table);
             }
             Work::Receive(slot) => {

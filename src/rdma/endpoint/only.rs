@@ -56,8 +56,8 @@ impl Endpoint {
             fields.key == channel.key() && run.is_all(fields, header.payload_len())
         });
         if !is_it {
-            let Completion { outcome, source_qpn, .. } = completion;
-            let received = Received { slot, outcome, compact: None, source_qpn };
+            let Completion { outcome, origin, .. } = completion;
+            let received = Received { slot, outcome, compact: None, origin };
             return self.receive_datagram(by, now, (received, None), None).map(|_| false);
         }
         into.copy_from_slice(&bytes[HEADER_LEN..]);

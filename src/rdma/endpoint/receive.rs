@@ -38,7 +38,7 @@ use verbcast_core::rank::{Fragment, OpId, Rank};
 use verbcast_core::time::Instant;
 use verbcast_core::transport::{Buffer, TransportError};
 use verbcast_core::wire::{Checks, Compact, Header, Key, Kind, ProcessMessage, RawHeader};
-use verbcast_verbs::{Outcome, Slot};
+use verbcast_verbs::{Origin, Outcome, Slot};
 
 /// A receive that has ended.
 #[derive(Debug)]
@@ -47,8 +47,8 @@ pub struct Received {
     pub outcome: Outcome,
     /// What came along with it.
     pub compact: Option<Compact>,
-    /// The QP that has sent it.
-    pub source_qpn: u32,
+    /// Where it comes from.
+    pub origin: Origin,
 }
 
 impl Endpoint {
@@ -61,7 +61,7 @@ impl Endpoint {
         (received, place): (Received, Option<Place>),
         table: Option<&mut RxTable>,
     ) -> Result<Option<Buffer>, TransportError> {
-        let Received { mut slot, outcome, compact, source_qpn } = received;
+        let Received { mut slot, outcome, compact, origin } = received;
         let Outcome::Done(len) = outcome else {
             return self.end_receive(now, slot, &outcome, place).map(|()| None);
         };
@@ -76,7 +76,7 @@ impl Endpoint {
         };
         let (header, channel) = match compact {
             Some(compact) => {
-                let sender = self.datagrams.sender(&slot, source_qpn);
+                let sender = self.datagrams.sender(&slot, origin);
                 self.expand(compact, sender, extent.payload_len()).unzip()
             }
             None => {
@@ -115,7 +115,7 @@ impl Endpoint {
         let ran_out = self.datagrams.note_received(fragment.filter(|_| is_intact));
         self.datagrams.note_work();
         if kind == Kind::Probe {
-            self.learn_sender(channel, &header, (&slot, extent), source_qpn);
+            self.learn_sender(channel, &header, (&slot, extent), origin);
         }
         let (mut is_open, mut is_next) = (false, false);
         if let Some(own) = self.channels.get_mut(channel) {

@@ -63,12 +63,12 @@ impl Endpoint {
                 next.is_some()
             };
             let (Some(completion), Some(slot)) = (device.next_if(is_next), next) else { break };
-            let Completion { outcome, source_qpn, .. } = completion;
+            let Completion { outcome, origin, .. } = completion;
             // SAFETY: the completion at hand is the request's.
             let slot = unsafe { datagrams.arrived_in_slot(slot) };
-            if !datagrams.is_from(&expected.sender, &slot, source_qpn) {
+            if !datagrams.is_from(&expected.sender, &slot, origin) {
                 let compact = completion.immediate.map(Compact::of);
-                other = Some((Received { slot, outcome, compact, source_qpn }, None));
+                other = Some((Received { slot, outcome, compact, origin }, None));
                 break;
             }
             let payload = datagrams.payload(&slot, run.fragment_len);

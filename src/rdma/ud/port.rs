@@ -20,7 +20,7 @@ use verbcast_core::rank::Fragment;
 use verbcast_core::time::Instant;
 use verbcast_core::wire::{GroupAddress, HEADER_LEN};
 use verbcast_verbs::{
-    AddressHandle, CompletionQueue, Lease, MAX_TOGETHER, PathTo, Pool, PortPartition,
+    AddressHandle, CompletionQueue, Lease, MAX_TOGETHER, Origin, PathTo, Pool, PortPartition,
     ProtectionDomain, QueuePair, Result, Slot,
 };
 
@@ -421,16 +421,16 @@ impl UdPort {
         extent.of(self.receives.bytes(slot))
     }
 
-    /// Who has sent a received datagram to a group, from a QP; none before the first group.
+    /// Who has sent a received datagram to a group; none before the first group, and where its adapter does not tell.
     #[inline]
-    pub fn sender(&self, slot: &Slot, qpn: u32) -> Option<Sender> {
-        Some(Sender::new(self.kind?, self.front(slot), qpn))
+    pub fn sender(&self, slot: &Slot, origin: Origin) -> Option<Sender> {
+        Sender::new(self.kind?, self.front(slot), origin)
     }
 
-    /// Whether a received datagram to a group is from this sender, where it is from this QP.
+    /// Whether it is this one.
     #[inline]
-    pub fn is_from(&self, sender: &Sender, slot: &Slot, qpn: u32) -> bool {
-        self.kind.is_some_and(|kind| sender.has_sent(kind, self.front(slot), qpn))
+    pub fn is_from(&self, sender: &Sender, slot: &Slot, origin: Origin) -> bool {
+        self.kind.is_some_and(|kind| sender.has_sent(kind, self.front(slot), origin))
     }
 
     /// What is in front of a received datagram.

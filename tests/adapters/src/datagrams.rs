@@ -8,6 +8,7 @@ use crate::adapter::{Adapter, adapter};
 use crate::context::{device_of, is_port_up, opened};
 use crate::happening::{age, count_datagram};
 use crate::profile::{OwnCopies, TooLong};
+use crate::route::has_grh;
 use crate::{groups, qp, real};
 use libc::c_int;
 use std::collections::{HashMap, VecDeque};
@@ -172,14 +173,23 @@ impl Datagrams {
                 }
             };
         }
-        self.imitate_front(adapter, &mut inner.memory[begin..begin + GRH_LEN]);
+        let front = &mut inner.memory[begin..begin + GRH_LEN];
+        let mut untouched = 0;
+        if adapter.profile.is_infiniband && !has_grh(front) {
+            wc.wc_flags &= !IBV_WC_GRH;
+            untouched = GRH_LEN;
+        }
+        self.imitate_front(adapter, front);
         let mut bytes = &inner.memory[begin..begin + len];
         for part in &parts {
             let (now, later) = bytes.split_at(bytes.len().min(part.length as usize));
+            let (_, written) = now.split_at(now.len().min(untouched));
+            untouched -= now.len() - written.len();
+            let start = part.addr as usize + now.len() - written.len();
             // SAFETY: the program has given this memory for the device to write to.
             unsafe {
-                let to = std::ptr::with_exposed_provenance_mut::<u8>(part.addr as usize);
-                std::ptr::copy_nonoverlapping(now.as_ptr(), to, now.len());
+                let to = std::ptr::with_exposed_provenance_mut::<u8>(start);
+                std::ptr::copy_nonoverlapping(written.as_ptr(), to, written.len());
             }
             bytes = later;
         }

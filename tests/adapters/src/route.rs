@@ -8,8 +8,11 @@ use verbcast_sys::{ibv_ah_attr, ibv_gid};
 /// The first multicast LID (InfiniBand Architecture Specification, 4.1.3), and how many follow it.
 const FIRST_MLID: u16 = 0xc000;
 const MLIDS: u64 = 0x3fff;
-/// SoftRoCE's packets cross no router here.
+/// SoftRoCE's packets cross no router here, so that this comes with them: whether they would have a GRH on InfiniBand.
 const HOP_LIMIT: u8 = 64;
+const HOP_LIMIT_WITHOUT_GRH: u8 = 63;
+/// Where it is in the IPv4 header at the end of the GRH's place.
+const HOP_LIMIT_AT: usize = 28;
 
 /// FNV-1a: the same in every process.
 fn hash(bytes: &[u8]) -> u64 {
@@ -37,6 +40,11 @@ pub fn is_multicast(lid: u16) -> bool {
     (FIRST_MLID..u16::MAX).contains(&lid)
 }
 
+/// Whether a packet with this in front would have a GRH.
+pub fn has_grh(front: &[u8]) -> bool {
+    front[HOP_LIMIT_AT] != HOP_LIMIT_WITHOUT_GRH
+}
+
 /// The way that packets of `own` really take; an error if they would come to nobody.
 pub fn real_way(
     adapter: &Adapter,
@@ -52,6 +60,7 @@ pub fn real_way(
     if attr.is_global == 0 {
         real.grh.traffic_class = 0;
         real.grh.flow_label = 0;
+        real.grh.hop_limit = HOP_LIMIT_WITHOUT_GRH;
     } else if attr.grh.sgid_index != 0 {
         return Err(format!("the port has no GID of index {}", attr.grh.sgid_index));
     }

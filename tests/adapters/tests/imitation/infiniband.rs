@@ -119,6 +119,19 @@ fn datagrams_come_by_mgid_and_by_lid() {
             }
             let wc = received.unwrap();
             assert_eq!((wc.wr_id, wc.byte_len), (slot as u64, 140));
+            // SAFETY: the union's bytes.
+            let gid = unsafe { rig.gid().raw };
+            let expected = match slot {
+                1 => (
+                    true,
+                    [[0x60, 0, 0, 0, 0, 0, 0x1b, 64].to_vec(), gid.to_vec(), MGID.to_vec()]
+                        .concat(),
+                ),
+                // Within a subnet there is none where the sender does not want one.
+                _ => (false, vec![0; 40]),
+            };
+            let front = (wc.wc_flags & IBV_WC_GRH != 0, rig.front(slot).to_vec());
+            assert_eq!(front, expected, "slot {slot}");
         }
     });
 }

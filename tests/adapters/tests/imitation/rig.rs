@@ -118,6 +118,13 @@ impl Rig {
         qp
     }
 
+    /// The first bytes of a slot.
+    pub fn front(&self, slot: usize) -> [u8; 40] {
+        let start = self.memory.as_ptr().wrapping_add(slot * SLOT);
+        // SAFETY: it lies in the memory, to which the device writes at any time.
+        unsafe { start.cast::<[u8; 40]>().read_volatile() }
+    }
+
     fn slot(&self, number: usize) -> ibv_sge {
         let addr = self.memory.as_ptr().addr() + number * SLOT;
         // SAFETY: the region is live.
