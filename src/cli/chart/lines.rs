@@ -91,7 +91,9 @@ impl Lines {
         };
         let heights = points().map(|point| point.1);
         let up = match self.is_linear {
-            true => Scale::from_zero(heights.fold(0.0, f64::max)),
+            true => {
+                Scale::from_zero(heights.filter(|height| height.is_finite()).fold(0.0, f64::max))
+            }
             false => Scale::for_heights(heights),
         };
         (across, up)

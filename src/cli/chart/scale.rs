@@ -27,11 +27,10 @@ const MAX_LABELS: usize = 11;
 impl Scale {
     /// For heights: from zero, or in decades where that would hide the small ones.
     pub fn for_heights(values: impl Iterator<Item = f64>) -> Scale {
-        let positive: Vec<f64> = values.filter(|value| *value > 0.0).collect();
+        let positive: Vec<f64> = values.filter(|value| has_decade(*value)).collect();
         let most = positive.iter().copied().fold(0.0, f64::max);
         let least = positive.iter().copied().fold(most, f64::min);
         if most > WIDE * least && least > 0.0 {
-            let decade = |power: f64| 10_f64.powf(power);
             Scale::Decades {
                 least: decade(least.log10().floor()),
                 most: decade(most.log10().ceil()),
@@ -49,7 +48,10 @@ impl Scale {
 
     /// Whether a value has a place.
     pub fn has(self, value: f64) -> bool {
-        matches!(self, Scale::Linear { .. }) || value > 0.0
+        match self {
+            Scale::Linear { .. } => value.is_finite(),
+            Scale::Doubling { .. } | Scale::Decades { .. } => has_decade(value),
+        }
     }
 
     /// Where a value is, from 0 to 1.
@@ -79,12 +81,22 @@ impl Scale {
                 all.into_iter().step_by(every).collect()
             }
             Scale::Decades { least, most } => {
-                std::iter::successors(Some(least), |value| Some(value * 10.0))
-                    .take_while(|value| *value <= most * 1.001)
-                    .collect()
+                let power = |value: f64| value.log10().round() as i32;
+                let (first, last) = (power(least), power(most));
+                let every = ((last - first) as usize + 1).div_ceil(MAX_LABELS);
+                (first..=last).step_by(every).map(|power| decade(power.into())).collect()
             }
         }
     }
+}
+
+/// Whether a value is between two powers of ten that are numbers, too.
+fn has_decade(value: f64) -> bool {
+    (decade(-300.0)..=decade(300.0)).contains(&value)
+}
+
+fn decade(power: f64) -> f64 {
+    10_f64.powf(power)
 }
 
 /// A round step that divides a span into four to seven.
@@ -114,6 +126,26 @@ mod tests {
         assert!(!far.has(0.0) && near.has(0.0));
         let none = Scale::for_heights([].into_iter());
         assert_eq!(none, Scale::Linear { least: 0.0, most: 1.0 });
+    }
+
+    #[test]
+    fn heights_that_have_no_decade_are_left_out() {
+        let heights = [1e-323, 3.0, 5000.0, 1e305, f64::INFINITY, f64::NAN];
+        let scale = Scale::for_heights(heights.into_iter());
+        assert_eq!(scale, Scale::for_heights([3.0, 5000.0].into_iter()));
+        assert_eq!(
+            heights.map(|height| scale.has(height)),
+            [false, true, true, false, false, false]
+        );
+        let linear = Scale::for_heights([f64::INFINITY].into_iter());
+        assert!(!linear.has(f64::INFINITY) && !linear.has(f64::NAN), "{linear:?}");
+    }
+
+    #[test]
+    fn an_axis_has_few_labels_however_long_it_is() {
+        let labels = Scale::for_heights([2e-300, 5e299].into_iter()).labels();
+        assert!(labels.len() <= MAX_LABELS, "{labels:?}");
+        assert!(labels.is_sorted() && labels.iter().all(|label| label.is_normal()), "{labels:?}");
     }
 
     #[test]

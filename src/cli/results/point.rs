@@ -4,6 +4,9 @@ use super::{Clocks, CpuTime, Histogram, Summary};
 use serde::{Deserialize, Serialize};
 use verbcast_core::driver::Statistics;
 
+/// The shortest time that is measured, in seconds.
+const SHORTEST: f64 = 1e-9;
+
 /// What is measured, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -117,9 +120,9 @@ impl Point {
         }
     }
 
-    /// Broadcasts per second.
+    /// Broadcasts per second; none where no time was measured.
     pub fn rate(&self) -> Option<f64> {
-        let seconds = self.seconds.filter(|seconds| *seconds > 0.0)?;
+        let seconds = self.seconds.filter(|seconds| *seconds >= SHORTEST)?;
         Some(self.iterations as f64 / seconds)
     }
 
@@ -182,7 +185,16 @@ mod tests {
         let cpu = vec![CpuTime { user: 700, system: 1000 }, CpuTime::default()];
         let each: Vec<_> = Point { cpu, ..point.clone() }.cpu_per_broadcast().collect();
         assert_eq!(each, [CpuTime { user: 7, system: 10 }, CpuTime::default()]);
-        assert_eq!(Point { seconds: Some(0.0), ..point.clone() }.rate(), None);
+        for seconds in [0.0, 1e-320, 9e-10] {
+            assert_eq!(Point { seconds: Some(seconds), ..point.clone() }.rate(), None, "{seconds}");
+        }
+        let most = Point {
+            iterations: u64::MAX,
+            size: u64::MAX,
+            seconds: Some(SHORTEST),
+            ..point.clone()
+        };
+        assert!(most.bandwidth().is_some_and(f64::is_finite));
         let counters = Statistics { multicast_sent: 1, repaired: 3, ..Statistics::default() };
         assert_eq!((point.repaired(), Point { counters, ..point }.repaired()), (None, Some(3)));
     }

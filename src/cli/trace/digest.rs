@@ -38,6 +38,11 @@ impl Digest {
         self.waits.iter().map(|([began, ended], _)| ended - began).sum()
     }
 
+    /// Of the datagrams for it the share that was lost.
+    pub fn share_lost(&self) -> f64 {
+        self.lost as f64 / self.lost.saturating_add(self.received).max(1) as f64
+    }
+
     /// Seconds for which it waited for each rank, each wait shared evenly by those it was for.
     pub fn waiting_for(&self) -> BTreeMap<u32, f64> {
         let mut seconds = BTreeMap::new();
@@ -104,9 +109,13 @@ fn digest(timeline: &Timeline, seconds: impl Fn(f64) -> f64) -> Digest {
             }
             ("i", "left") => {
                 let number = |name: &str| event.number(name).unwrap_or_default();
-                digest.operations += number("operations");
-                digest.received += number("multicast_received");
-                digest.lost += number("lost");
+                for (sum, name) in [
+                    (&mut digest.operations, "operations"),
+                    (&mut digest.received, "multicast_received"),
+                    (&mut digest.lost, "lost"),
+                ] {
+                    *sum = sum.saturating_add(number(name));
+                }
             }
             ("i", text) => digest.news.push((span[0], text.to_owned())),
             _ => {}
@@ -182,5 +191,17 @@ mod tests {
         assert!((waiting_for[&3] - 0.209).abs() < 1e-9);
         assert_eq!((digest.repairs[0].1, digest.losses.as_slice()), (3, &[(2.5, 2), (3.0, 3)][..]));
         assert_eq!((digest.lost, digest.received, digest.operations), (2, 98, 2));
+    }
+
+    #[test]
+    fn counters_of_any_size_have_a_sum() {
+        let mut one = timeline(1, "a", 0.0, &[]);
+        let left = format!(
+            r#"{{"name":"left","ph":"i","ts":1,"pid":1,"args":{{"lost":{0},"multicast_received":{0}}}}}"#,
+            u64::MAX
+        );
+        one.events.extend([&left, &left].map(|text| serde_json::from_str(text).unwrap()));
+        let (digests, _) = digests(&[one], &[Offset { add: 0.0, error: None }]);
+        assert_eq!((digests[0].lost, digests[0].share_lost()), (u64::MAX, 1.0));
     }
 }

@@ -166,18 +166,17 @@ fn losses(digests: &[Digest]) -> String {
         "in all",
     ];
     let rows = digests.iter().map(|digest| {
-        let Digest { id, host, operations, lost, received, repairs, .. } = digest;
+        let Digest { id, host, operations, lost, repairs, .. } = digest;
         let mut times: Vec<f64> = repairs.iter().map(|([began, ended], _)| ended - began).collect();
         times.sort_by(f64::total_cmp);
         let median = times.get(times.len() / 2).copied();
-        let share = *lost as f64 / (lost + received).max(1) as f64;
         let told = |seconds: Option<f64>| seconds.map(time).unwrap_or_default();
         vec![
             format!("rank {id}"),
             escape(host),
             operations.to_string(),
             lost.to_string(),
-            percent(share),
+            percent(digest.share_lost()),
             times.len().to_string(),
             told(median),
             told(times.last().copied()),

@@ -6,6 +6,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use verbcast::trace::FORMAT;
 
+/// The latest time that a clock can have, and the longest that something can have lasted, in microseconds: clocks count
+/// nanoseconds in 64 bits.
+const MAX_TIME: f64 = u64::MAX as f64 / 1e3;
+
 /// An event of the trace event format.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Event {
@@ -39,6 +43,13 @@ impl Event {
     /// When it ended, in microseconds.
     pub fn ended(&self) -> f64 {
         self.began() + self.dur.unwrap_or_default()
+    }
+
+    /// Its time or duration, if no clock can have measured that.
+    fn impossible_time(&self) -> Option<(&'static str, f64)> {
+        let times = [("ts", self.ts), ("dur", self.dur)];
+        let times = times.into_iter().filter_map(|(name, time)| Some((name, time?)));
+        times.into_iter().find(|(_, time)| !(0.0..=MAX_TIME).contains(time))
     }
 
     /// A whole number that it says.
@@ -115,7 +126,12 @@ fn parse(text: &str) -> Result<Timeline, String> {
             continue;
         }
         match serde_json::from_str::<Event>(line) {
-            Ok(event) => events.push(event),
+            Ok(event) => match event.impossible_time() {
+                Some((name, time)) => {
+                    return Err(format!("line {number}: no clock has the {name} {time:e}"));
+                }
+                None => events.push(event),
+            },
             Err(_) if number == lines.len() && number > 2 => {}
             Err(error) => return Err(format!("line {number}: {error}")),
         }
@@ -164,6 +180,13 @@ mod tests {
         assert!(refused("[\n{}").contains("line 2"), "{}", refused("[\n{}"));
         assert!(refused(&format!("[\n{FIRST},\nnoise,\n{FIRST}")).contains("line 3"));
         assert!(refused("[\n]").contains("does not say whose"));
+        for times in
+            ["\"ts\":-1", "\"ts\":1e308", "\"ts\":5,\"dur\":-0.5", "\"ts\":5,\"dur\":1e308"]
+        {
+            let event = format!("{{\"name\":\"wait\",\"ph\":\"X\",{times},\"pid\":3}}");
+            let what = refused(&format!("[\n{FIRST},\n{event},\n{event}"));
+            assert!(what.starts_with("line 3: no clock has the "), "{what}");
+        }
         let other = FIRST.replace("\"verbcast\":1", "\"verbcast\":99");
         assert!(refused(&format!("[\n{other}")).contains("format 99"));
         let foreign = FIRST.replace("\"verbcast\":1,", "");

@@ -60,14 +60,13 @@ fn waiting(digests: &[Digest]) -> Option<String> {
 
 /// Which rank lost most, and on which host.
 fn losing(digests: &[Digest]) -> Option<String> {
-    let share =
-        |digest: &&Digest| digest.lost as f64 / (digest.lost + digest.received).max(1) as f64;
-    let most = digests.iter().max_by(|one, other| share(one).total_cmp(&share(other)))?;
-    if share(&most) < SHARE_OF_LOSS {
+    let most =
+        digests.iter().max_by(|one, other| one.share_lost().total_cmp(&other.share_lost()))?;
+    if most.share_lost() < SHARE_OF_LOSS {
         return Some("Hardly any datagram was lost.".to_owned());
     }
-    let all: u64 = digests.iter().map(|digest| digest.lost).sum();
-    let alone = most.lost as f64 / all.max(1) as f64;
+    let all: f64 = digests.iter().map(|digest| digest.lost as f64).sum();
+    let alone = most.lost as f64 / all.max(1.0);
     let what = match alone > 0.5 && digests.len() > 2 {
         true => format!(
             "that is {} of all losses: look at its link, or raise VERBCAST_RECEIVE_DEPTH if it receives in bursts",
@@ -77,7 +76,7 @@ fn losing(digests: &[Digest]) -> Option<String> {
             "others lose as well: look at the switches, or raise VERBCAST_RECEIVE_DEPTH".to_owned()
         }
     };
-    Some(format!("{} lost {} of its datagrams; {what}.", most.name, percent(share(&most))))
+    Some(format!("{} lost {} of its datagrams; {what}.", most.name, percent(most.share_lost())))
 }
 
 /// What repairs cost.
