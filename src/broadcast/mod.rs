@@ -171,7 +171,7 @@ impl Broadcaster {
             meanwhile: Meanwhile::default(),
             idle: Idle::default(),
             waits: Waits::default(),
-            told: Told::new(Clock::of_process()),
+            told: Told::new(Clock::of_process(), agreed.key),
             is_silent: false,
             origin: Box::new((config, agreed)),
             further: 0,
@@ -408,6 +408,7 @@ impl Broadcaster {
             tracing::debug!(
                 rank = self.place.rank.0,
                 size = self.size(),
+                communicator = self.told.communicator(),
                 operations = sum.operations,
                 multicast_received = sum.multicast_received,
                 lost = sum.lost,

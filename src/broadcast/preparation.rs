@@ -2,6 +2,7 @@
 
 use super::agree::{agree, first_peers, neighbours, order_by_place, terms};
 use super::hosts::Hosts;
+use super::told::number_of;
 use super::{Broadcaster, Config, Endpoint, Error, Place};
 use crate::bootstrap::{Bootstrap, VoteError, count_votes, read_all};
 use crate::rdma::{self, Origin};
@@ -64,7 +65,8 @@ impl Preparation {
         ballots: &[Vec<u8>],
     ) -> Result<Broadcaster, Error> {
         let Preparation { config, endpoint, rank, prepared } = self;
-        let _span = tracing::info_span!("set_up", %rank, size = bootstrap.size()).entered();
+        let (size, communicator) = (bootstrap.size(), tracing::field::Empty);
+        let span = tracing::info_span!("set_up", %rank, size, communicator).entered();
         let proposals = read_all(&count_votes(ballots)?, Proposal::parse)?;
         let (prepared, _) = prepared.map_err(|what| VoteError::Refused(vec![(rank, what)]))?;
         let all: Vec<_> = proposals.iter().map(|proposal| proposal.terms).collect();
@@ -76,6 +78,7 @@ impl Preparation {
         let peers = first_peers(rank, &order, &config);
         let settings = config.device.of_rail(0);
         let first = rdma::complete(bootstrap, prepared, &settings, &peers, &proposals)?;
+        span.record("communicator", number_of(first.1.key));
         let (endpoint, known) = (endpoint.as_ref(), (&first.0, &first.1));
         let others = rdma::add_rails(bootstrap, known, endpoint, &config.device, &peers)?;
         let hosts = Hosts::of(&proposals);

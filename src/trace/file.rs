@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 /// The version of what verbcast puts into such files. It stands in the first event's arguments.
-pub const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 2;
 
 /// Nanoseconds after which what is buffered is written, at the latest with the next event.
 const FLUSHED_AFTER: u64 = 1_000_000_000;

@@ -155,7 +155,7 @@ struct Fields {
 
 /// Names and values.
 #[derive(Default)]
-struct Values(SmallVec<[(&'static str, Said); 8]>);
+struct Values(SmallVec<[(&'static str, Said); 10]>);
 
 /// A value.
 #[derive(Serialize)]

@@ -79,7 +79,7 @@ impl Gathered {
     }
 
     /// Tells them, if there are any, and has none after that.
-    pub fn tell(&mut self, now: Instant) {
+    pub fn tell(&mut self, communicator: u64, now: Instant) {
         if self.is_empty() {
             return;
         }
@@ -89,6 +89,7 @@ impl Gathered {
         tracing::debug!(
             nanos = nanos(all.ended - all.began),
             ago = nanos(now - all.ended),
+            communicator,
             op = all.op,
             root = all.root.map(|root| root.0),
             len = all.bytes,

@@ -7,11 +7,22 @@ mod gathered;
 use crate::clock::Clock;
 use budget::Budget;
 use gathered::Gathered;
+use sha2::{Digest, Sha256};
 use smallvec::SmallVec;
 use std::time::Duration;
 use tracing::level_filters::LevelFilter;
 use verbcast_core::rank::{OpId, Rank};
 use verbcast_core::time::Instant;
+use verbcast_core::wire::Key;
+
+/// The number of a communicator in all that is told, the same at each of its ranks: of a hash of its key, which those who read
+/// this need not know, 48 bits, which are a whole number to every reader of JSON.
+pub(super) fn number_of(Key(key): Key) -> u64 {
+    let mut hash = Sha256::new();
+    hash.update(b"verbcast told");
+    hash.update(key.to_be_bytes());
+    hash.finalize().iter().take(6).fold(0, |number, byte| (number << 8) | u64::from(*byte))
+}
 
 /// A broadcast that has ended.
 #[derive(Debug)]
@@ -29,6 +40,8 @@ pub(super) struct Broadcast {
 #[derive(Debug)]
 pub(super) struct Told<C = Clock> {
     clock: C,
+    /// [What it is called](number_of).
+    communicator: u64,
     budget: Budget,
     gathered: Option<Gathered>,
 }
@@ -45,9 +58,10 @@ impl Watch for Clock {
 }
 
 impl<C: Watch> Told<C> {
-    /// Nothing has been told so far.
-    pub fn new(clock: C) -> Told<C> {
-        Told { clock, budget: Budget::of_process(), gathered: None }
+    /// Nothing has been told so far of the communicator with this key.
+    pub fn new(clock: C, key: Key) -> Told<C> {
+        let communicator = number_of(key);
+        Told { clock, communicator, budget: Budget::of_process(), gathered: None }
     }
 
     /// A wait has ended, and was for these ranks in equal parts.
@@ -74,6 +88,11 @@ impl<C: Watch> Told<C> {
         }
     }
 
+    /// What the communicator is called in all that is told of it.
+    pub fn communicator(&self) -> u64 {
+        self.communicator
+    }
+
     /// Nothing more follows.
     pub fn end(&mut self) {
         self.tell_gathered();
@@ -85,15 +104,17 @@ impl<C: Watch> Told<C> {
             return gathered.add_wait(time, ranks);
         }
         let ranks: SmallVec<[u32; 8]> = ranks.iter().map(|rank| rank.0).collect();
-        self.spend(|_| tracing::debug!(nanos = nanos(time), ?ranks, "wait"));
+        let communicator = self.communicator;
+        self.spend(|_| tracing::debug!(nanos = nanos(time), communicator, ?ranks, "wait"));
     }
 
     #[cold]
     fn tell_call(&mut self, call: &Broadcast) {
+        let communicator = self.communicator;
         let Some(gathered) = &mut self.gathered else {
             let mut alone = Gathered::default();
             alone.add_call(call);
-            return self.spend(|now| alone.tell(now));
+            return self.spend(|now| alone.tell(communicator, now));
         };
         if gathered.is_far_from(call.began) && self.budget.allows(call.ended) {
             self.tell_gathered();
@@ -110,10 +131,12 @@ impl<C: Watch> Told<C> {
             gathered.add_operation(operation);
             return self.settle(operation.ended);
         }
+        let communicator = self.communicator;
         self.spend(|_| {
             tracing::debug!(
                 nanos = nanos(operation.ended - operation.began),
                 overlaps = true,
+                communicator,
                 op = operation.op.0,
                 root = operation.root.0,
                 len = operation.len as u64,
@@ -142,8 +165,9 @@ impl<C: Watch> Told<C> {
     }
 
     fn tell_gathered(&mut self) {
+        let communicator = self.communicator;
         if let Some(mut gathered) = self.gathered.take() {
-            self.pay(|now| gathered.tell(now));
+            self.pay(|now| gathered.tell(communicator, now));
             self.gathered = Some(gathered);
         }
     }
@@ -241,7 +265,8 @@ mod tests {
         let listener = Listener::default();
         tracing::subscriber::with_default(listener.clone(), || {
             let clock = Stood::default();
-            let mut told = Told { clock: &clock, budget: Budget::new(SAVED), gathered: None };
+            let budget = Budget::new(SAVED);
+            let mut told = Told { clock: &clock, communicator: 7, budget, gathered: None };
             for op in 0..number {
                 let began = Instant::ZERO + every * op;
                 let (op, root, ended) = (OpId(op), Rank(0), began + time);
@@ -268,10 +293,18 @@ mod tests {
     }
 
     #[test]
+    fn a_communicators_number_is_its_own_and_does_not_show_its_key() {
+        let numbers = [1, 2, u64::MAX].map(|key| number_of(Key(key)));
+        assert!(numbers[0] != numbers[1] && numbers[1] != numbers[2], "{numbers:?}");
+        assert!(numbers.iter().all(|number| *number < 1 << 48 && *number > 2), "{numbers:?}");
+    }
+
+    #[test]
     fn few_calls_are_told_one_by_one() {
         let heard = heard_of(2000, Duration::from_millis(10), Duration::from_micros(100), false);
         assert_eq!((heard.len(), named(&heard, "wait").count()), (4000, 2000));
         assert!(named(&heard, "broadcast").all(|call| !call.0.contains_key("calls")));
+        assert!(heard.iter().all(|heard| heard.0["communicator"] == 7));
     }
 
     #[test]
@@ -301,7 +334,8 @@ mod tests {
         let listener = Listener::default();
         tracing::subscriber::with_default(listener.clone(), || {
             let clock = Stood::default();
-            let mut told = Told { clock: &clock, budget: Budget::new(0), gathered: None };
+            let budget = Budget::new(0);
+            let mut told = Told { clock: &clock, communicator: 7, budget, gathered: None };
             for micros in [0, 100, 200, 900_000] {
                 let began = Instant::ZERO + Duration::from_micros(micros);
                 let (op, root, ended) = (OpId(0), Rank(0), began + Duration::from_micros(10));

@@ -162,7 +162,7 @@ fn parse(text: &str) -> Result<Timeline, String> {
 mod tests {
     use super::*;
 
-    const FIRST: &str = r#"{"name":"process_name","ph":"M","pid":3,"args":{"name":"rank 3 on a","verbcast":1,"rank":3,"size":4,"host":"a","boot":"b","now_ns":1000,"wall_ns":5000}}"#;
+    const FIRST: &str = r#"{"name":"process_name","ph":"M","pid":3,"args":{"name":"rank 3 on a","verbcast":2,"rank":3,"size":4,"host":"a","boot":"b","now_ns":1000,"wall_ns":5000}}"#;
 
     #[test]
     fn a_timeline_that_was_cut_off_is_read() {
@@ -187,9 +187,9 @@ mod tests {
             let what = refused(&format!("[\n{FIRST},\n{event},\n{event}"));
             assert!(what.starts_with("line 3: no clock has the "), "{what}");
         }
-        let other = FIRST.replace("\"verbcast\":1", "\"verbcast\":99");
+        let other = FIRST.replace("\"verbcast\":2", "\"verbcast\":99");
         assert!(refused(&format!("[\n{other}")).contains("format 99"));
-        let foreign = FIRST.replace("\"verbcast\":1,", "");
+        let foreign = FIRST.replace("\"verbcast\":2,", "");
         assert!(refused(&format!("[\n{foreign}")).contains("not a timeline of verbcast"));
     }
 }
