@@ -94,6 +94,7 @@ pub mod tests {
         };
         let mut whole = event("set_up", [0.0, 1000.0]);
         whole.args.insert("rank".to_owned(), format!("rank {rank}").into());
+        whole.args.insert("size".to_owned(), 4.into());
         if let Some(communicator) = communicator {
             whole.args.insert("communicator".to_owned(), communicator.into());
         }

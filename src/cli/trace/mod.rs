@@ -2,6 +2,7 @@
 
 mod clocks;
 mod digest;
+mod members;
 mod page;
 mod read;
 mod verdict;

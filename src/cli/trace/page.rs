@@ -167,7 +167,7 @@ fn losses(digests: &[Digest]) -> String {
     ];
     let rows = digests.iter().map(|digest| {
         let Digest { id, host, operations, lost, repairs, .. } = digest;
-        let mut times: Vec<f64> = repairs.iter().map(|([began, ended], _)| ended - began).collect();
+        let mut times: Vec<f64> = repairs.iter().map(|[began, ended]| ended - began).collect();
         times.sort_by(f64::total_cmp);
         let median = times.get(times.len() / 2).copied();
         let told = |seconds: Option<f64>| seconds.map(time).unwrap_or_default();
@@ -217,9 +217,9 @@ mod tests {
             name: format!("rank {id} on <a>"),
             host: "<a>".to_owned(),
             calls: vec![[0.0, 2.0]],
-            waits: vec![([0.5, 1.0], vec![1 - id])],
+            waits: vec![([0.5, 1.0], vec![Some(1 - id)])],
             losses: vec![(1.5, 3)],
-            repairs: vec![([1.0, 1.25], 0)],
+            repairs: vec![[1.0, 1.25]],
             lost: 3,
             received: 97,
             operations: 4,
