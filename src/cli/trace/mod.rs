@@ -12,6 +12,7 @@ use crate::failure::Failure;
 use crate::files::write_whole;
 use clap::Args;
 use clocks::Offset;
+use digest::Digest;
 use read::{Event, Timeline};
 use std::fs;
 use std::path::PathBuf;
@@ -41,22 +42,29 @@ Examples:
 trace.json opens in Perfetto (ui.perfetto.dev) and in Chromium's chrome://tracing, and so does each rank's own file.";
 
 pub fn run(args: &TraceArgs) -> Result<(), Failure> {
-    let timelines = read::read_all(&args.traces).map_err(Failure::new)?;
+    let (timelines, left_out) = read::read_all(&args.traces).map_err(Failure::new)?;
     let offsets = clocks::offsets(&timelines);
     let (digests, length) = digest::digests(&timelines, &offsets);
-    let page = page::page(&digests, length, &offsets);
+    let told = told(&digests, &left_out);
+    let page = page::page(&digests, length, &offsets, &told);
     let cannot = |error| format!("cannot make the folder {}: {error}", args.output.display());
     fs::create_dir_all(&args.output).map_err(|error| Failure::new(cannot(error)))?;
     write_whole(&args.output.join("trace.json"), &merged(&timelines, &offsets)?)?;
     if args.svg {
-        let drawing = document(&page::lanes(&digests, length), page::LANES);
+        let drawing = document(&page::lanes(&digests, length), &page::title(&digests));
         write_whole(&args.output.join("timeline.svg"), &drawing)?;
     }
     let path = args.output.join("index.html");
     write_whole(&path, &page)?;
-    let mut told: Vec<String> = verdict::sentences(&digests);
-    told.push(path.display().to_string());
-    crate::print(&(told.join("\n") + "\n"))
+    crate::print(&format!("{}\n{}\n", told.join("\n"), path.display()))
+}
+
+/// What there is to say in sentences, and which files are missing in it.
+fn told(digests: &[Digest], left_out: &[PathBuf]) -> Vec<String> {
+    let left_out = left_out.iter().map(|path| {
+        format!("{} was cut off before it says whose it is, and is left out.", path.display())
+    });
+    verdict::sentences(digests).into_iter().chain(left_out).collect()
 }
 
 /// All timelines as one, on the clock of the first.

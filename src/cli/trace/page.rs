@@ -2,26 +2,32 @@
 
 use super::clocks::Offset;
 use super::digest::Digest;
-use super::verdict::{percent, sentences, time};
+use super::verdict::{percent, time};
 use crate::chart::{Lane, Lanes, Part, css, escape};
 use crate::table::table;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
 const STYLE: &str = include_str!("../page.css");
-/// Up to so many ranks have a line each; where there are more, hosts have.
+/// The picture has so many ranks at most; where there are more, the table of waits has hosts.
 const MAX_RANKS: usize = 64;
 /// The most lines of the log that the page repeats.
 const MAX_NEWS: usize = 200;
 
-/// The title of the picture of all ranks.
-pub const LANES: &str = "Each rank over time";
+/// The title of the picture.
+pub fn title(digests: &[Digest]) -> String {
+    match digests.len() {
+        ..=MAX_RANKS => "Each rank over time".to_owned(),
+        all => format!("The first {MAX_RANKS} of {all} ranks over time"),
+    }
+}
 
 const SET_UP: usize = 10;
 const WORK: usize = 1;
 const WAIT: usize = 4;
 
-pub fn page(digests: &[Digest], length: f64, offsets: &[Offset]) -> String {
+/// `told` is what there is to say of it all, in sentences.
+pub fn page(digests: &[Digest], length: f64, offsets: &[Offset], told: &[String]) -> String {
     let mut text = format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
@@ -33,11 +39,11 @@ pub fn page(digests: &[Digest], length: f64, offsets: &[Offset]) -> String {
         time(length),
         clocks(offsets)
     );
-    for sentence in sentences(digests) {
+    for sentence in told {
         // Writing to a String does not fail.
-        let _ = writeln!(text, "<li>{}</li>", escape(&sentence));
+        let _ = writeln!(text, "<li>{}</li>", escape(sentence));
     }
-    text += "</ul>\n<h2>Each rank over time</h2>\n<figure>\n";
+    let _ = write!(text, "</ul>\n<h2>{}</h2>\n<figure>\n", title(digests));
     text += &lanes(digests, length);
     text += "</figure>\n<p class=\"quiet\">White: outside of verbcast. Above each lane: fragments that were lost, when \
              their broadcast was complete. trace.json beside this page shows each call, in Perfetto or in a browser's \
@@ -82,7 +88,7 @@ pub fn lanes(digests: &[Digest], length: f64) -> String {
         Lane { name: digest.name.clone(), parts: parts.collect(), marks: marks.collect() }
     };
     let lanes = Lanes {
-        title: LANES.to_owned(),
+        title: title(digests),
         length,
         legend: vec![
             (SET_UP, "making communicators"),
@@ -226,11 +232,14 @@ mod tests {
             news: vec![(0.1, "joined".to_owned())],
             ..Digest::default()
         };
-        let page = page(&[digest(0), digest(1)], 2.0, &[Offset { add: 0.0, error: Some(0.0) }]);
+        let offsets = [Offset { add: 0.0, error: Some(0.0) }];
+        let page = page(&[digest(0), digest(1)], 2.0, &offsets, &["<a> was cut off".to_owned()]);
         for part in [
             "2 ranks on 1 hosts",
             "rank 1 on &lt;a&gt;",
             "for rank 0",
+            "<li>&lt;a&gt; was cut off</li>",
+            "<h2>Each rank over time</h2>",
             "3.0 %",
             "250.0 ms",
             "joined",
@@ -238,5 +247,16 @@ mod tests {
             assert!(page.contains(part), "{part}: {page}");
         }
         assert!(!page.contains("<a>"), "names are not markup");
+    }
+
+    #[test]
+    fn a_picture_of_some_ranks_says_so() {
+        let digests: Vec<_> = (0..70).map(|id| Digest { id, ..Digest::default() }).collect();
+        let page = page(&digests, 1.0, &[Offset { add: 0.0, error: Some(0.0) }], &[]);
+        assert!(page.contains("<h2>The first 64 of 70 ranks over time</h2>"), "{page}");
+        assert!(
+            page.contains("aria-label=\"The first 64 of 70 ranks over time. 64 lanes"),
+            "{page}"
+        );
     }
 }

@@ -74,11 +74,12 @@ pub struct Timeline {
     pub events: Vec<Event>,
 }
 
-/// All timelines in a folder, in the order of ranks.
+/// All timelines in a folder, in the order of ranks, and the files that were cut off before they said whose they are.
 ///
 /// # Errors
-/// If the folder or a file cannot be read or makes no sense, with the file and line; or if they are not of one job.
-pub fn read_all(folder: &Path) -> Result<Vec<Timeline>, String> {
+/// If the folder or a file cannot be read or makes no sense, with the file and line; if they are not of one job; or if there
+/// are none.
+pub fn read_all(folder: &Path) -> Result<(Vec<Timeline>, Vec<PathBuf>), String> {
     let cannot = |error| format!("cannot read the folder {}: {error}", folder.display());
     let mut paths: Vec<PathBuf> = Vec::new();
     for entry in fs::read_dir(folder).map_err(cannot)? {
@@ -88,12 +89,16 @@ pub fn read_all(folder: &Path) -> Result<Vec<Timeline>, String> {
         }
     }
     paths.sort();
-    let mut timelines = Vec::new();
+    let (mut timelines, mut left_out) = (Vec::new(), Vec::new());
     for path in &paths {
-        let text = fs::read_to_string(path);
+        let text = fs::read(path);
         let text = text.map_err(|error| format!("cannot read {}: {error}", path.display()))?;
-        let timeline = parse(&text).map_err(|what| format!("{}: {what}", path.display()))?;
-        timelines.push((timeline, path));
+        // Its end may be in the middle of a character.
+        let timeline = parse(&String::from_utf8_lossy(&text));
+        match timeline.map_err(|what| format!("{}: {what}", path.display()))? {
+            Some(timeline) => timelines.push((timeline, path)),
+            None => left_out.push(path.clone()),
+        }
     }
     timelines.sort_by_key(|(timeline, _)| timeline.id);
     for pair in timelines.windows(2) {
@@ -106,18 +111,21 @@ pub fn read_all(folder: &Path) -> Result<Vec<Timeline>, String> {
             ));
         }
     }
-    match timelines.is_empty() {
-        true => Err(format!(
+    match (timelines.is_empty(), left_out.first()) {
+        (false, _) => Ok((timelines.into_iter().map(|(timeline, _)| timeline).collect(), left_out)),
+        (true, Some(path)) => {
+            Err(format!("{}: it was cut off before it says whose it is", path.display()))
+        }
+        (true, None) => Err(format!(
             "{} has no timelines: programs write them with {}={0}",
             folder.display(),
             verbcast::trace::FOLDER
         )),
-        false => Ok(timelines.into_iter().map(|(timeline, _)| timeline).collect()),
     }
 }
 
-/// A timeline; its last line may have been cut off, as the process was killed.
-fn parse(text: &str) -> Result<Timeline, String> {
+/// A timeline; its last line may have been cut off, as the process was killed. None if it has no line before that.
+fn parse(text: &str) -> Result<Option<Timeline>, String> {
     let lines: Vec<&str> = text.lines().collect();
     let mut events = Vec::new();
     for (number, line) in (1..).zip(&lines) {
@@ -133,8 +141,12 @@ fn parse(text: &str) -> Result<Timeline, String> {
                 None => events.push(event),
             },
             Err(_) if number == lines.len() && number > 2 => {}
+            Err(error) if number == lines.len() && error.is_eof() => return Ok(None),
             Err(error) => return Err(format!("line {number}: {error}")),
         }
+    }
+    if ["", "["].contains(&text.trim()) {
+        return Ok(None);
     }
     let first = events.first().filter(|event| event.ph == "M");
     let first = first.ok_or("its first event does not say whose timeline it is")?;
@@ -147,7 +159,7 @@ fn parse(text: &str) -> Result<Timeline, String> {
     }
     let text = |name: &str| first.args.get(name).and_then(Value::as_str).unwrap_or_default();
     let nanos = |name: &str| first.number(name).unwrap_or_default() as f64;
-    Ok(Timeline {
+    Ok(Some(Timeline {
         id: first.pid,
         name: text("name").to_owned(),
         host: text("host").to_owned(),
@@ -155,7 +167,7 @@ fn parse(text: &str) -> Result<Timeline, String> {
         to_wall: (nanos("wall_ns") - nanos("now_ns")) / 1e3,
         size: first.number("size").and_then(|size| u32::try_from(size).ok()),
         events,
-    })
+    }))
 }
 
 #[cfg(test)]
@@ -169,9 +181,29 @@ mod tests {
         let text = format!(
             "[\n{FIRST},\n{{\"name\":\"call\",\"ph\":\"X\",\"ts\":1.5,\"dur\":2.0,\"pid\":3}},\n{{\"na"
         );
-        let timeline = parse(&text).unwrap();
+        let timeline = parse(&text).unwrap().unwrap();
         assert_eq!((timeline.id, timeline.size, timeline.to_wall), (3, Some(4), 4.0));
         assert_eq!((timeline.events[1].began(), timeline.events[1].ended()), (1.5, 3.5));
+    }
+
+    #[test]
+    fn what_was_cut_off_before_it_says_whose_it_is_is_left_out() {
+        for length in 0..2 + FIRST.len() {
+            let text = format!("[\n{FIRST}");
+            assert!(parse(&text[..length]).unwrap().is_none(), "{length}");
+        }
+        let folder = std::env::temp_dir().join(format!("verbcast-read-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        fs::write(folder.join("rank-00000.json"), "").unwrap();
+        let nothing = read_all(&folder).unwrap_err();
+        assert!(nothing.ends_with("rank-00000.json: it was cut off before it says whose it is"));
+        let mut cut = format!("[\n{FIRST},\n{{\"name\":\"wait ").into_bytes();
+        cut.push(0xc2);
+        fs::write(folder.join("rank-00003.json"), cut).unwrap();
+        let (timelines, left_out) = read_all(&folder).unwrap();
+        assert_eq!((timelines.len(), timelines[0].id), (1, 3));
+        assert_eq!(left_out, [folder.join("rank-00000.json")]);
+        fs::remove_dir_all(folder).unwrap();
     }
 
     #[test]
