@@ -188,7 +188,8 @@ impl Drop for Small {
 fn a_full_disk_at_one_rank_is_everybodys_error() {
     let Some(devices) = devices() else { return };
     let folder = Folder::new();
-    fs::write(folder.path("src"), noise(3 << 20)).unwrap();
+    // The last chunk is shorter than the others.
+    fs::write(folder.path("src"), noise((3 << 20) + 1)).unwrap();
     let target = |rank: u32| folder.path(&format!("d{rank}"));
     for rank in 1..5 {
         fs::create_dir(target(rank)).unwrap();

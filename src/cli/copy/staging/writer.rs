@@ -137,7 +137,7 @@ impl Pipe {
         Ok(Pipe::to(Box::new(File::from(stdout)), manifest))
     }
 
-    fn to(output: Box<dyn Write + Send>, manifest: &Arc<Manifest>) -> Pipe {
+    pub fn to(output: Box<dyn Write + Send>, manifest: &Arc<Manifest>) -> Pipe {
         let layout = manifest.data().map(|_| Layout::new(manifest));
         Pipe { layout, size: manifest.size(), output, written: 0 }
     }

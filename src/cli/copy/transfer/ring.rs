@@ -231,11 +231,10 @@ fn receive_all<C: Channel>(
 ) -> Result<(), String> {
     let mut receiving = Receiving { channel, chunks, outlet, progress, in_flight: VecDeque::new() };
     for chunk in 0..chunks.count() {
-        let whole = match chunks.is_short(chunk) {
-            true => None,
-            false => receiving.free_frame(inlet)?,
+        let buffer = match chunks.is_short(chunk) {
+            true => rest.take(),
+            false => receiving.free_frame(inlet)?.map(|frame| frame.buffer),
         };
-        let buffer = whole.map(|frame| frame.buffer).or_else(|| rest.take());
         let Some(buffer) = buffer else { return Ok(()) };
         if receiving.take(chunk, buffer)? {
             break;

@@ -6,7 +6,7 @@ use super::super::progress::Progress;
 use super::super::scan::{Found, Wanted};
 use super::super::scratch::Scratch;
 use super::super::source::Source;
-use super::super::staging::{Output, Tree, Writer};
+use super::super::staging::{Output, Pipe, Tree, Writer};
 use super::*;
 use std::collections::VecDeque;
 use std::fs::{self, File};
@@ -17,6 +17,8 @@ use std::sync::Arc;
 struct Recorder {
     frames: VecDeque<Vec<u8>>,
     sent: Vec<Vec<u8>>,
+    /// The length of each broadcast that was begun.
+    begun: Vec<usize>,
     is_receiver: bool,
     /// Broadcasts that succeed before one fails.
     lasts: Option<usize>,
@@ -28,6 +30,7 @@ impl Channel for Recorder {
     type Pending = Vec<u8>;
 
     fn start(&mut self, buffer: Vec<u8>) -> Result<Vec<u8>, String> {
+        self.begun.push(buffer.len());
         if !self.is_receiver {
             self.sent.push(buffer.clone());
         }
@@ -242,4 +245,32 @@ fn what_goes_wrong_at_a_file_is_told_to_the_others() {
         matches!(&failed, Err(Trouble::Here(what)) if what.contains("dst/f: Not a directory"));
     assert!(told, "{failed:?}");
     assert!(channel.aborted.unwrap().contains("dst/f"));
+}
+
+/// Refuses what is written, as a full disk does.
+struct Full;
+
+impl std::io::Write for Full {
+    fn write(&mut self, _: &[u8]) -> std::io::Result<usize> {
+        Err(std::io::ErrorKind::StorageFull.into())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The buffer of the last chunk, which is shorter, is not that of a whole one.
+#[test]
+fn a_full_disk_is_no_broadcast_of_another_length() {
+    let frames = noise(105).chunks(10).map(<[u8]>::to_vec).collect();
+    let mut channel = Recorder { frames, is_receiver: true, ..Recorder::default() };
+    let manifest = file(vec![Extent { offset: 0, len: 105 }], 105);
+    let end = End::Destination(Output::Pipe(Pipe::to(Box::new(Full), &manifest)));
+    let failed = transfer(&mut channel, end, &chunks(10, Some(105), &[]));
+    let told =
+        matches!(&failed, Err(Trouble::Here(what)) if what.starts_with("cannot write to standard"));
+    assert!(told, "{failed:?}");
+    assert!(channel.begun.iter().all(|len| *len == 10), "{:?}", channel.begun);
+    assert!(channel.aborted.unwrap().contains("cannot write to standard"));
 }
