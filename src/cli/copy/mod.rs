@@ -13,7 +13,7 @@ mod report;
 mod resume;
 mod scan;
 #[cfg(test)]
-mod scratch;
+pub mod scratch;
 mod source;
 mod staging;
 mod standing;
