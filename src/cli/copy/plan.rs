@@ -40,7 +40,7 @@ pub struct Plan {
 }
 
 impl Message for Plan {
-    const FORMAT: &'static str = "verbcast copy plan 2";
+    const FORMAT: &'static str = "verbcast copy plan 3";
 }
 
 /// What the others say.

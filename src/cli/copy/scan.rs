@@ -97,7 +97,8 @@ impl Wanted<'_> {
         let index = u32::try_from(found.manifest.entries.len()).map_err(|_| "too many files")?;
         let folder = (kind == Kind::Folder).then(|| (index, path.clone()));
         let mode = metadata.permissions().mode() & PERMISSIONS;
-        let modified = (metadata.mtime(), metadata.mtime_nsec().clamp(0, 999_999_999) as u32);
+        let nanos = metadata.mtime_nsec().clamp(0, 999_999_999) as u32;
+        let modified = Some((metadata.mtime(), nanos));
         let entry = Entry { parent, name, mode, modified, kind };
         found.add(entry, path, (metadata.dev(), metadata.ino()));
         Ok(folder)
@@ -131,7 +132,7 @@ impl Found {
 }
 
 fn root(kind: Kind) -> Entry {
-    Entry { parent: 0, name: Vec::new(), mode: 0o777, modified: (0, 0), kind }
+    Entry { parent: 0, name: Vec::new(), mode: 0o777, modified: None, kind }
 }
 
 /// The kind of something that cannot be copied.

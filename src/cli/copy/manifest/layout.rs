@@ -64,7 +64,7 @@ mod tests {
             parent: 0,
             name: Vec::new(),
             mode: 0,
-            modified: (0, 0),
+            modified: None,
             kind: Kind::File { size, extents },
         };
         let far = 5 << 32;

@@ -17,6 +17,8 @@ use std::path::{Path, PathBuf};
 pub const MAX_BYTES: u64 = 256 << 20;
 /// The longest name that file systems allow, in bytes.
 const MAX_NAME: usize = 255;
+/// The most nanoseconds beside whole seconds.
+const MAX_NANOS: u32 = 999_999_999;
 /// The most bytes in what a link leads to.
 const MAX_TARGET: usize = 4095;
 
@@ -49,8 +51,8 @@ pub struct Entry {
     pub name: Vec<u8>,
     /// Permissions, without those to run as another user.
     pub mode: u32,
-    /// When it was modified, in seconds and nanoseconds since 1970.
-    pub modified: (i64, u32),
+    /// When it was modified, in seconds and nanoseconds since 1970; none: a folder that rank 0 does not have.
+    pub modified: Option<(i64, u32)>,
     pub kind: Kind,
 }
 
@@ -132,7 +134,7 @@ impl Manifest {
                     return Err(format!("{} is there twice", self.path(index).display()));
                 }
             }
-            let data = entry.check_kind().map_err(|what| format!("entry {index} has {what}"))?;
+            let data = entry.check().map_err(|what| format!("entry {index} has {what}"))?;
             total = total.checked_add(data).ok_or("it has too many bytes")?;
         }
         Ok(())
@@ -141,7 +143,10 @@ impl Manifest {
 
 impl Entry {
     /// Returns the bytes of data.
-    fn check_kind(&self) -> Result<u64, &'static str> {
+    fn check(&self) -> Result<u64, &'static str> {
+        if self.modified.is_some_and(|(_, nanos)| nanos > MAX_NANOS) {
+            return Err("an impossible time");
+        }
         match &self.kind {
             Kind::File { size, extents } => {
                 let (mut end, mut data) = (0, 0);
@@ -180,7 +185,7 @@ mod tests {
     use super::*;
 
     pub fn entry(parent: u32, name: &str, kind: Kind) -> Entry {
-        Entry { parent, name: name.into(), mode: 0o644, modified: (0, 0), kind }
+        Entry { parent, name: name.into(), mode: 0o644, modified: None, kind }
     }
 
     fn file(size: u64, extents: &[(u64, u64)]) -> Kind {
@@ -246,5 +251,7 @@ mod tests {
         ] {
             assert!(manifest(&[root.clone(), entry(0, "a", kind)]).check().is_err());
         }
+        let times = Entry { modified: Some((0, MAX_NANOS + 1)), ..entry(0, "a", file(0, &[])) };
+        assert!(manifest(&[root, times]).check().unwrap_err().contains("an impossible time"));
     }
 }

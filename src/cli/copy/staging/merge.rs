@@ -3,7 +3,9 @@
 //! All goes by open folders and never by a link, so that nothing lands outside.
 
 use super::super::destination::shown;
-use super::super::manifest::{Kind, Manifest};
+use super::super::manifest::{Entry, Kind, Manifest};
+use super::restrict::Restriction;
+use super::tree::Tree;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags};
 use rustix::io::Errno;
 use std::fs::File;
@@ -15,9 +17,11 @@ pub fn check(manifest: &Manifest, target: &Path) -> Result<(), String> {
     Merge::new(manifest, target).descend(None, &open_root(target)?, 0)
 }
 
-/// Moves everything from the open folder `from`.
-pub fn merge(manifest: &Manifest, from: &File, target: &Path) -> Result<(), String> {
-    Merge::new(manifest, target).descend(Some(from), &open_root(target)?, 0)
+/// Moves everything from the open folder `from`. A folder that exists keeps its permissions.
+pub fn merge(tree: &Tree, from: &File, target: &Path) -> Result<(), String> {
+    let restriction = Restriction::new(tree);
+    let merge = Merge::new(tree.manifest(), target);
+    merge.descend(Some(&Origin { folder: from, restriction: &restriction }), &open_root(target)?, 0)
 }
 
 /// DST itself may be a link to a folder.
@@ -31,6 +35,12 @@ struct Merge<'a> {
     manifest: &'a Manifest,
     children: Vec<Vec<usize>>,
     target: &'a Path,
+}
+
+/// What is moved.
+struct Origin<'a> {
+    folder: &'a File,
+    restriction: &'a Restriction<'a>,
 }
 
 /// What is in the way of an entry.
@@ -47,7 +57,7 @@ impl Merge<'_> {
     }
 
     /// Moves what is in a folder from `from`, or only looks whether that can be done.
-    fn descend(&self, from: Option<&File>, to: &File, folder: usize) -> Result<(), String> {
+    fn descend(&self, from: Option<&Origin<'_>>, to: &File, folder: usize) -> Result<(), String> {
         for &entry in &self.children[folder] {
             let name = &self.manifest.entries[entry].name[..];
             let is_folder = self.manifest.entries[entry].kind == Kind::Folder;
@@ -57,16 +67,15 @@ impl Merge<'_> {
                     match from {
                         None => self.descend(None, &inner, entry)?,
                         Some(from) => {
-                            let moved = open_in(from, name);
-                            let moved = moved.map_err(|error| self.cannot(entry, &error))?;
-                            self.descend(Some(&moved), &inner, entry)?;
+                            let folder = open_in(from.folder, name);
+                            let folder = &folder.map_err(|error| self.cannot(entry, &error))?;
+                            self.descend(Some(&Origin { folder, ..*from }), &inner, entry)?;
                         }
                     }
                 }
                 (Obstacle::None, _) | (Obstacle::Replaceable, false) => {
                     if let Some(from) = from {
-                        rustix::fs::renameat(from, name, to, name)
-                            .map_err(|error| self.cannot(entry, &error.into()))?;
+                        self.move_one(from, to, entry)?;
                     }
                 }
                 (Obstacle::Folder, false) => return Err(self.in_the_way(entry, "a folder")),
@@ -79,6 +88,17 @@ impl Merge<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Moves something to where nothing is in its way.
+    fn move_one(&self, from: &Origin<'_>, to: &File, entry: usize) -> Result<(), String> {
+        let Entry { name, kind, .. } = &self.manifest.entries[entry];
+        // Where it is put, somebody else may put another one into its place.
+        let folder = (*kind == Kind::Folder).then(|| open_in(from.folder, name)).transpose();
+        let folder = folder.map_err(|error| self.cannot(entry, &error))?;
+        rustix::fs::renameat(from.folder, &name[..], to, &name[..])
+            .map_err(|error| self.cannot(entry, &error.into()))?;
+        folder.map_or(Ok(()), |folder| from.restriction.apply(&folder, entry))
     }
 
     fn path(&self, entry: usize) -> PathBuf {
@@ -106,7 +126,7 @@ fn obstacle(folder: &File, name: &[u8]) -> io::Result<Obstacle> {
     }
 }
 
-fn open_in(folder: &File, name: &[u8]) -> io::Result<File> {
+pub(super) fn open_in(folder: &File, name: &[u8]) -> io::Result<File> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::DIRECTORY;
     Ok(rustix::fs::openat(folder, name, flags, Mode::empty())?.into())
 }

@@ -2,6 +2,7 @@
 
 mod merge;
 mod prepare;
+mod restrict;
 mod tree;
 mod writer;
 
@@ -122,10 +123,10 @@ impl Staging {
     fn put(&self, tree: &Tree) -> Result<(), String> {
         self.check(tree.manifest())?;
         if self.is_inside {
-            tree.hide().map_err(|error| self.cannot("write", &error))?;
-            merge::merge(tree.manifest(), &self.root, &self.target)?;
+            merge::merge(tree, &self.root, &self.target)?;
             // What is empty by now.
             let _ = fs::remove_dir_all(&self.path);
+            Ok(())
         } else {
             let is_folder = tree.manifest().entries[0].kind == Kind::Folder;
             if is_folder && fs::symlink_metadata(&self.target).is_ok() {
@@ -135,8 +136,8 @@ impl Staging {
                 let (from, to) = (shown(&self.path), shown(&self.target));
                 format!("cannot rename {from} to {to}: {error}")
             })?;
+            if is_folder { tree.restrict() } else { Ok(()) }
         }
-        tree.restrict(&self.target)
     }
 
     fn cannot(&self, what: &str, error: &io::Error) -> String {

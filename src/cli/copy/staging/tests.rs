@@ -26,7 +26,7 @@ fn plan(is_folder: bool, resume: bool) -> Plan {
 }
 
 fn entry(parent: u32, name: &str, mode: u32, kind: Kind) -> Entry {
-    Entry { parent, name: name.into(), mode, modified: (1_000_000_000, 5), kind }
+    Entry { parent, name: name.into(), mode, modified: Some((1_000_000_000, 5)), kind }
 }
 
 fn file(bytes: u64) -> Kind {
@@ -117,6 +117,43 @@ fn what_else_is_in_a_folder_stays() {
     assert_eq!(fs::read(dst.join("a/x")).unwrap(), b"123");
     assert_eq!(fs::read(dst.join("y")).unwrap(), b"456");
     assert_eq!(fs::read(&elsewhere).unwrap(), b"mine");
+}
+
+#[test]
+fn a_folder_that_exists_keeps_its_permissions() {
+    let scratch = Scratch::new("kept");
+    let dst = scratch.path("dst");
+    fs::create_dir_all(dst.join("a/n")).unwrap();
+    for name in ["a", "a/n"] {
+        fs::set_permissions(dst.join(name), fs::Permissions::from_mode(0o775)).unwrap();
+    }
+    let folder = |parent, name| entry(parent, name, 0o500, Kind::Folder);
+    let entries = vec![
+        entry(0, "", 0o750, Kind::Folder),
+        folder(0, "a"),
+        folder(1, "n"),
+        folder(2, "new"),
+        folder(3, "inner"),
+        entry(4, "x", 0o600, file(3)),
+        folder(0, "b"),
+    ];
+    put(&dst, &Arc::new(Manifest { entries }), b"123").unwrap();
+    let modes = ["a", "a/n", "a/n/new", "a/n/new/inner", "b"].map(|name| mode_of(&dst.join(name)));
+    assert_eq!(modes, [0o775, 0o775, 0o500, 0o500, 0o500]);
+    assert_eq!(fs::read(dst.join("a/n/new/inner/x")).unwrap(), b"123");
+}
+
+#[test]
+fn the_first_moment_of_1970_is_a_time() {
+    let scratch = Scratch::new("epoch");
+    let dst = scratch.path("dst");
+    for modified in [Some((0, 0)), Some((-1, 5))] {
+        let root = Entry { modified, ..entry(0, "", 0o600, file(3)) };
+        put(&dst, &Arc::new(Manifest { entries: vec![root] }), b"123").unwrap();
+        let metadata = fs::metadata(&dst).unwrap();
+        let found = (metadata.mtime(), metadata.mtime_nsec() as u32);
+        assert_eq!(Some(found), modified);
+    }
 }
 
 #[test]

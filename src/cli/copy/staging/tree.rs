@@ -3,6 +3,7 @@
 use super::super::destination::shown;
 use super::super::digest::{Hasher, LEN};
 use super::super::manifest::{Entry, Kind, Layout, Manifest};
+use super::restrict::Restriction;
 use super::{PRIVATE, PRIVATE_FILE};
 use rustix::fs::{Advice, Mode, OFlags, Timespec, Timestamps, UTIME_OMIT};
 use std::fs::{self, File};
@@ -13,8 +14,6 @@ use std::sync::Arc;
 
 /// Of a folder: new things in it get its group.
 const SET_GROUP: u32 = 0o2000;
-/// Its owner may write there.
-const OWNER_WRITES: u32 = 0o200;
 
 pub struct Tree {
     manifest: Arc<Manifest>,
@@ -86,40 +85,44 @@ impl Tree {
     }
 
     fn set_time(&self, entry: usize, file: &File) -> io::Result<()> {
-        // A root folder of several sources has no time.
-        let (seconds, nanos) = self.entry(entry).modified;
-        if self.keeps_times && (seconds, nanos) != (0, 0) {
-            rustix::fs::futimens(file, &times(seconds, nanos))?;
+        match self.times(entry) {
+            Some(times) => Ok(rustix::fs::futimens(file, &times)?),
+            None => Ok(()),
         }
-        Ok(())
     }
 
     /// Gives a link its time.
     pub(super) fn set_time_of_link(&self, entry: usize) -> io::Result<()> {
-        let (seconds, nanos) = self.entry(entry).modified;
-        if self.keeps_times {
-            let times = times(seconds, nanos);
+        if let Some(times) = self.times(entry) {
             let flags = rustix::fs::AtFlags::SYMLINK_NOFOLLOW;
             rustix::fs::utimensat(rustix::fs::CWD, self.place(entry), &times, flags)?;
         }
         Ok(())
     }
 
+    /// The time that an entry gets, if it gets one.
+    fn times(&self, entry: usize) -> Option<Timestamps> {
+        let (tv_sec, nanos) = self.entry(entry).modified.filter(|_| self.keeps_times)?;
+        let last_access = Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT };
+        let last_modification = Timespec { tv_sec, tv_nsec: nanos.into() };
+        Some(Timestamps { last_access, last_modification })
+    }
+
     /// The permissions of an entry that this process's umask allows, as of any file that it makes.
-    fn mode(&self, entry: usize) -> u32 {
+    pub(super) fn mode(&self, entry: usize) -> u32 {
         self.entry(entry).mode & 0o777 & !self.umask
     }
 
-    /// Gives folders and the root their permissions and times, and makes everything durable.
+    /// Gives folders their times and permissions, as far as they can be moved with them, and makes everything durable.
     pub fn complete(&self) -> Result<(), String> {
         // What is in a folder changes its time, so the inner ones come first.
         for (entry, _) in self.folders().rev() {
             let complete = || {
                 let folder = open_folder(&self.place(entry))?;
                 self.set_time(entry, &folder)?;
-                // One that its owner may not write to cannot be moved into another folder.
-                let mode = self.mode(entry);
-                set_mode(&folder, if entry == 0 { mode } else { mode | OWNER_WRITES })
+                // One that its owner may not write to cannot be moved into another folder. The root is private.
+                let mode = if entry == 0 { 0 } else { self.mode(entry) };
+                set_mode(&folder, mode | PRIVATE)
             };
             complete().map_err(|error| self.cannot("write", entry, error))?;
         }
@@ -132,26 +135,13 @@ impl Tree {
         durable.map_err(|error| self.cannot("write", 0, error))
     }
 
-    fn folders(&self) -> impl DoubleEndedIterator<Item = (usize, &Entry)> {
+    pub(super) fn folders(&self) -> impl DoubleEndedIterator<Item = (usize, &Entry)> {
         self.manifest.entries.iter().enumerate().filter(|(_, entry)| entry.kind == Kind::Folder)
     }
 
-    /// Takes from folders that were moved below `root` what [`complete`](Self::complete) had to leave.
-    pub(super) fn restrict(&self, root: &Path) -> Result<(), String> {
-        for (entry, _) in self.folders().rev().filter(|(entry, _)| *entry != 0) {
-            let mode = self.mode(entry);
-            if mode & OWNER_WRITES == 0 {
-                open_folder(&self.manifest.path_in(root, entry))
-                    .and_then(|folder| set_mode(&folder, mode))
-                    .map_err(|error| self.cannot("write", entry, error))?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Makes the folder that holds everything accessible to its owner alone, as it was when it was made.
-    pub(super) fn hide(&self) -> io::Result<()> {
-        set_mode(&self.root, PRIVATE)
+    /// Gives the root and all folders in it the permissions that [`complete`](Self::complete) had to change.
+    pub(super) fn restrict(&self) -> Result<(), String> {
+        Restriction::new(self).apply(&self.root, 0)
     }
 
     /// Reads back everything that was written, from the disk where that can be asked for.
@@ -209,12 +199,6 @@ fn forget_pages(file: &File) {
     let _ = rustix::fs::fadvise(file, 0, None, Advice::DontNeed);
 }
 
-fn times(seconds: i64, nanos: u32) -> Timestamps {
-    let omitted = Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT };
-    let modified = Timespec { tv_sec: seconds, tv_nsec: nanos.into() };
-    Timestamps { last_access: omitted, last_modification: modified }
-}
-
 /// Opens a folder, and no link to one.
 pub(super) fn open_folder(path: &Path) -> io::Result<File> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::DIRECTORY;
@@ -222,7 +206,7 @@ pub(super) fn open_folder(path: &Path) -> io::Result<File> {
 }
 
 /// Sets a folder's permissions, and leaves it the group of new things that it has from the folder it is in.
-fn set_mode(folder: &File, mode: u32) -> io::Result<()> {
+pub(super) fn set_mode(folder: &File, mode: u32) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt;
     let kept = folder.metadata()?.permissions().mode() & SET_GROUP;
     Ok(rustix::fs::fchmod(folder, Mode::from_raw_mode(mode | kept))?)

@@ -206,7 +206,7 @@ mod tests {
     fn holes_are_zeros_in_a_pipe() {
         let extents = vec![Extent { offset: 2, len: 3 }, Extent { offset: 7, len: 1 }];
         let kind = Kind::File { size: 10, extents };
-        let entry = Entry { parent: 0, name: Vec::new(), mode: 0, modified: (0, 0), kind };
+        let entry = Entry { parent: 0, name: Vec::new(), mode: 0, modified: None, kind };
         let manifest = Arc::new(Manifest { entries: vec![entry] });
         let kept = Kept::default();
         let mut pipe = Pipe::to(Box::new(kept.clone()), &manifest);

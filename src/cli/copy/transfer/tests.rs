@@ -90,7 +90,7 @@ fn source(scratch: &Scratch, len: usize) -> (Source, Arc<Manifest>) {
 
 fn file(extents: Vec<Extent>, size: u64) -> Arc<Manifest> {
     let kind = Kind::File { size, extents };
-    let root = Entry { parent: 0, name: Vec::new(), mode: 0o600, modified: (0, 0), kind };
+    let root = Entry { parent: 0, name: Vec::new(), mode: 0o600, modified: None, kind };
     Arc::new(Manifest { entries: vec![root] })
 }
 
@@ -177,13 +177,8 @@ fn a_stream_ends_where_its_last_frame_says() {
         }
         let mut channel =
             Recorder { frames: frames.into(), is_receiver: true, ..Recorder::default() };
-        let root = Entry {
-            parent: 0,
-            name: Vec::new(),
-            mode: 0o600,
-            modified: (0, 0),
-            kind: Kind::Stream,
-        };
+        let root =
+            Entry { parent: 0, name: Vec::new(), mode: 0o600, modified: None, kind: Kind::Stream };
         let manifest = Arc::new(Manifest { entries: vec![root] });
         let end = destination(&scratch, &manifest);
         let outcome = transfer(&mut channel, end, &chunks(10, None, &[])).unwrap();
@@ -235,7 +230,7 @@ fn what_goes_wrong_at_a_file_is_told_to_the_others() {
     let frames = noise(35).chunks(10).map(<[u8]>::to_vec).collect();
     let mut channel = Recorder { frames, is_receiver: true, ..Recorder::default() };
     let root =
-        Entry { parent: 0, name: Vec::new(), mode: 0o700, modified: (0, 0), kind: Kind::Folder };
+        Entry { parent: 0, name: Vec::new(), mode: 0o700, modified: None, kind: Kind::Folder };
     let whole = Kind::File { size: 35, extents: vec![Extent { offset: 0, len: 35 }] };
     let inner = Entry { name: b"f".to_vec(), kind: whole, ..root.clone() };
     let manifest = Arc::new(Manifest { entries: vec![root, inner] });
