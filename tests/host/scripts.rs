@@ -257,3 +257,33 @@ fn a_clone_whose_path_has_a_blank_or_a_comma_is_refused() {
         assert!(said.contains("may not contain blanks or commas"), "{said}");
     }
 }
+
+#[test]
+fn each_tells_how_it_is_used_and_does_nothing_else() {
+    let entries = fs::read_dir(Path::new(REPOSITORY).join("ci")).unwrap().map(|entry| entry.unwrap().path());
+    let scripts: Vec<_> = entries.filter(|path| path.is_file()).collect();
+    assert!(scripts.len() > 8, "{scripts:?}");
+    for script in scripts {
+        let output = Command::new("timeout").arg("60").arg(&script).arg("--help").output().unwrap();
+        let (said, told) =
+            (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        let name = format!("ci/{}", script.file_name().unwrap().to_str().unwrap());
+        assert!(output.status.success(), "{name} --help: {told}");
+        let usage = if name == "ci/test" { "Usage: " } else { &name };
+        assert!(said.contains(usage), "{name} --help: {said}");
+        assert!(!told.contains("-- "), "{name} --help: {told}");
+    }
+}
+
+#[test]
+fn what_takes_no_arguments_refuses_them() {
+    for script in ["aarch64", "demo"] {
+        let output = Command::new("timeout")
+            .args(["60", Path::new(REPOSITORY).join("ci").join(script).to_str().unwrap(), "--fast"])
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert!(told.contains("unknown argument '--fast'"), "{told}");
+    }
+}
