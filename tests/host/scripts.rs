@@ -260,7 +260,8 @@ fn a_clone_whose_path_has_a_blank_or_a_comma_is_refused() {
 
 #[test]
 fn each_tells_how_it_is_used_and_does_nothing_else() {
-    let entries = fs::read_dir(Path::new(REPOSITORY).join("ci")).unwrap().map(|entry| entry.unwrap().path());
+    let entries =
+        fs::read_dir(Path::new(REPOSITORY).join("ci")).unwrap().map(|entry| entry.unwrap().path());
     let scripts: Vec<_> = entries.filter(|path| path.is_file()).collect();
     assert!(scripts.len() > 8, "{scripts:?}");
     for script in scripts {
