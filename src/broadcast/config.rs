@@ -2,7 +2,7 @@
 
 use super::ConfigBuilder;
 use super::topology::{TopologyFileError, switches_above};
-use super::variables::{CHOICE, FAULT, FIELDS, TOPOLOGY, of_parameter};
+use super::variables::{CHOICE, FAULT, FIELDS, TOPOLOGY, of_option, of_parameter, of_setting};
 use crate::rdma::{Settings, SettingsError};
 use std::fmt::Write;
 use verbcast_core::cause::Cause;
@@ -99,10 +99,10 @@ pub enum ConfigError {
         source: TopologyFileError,
     },
     /// The transport does not work with its settings.
-    #[error(transparent)]
+    #[error("{variable}: {0}", variable = of_setting(.0))]
     Settings(#[from] SettingsError),
     /// The protocols do not work with their parameters.
-    #[error(transparent)]
+    #[error("{variable}: {0}", variable = of_option(.0))]
     Options(#[from] OptionsError),
 }
 

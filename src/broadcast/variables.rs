@@ -1,10 +1,11 @@
 //! The environment variables of a [`Config`]: what each takes, its default, and what it sets.
 
 use super::Config;
-use crate::rdma::{Family, Multicast, NodeSharing, Waiting};
+use crate::rdma::{Family, Multicast, NodeSharing, SettingsError, Waiting};
 use std::str::FromStr;
 use std::time::Duration;
-use verbcast_core::protocol::options::Options;
+use verbcast_core::protocol::DepthsError;
+use verbcast_core::protocol::options::{Options, OptionsError};
 
 /// An environment variable that [`Config::from_env`] reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,9 +49,12 @@ pub(super) const FIELDS: [Field; 26] = [
     },
     Field {
         name: "VERBCAST_PORT",
-        takes: "a port number",
+        takes: "a port number from 1 to 255",
         default: None,
-        set: |config, text| optional(text, &mut config.device.port),
+        set: |config, text| {
+            config.device.port = Some(text.parse().ok().filter(|port| *port > 0)?);
+            Some(())
+        },
     },
     Field {
         name: "VERBCAST_RAILS",
@@ -60,13 +64,13 @@ pub(super) const FIELDS: [Field; 26] = [
     },
     Field {
         name: "VERBCAST_GID_INDEX",
-        takes: "an index",
+        takes: "an index from 0 to 255",
         default: None,
         set: |config, text| optional(text, &mut config.device.gid_index),
     },
     Field {
         name: "VERBCAST_PKEY",
-        takes: "a P_Key, as 0x8001",
+        takes: "a P_Key, hexadecimal as 0x8001, decimal without 0x",
         default: None,
         set: |config, text| {
             config.device.pkey = Some(hexadecimal(text)?);
@@ -109,37 +113,37 @@ pub(super) const FIELDS: [Field; 26] = [
     },
     Field {
         name: "VERBCAST_GROUPS",
-        takes: "a number of groups",
+        takes: "a number of groups, at least 1",
         default: Some("8"),
         set: |config, text| number(text, &mut config.device.groups),
     },
     Field {
         name: "VERBCAST_RECEIVE_DEPTH",
-        takes: PACKETS,
+        takes: "a number of packets from 4 to 1048576",
         default: Some("512"),
         set: |config, text| number(text, &mut config.device.depths.receive),
     },
     Field {
         name: "VERBCAST_SEND_DEPTH",
-        takes: PACKETS,
+        takes: "a number of packets from 8 to 1048576",
         default: Some("256"),
         set: |config, text| number(text, &mut config.device.depths.send),
     },
     Field {
         name: "VERBCAST_RELIABLE_RECEIVE_DEPTH",
-        takes: PACKETS,
+        takes: "a number of packets from 12 to 1048576",
         default: Some("144"),
         set: |config, text| number(text, &mut config.device.depths.reliable_receive),
     },
     Field {
         name: "VERBCAST_RELIABLE_SEND_DEPTH",
-        takes: PACKETS,
+        takes: "a number of packets from 8 to 1048576",
         default: Some("32"),
         set: |config, text| number(text, &mut config.device.depths.reliable_send),
     },
     Field {
         name: "VERBCAST_RING_DEPTH",
-        takes: PACKETS,
+        takes: "a number of packets from 2 to 1048576, a power of two",
         default: Some("256"),
         set: |config, text| number(text, &mut config.device.depths.ring),
     },
@@ -151,13 +155,13 @@ pub(super) const FIELDS: [Field; 26] = [
     },
     Field {
         name: "VERBCAST_FETCH_DEPTH",
-        takes: PACKETS,
+        takes: "a number of packets from 1 to 1048576",
         default: Some("32"),
         set: |config, text| number(text, &mut config.device.depths.fetch),
     },
     Field {
         name: "VERBCAST_ZERO_COPY",
-        takes: "a number of bytes, or off",
+        takes: "a number of bytes, at least 1, or off",
         default: Some("65536"),
         set: |config, text| match text {
             "off" => {
@@ -240,12 +244,44 @@ pub(super) const FIELDS: [Field; 26] = [
     },
 ];
 
-const PACKETS: &str = "a number of packets";
-const SECONDS: &str = "a time in seconds";
+const SECONDS: &str = "a time in seconds, above 0";
 
 /// The variable of a parameter of the protocols: `VERBCAST_SOME_NAME` of `some-name`.
 pub(super) fn of_parameter(name: &str) -> String {
     format!("VERBCAST_{}", name.replace('-', "_").to_uppercase())
+}
+
+/// The variable of a setting of the device that makes no sense.
+pub(super) fn of_setting(error: &SettingsError) -> String {
+    let variable = match error {
+        SettingsError::Depths(error) => return of_depth(error),
+        SettingsError::ZeroCopy => "VERBCAST_ZERO_COPY",
+        SettingsError::Rails(_) | SettingsError::FewDevices { .. } => "VERBCAST_RAILS",
+        SettingsError::Groups => "VERBCAST_GROUPS",
+        SettingsError::ServiceLevel(_) => "VERBCAST_SL",
+        SettingsError::PKey(_) => "VERBCAST_PKEY",
+        SettingsError::Timeout => "VERBCAST_TIMEOUT or VERBCAST_ACK_TIMEOUT",
+    };
+    variable.to_owned()
+}
+
+/// The variable of a parameter of the protocols that makes no sense.
+pub(super) fn of_option(error: &OptionsError) -> String {
+    match error {
+        OptionsError::RunAhead { .. } => of_parameter("run-ahead"),
+        OptionsError::InFlight(_) => of_parameter("in-flight"),
+        OptionsError::Window { .. } => of_parameter("window"),
+        OptionsError::Depths(error) => of_depth(error),
+        // What else it can be is not found by a check of the parameters.
+        _ => "the protocols".to_owned(),
+    }
+}
+
+fn of_depth(error: &DepthsError) -> String {
+    match error {
+        DepthsError::OutOfRange { name, .. } => of_parameter(name),
+        _ => of_parameter("ring-depth"),
+    }
 }
 
 impl Config {
@@ -291,8 +327,9 @@ fn hexadecimal(text: &str) -> Option<u16> {
 }
 
 fn seconds(text: &str, to: &mut Duration) -> Option<()> {
-    let seconds = text.parse().ok().filter(|seconds| *seconds > 0.0)?;
-    *to = Duration::try_from_secs_f64(seconds).ok()?;
+    let time = Duration::try_from_secs_f64(text.parse().ok()?).ok()?;
+    // What is less than a nanosecond is none.
+    *to = Some(time).filter(|time| !time.is_zero())?;
     Some(())
 }
 
@@ -315,6 +352,57 @@ mod tests {
         for text in ["8001x", "0x10000", "-1"] {
             let lookup = |name: &str| (name == "VERBCAST_PKEY").then(|| text.to_owned());
             Config::from_lookup(lookup).unwrap_err();
+        }
+    }
+
+    fn read(name: &str, value: &str) -> Result<Config, String> {
+        let lookup = |variable: &str| (variable == name).then(|| value.to_owned());
+        Config::from_lookup(lookup).map_err(|error| error.to_string())
+    }
+
+    /// The least and the greatest number that a variable says it takes.
+    fn bounds(takes: &str) -> Option<(u64, u64)> {
+        let number = |text: &str| text.split([' ', ',']).next()?.parse().ok();
+        if let Some((_, rest)) = takes.split_once("at least ") {
+            return Some((number(rest)?, u64::MAX));
+        }
+        let (_, rest) = takes.split_once(" from ")?;
+        let (least, most) = rest.split_once(" to ")?;
+        Some((number(least)?, number(most)?))
+    }
+
+    #[test]
+    fn each_takes_as_much_as_it_says_and_a_refusal_names_it() {
+        let mut count = 0;
+        for Variable { name, takes, .. } in Config::variables() {
+            // Faults have shares.
+            let Some((least, most)) = bounds(takes).filter(|_| name != FAULT) else { continue };
+            for value in [least].into_iter().chain(Some(most).filter(|most| *most < u64::MAX)) {
+                let taken = read(&name, &value.to_string());
+                assert!(taken.is_ok(), "{name}={value}: {}", taken.unwrap_err());
+            }
+            for value in [least.checked_sub(1), most.checked_add(1)].into_iter().flatten() {
+                let refusal = read(&name, &value.to_string()).unwrap_err();
+                assert!(refusal.starts_with(&name), "{name}={value}: {refusal}");
+            }
+            count += 1;
+        }
+        assert!(count > 12, "{count}");
+    }
+
+    #[test]
+    fn what_makes_no_sense_together_is_refused_by_its_variable() {
+        for (name, value) in [
+            ("VERBCAST_RING_DEPTH", "48"),
+            ("VERBCAST_WINDOW", "3"),
+            ("VERBCAST_WINDOW", "512"),
+            ("VERBCAST_RUN_AHEAD", "0"),
+            ("VERBCAST_RUN_AHEAD", "513"),
+            ("VERBCAST_PKEY", "0x8000"),
+            ("VERBCAST_ACK_TIMEOUT", "1e-12"),
+        ] {
+            let refusal = read(name, value).unwrap_err();
+            assert!(refusal.starts_with(name), "{name}={value}: {refusal}");
         }
     }
 

@@ -169,7 +169,9 @@ pub enum SettingsError {
     #[error(transparent)]
     Depths(#[from] DepthsError),
     /// Even empty messages would be sent without a copy.
-    #[error("messages without a copy need a length of at least 1; none turns them off")]
+    #[error(
+        "messages without a copy need a length of at least 1 byte; `off`, in code None, has all of them copied"
+    )]
     ZeroCopy,
     /// No rank has so many rails.
     #[error("a rank has 1 to {MAX_RAILS} rails, not {0}")]

@@ -58,12 +58,12 @@ impl Depths {
         let Depths { receive, send, reliable_receive, reliable_send, ring, fetch } = *self;
         let min = Depths::MIN;
         for (name, depth, min) in [
-            ("receive depth", receive, min.receive),
-            ("send depth", send, min.send + reserved),
-            ("depth of reliable receives", reliable_receive, min.reliable_receive),
-            ("depth of reliable sends", reliable_send, min.reliable_send + reserved),
-            ("ring depth", ring, min.ring),
-            ("fetch depth", fetch, min.fetch),
+            ("receive-depth", receive, min.receive),
+            ("send-depth", send, min.send + reserved),
+            ("reliable-receive-depth", reliable_receive, min.reliable_receive),
+            ("reliable-send-depth", reliable_send, min.reliable_send + reserved),
+            ("ring-depth", ring, min.ring),
+            ("fetch-depth", fetch, min.fetch),
         ] {
             if !(min..=MAX_DEPTH).contains(&depth) {
                 return Err(DepthsError::OutOfRange { name, depth, min });
@@ -123,9 +123,9 @@ impl Default for Depths {
 #[non_exhaustive]
 pub enum DepthsError {
     /// It is too small, or too large to number.
-    #[error("a {name} of {depth} is not between {min} and {MAX_DEPTH}")]
+    #[error("a {} of {depth} is not between {min} and {MAX_DEPTH}", name.replace('-', " "))]
     OutOfRange {
-        /// Which one, in words.
+        /// Which one, by the name that users give it.
         name: &'static str,
         /// What it is.
         depth: u32,
@@ -151,7 +151,7 @@ mod tests {
         Depths::MIN.validate(0).unwrap();
         assert!(named(Depths::MIN, 1).contains("send depth of 2 is not between 3 and"));
         let few = Depths { reliable_receive: NOTICES, ..Depths::DEFAULT };
-        assert!(named(few, 0).contains("depth of reliable receives of 8"));
+        assert!(named(few, 0).contains("reliable receive depth of 8 "));
         let many = Depths { fetch: MAX_DEPTH + 1, ..Depths::DEFAULT };
         assert!(named(many, 0).contains("fetch depth of 1048577"));
         let ring = Depths { ring: 48, ..Depths::DEFAULT };

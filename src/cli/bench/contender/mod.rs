@@ -192,7 +192,8 @@ mod tests {
         assert!(error.contains("no setting \"rings\""), "{error}");
         let deep: Algorithm = "window:run-ahead=1000000".parse().unwrap();
         let error = deep.configure(&Config::default()).unwrap_err();
-        assert!(error.starts_with("window:run-ahead=1000000: a run-ahead of 1000000 "), "{error}");
+        let expected = "window:run-ahead=1000000: VERBCAST_RUN_AHEAD: a run-ahead of 1000000 ";
+        assert!(error.starts_with(expected), "{error}");
     }
 
     #[test]

@@ -31,20 +31,36 @@ impl Options {
                     or scatter-allgather",
             default: Some("auto"),
         },
-        Parameter { name: "in-flight", takes: "a number of broadcasts", default: Some("64") },
+        Parameter {
+            name: "in-flight",
+            takes: "a number of broadcasts from 1 to 1048576",
+            default: Some("64"),
+        },
         Parameter {
             name: "sync",
             takes: "none, random, delay:MICROSECONDS, adaptive or adaptive:MAX_MICROSECONDS",
             default: Some("none"),
         },
-        Parameter { name: "run-ahead", takes: "a number of fragments", default: None },
-        Parameter { name: "window", takes: "a number of fragments, a power of two", default: None },
+        Parameter {
+            name: "run-ahead",
+            takes: "a number of fragments, from 1 up to the receive depth",
+            default: None,
+        },
+        Parameter {
+            name: "window",
+            takes: "a number of fragments, a power of two up to the ring depth",
+            default: None,
+        },
         Parameter {
             name: "co-roots",
-            takes: "none, optimal or a number of groups",
+            takes: "none, optimal or a number of groups, at least 1",
             default: Some("none"),
         },
-        Parameter { name: "repair-tree", takes: "a number of ranks, or off", default: Some("16") },
+        Parameter {
+            name: "repair-tree",
+            takes: "a number of ranks, at least 1, or off",
+            default: Some("16"),
+        },
         Parameter {
             name: "acknowledge",
             takes: "needed, each, every:M or skewed:M",
@@ -60,7 +76,11 @@ impl Options {
         Parameter { name: "repair", takes: "push or pull", default: Some("pull") },
         Parameter { name: "credits", takes: "on or off", default: Some("on") },
         Parameter { name: "repair-after", takes: "a time in microseconds", default: Some("2000") },
-        Parameter { name: "segment", takes: "a number of bytes, or off", default: Some("131072") },
+        Parameter {
+            name: "segment",
+            takes: "a number of bytes, at least 1, or off",
+            default: Some("131072"),
+        },
         Parameter { name: "places", takes: "hosts or numbers", default: Some("hosts") },
     ];
 
