@@ -211,7 +211,9 @@ fn refused(name: &str, value: &str, takes: &'static str) -> ConfigError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::broadcast::variables::Field;
     use crate::rdma::{Multicast, Waiting};
+    use std::collections::BTreeSet;
     use std::error::Error;
     use std::io;
     use std::time::Duration;
@@ -356,6 +358,29 @@ mod tests {
         let system = missing.source().and_then(|cause| cause.downcast_ref::<io::Error>());
         assert_eq!(system.map(io::Error::kind), Some(io::ErrorKind::NotFound));
         assert_eq!(cause(("VERBCAST_PORT", "x")), None);
+    }
+
+    #[test]
+    fn the_book_says_which_of_the_devices_settings_are_compared() {
+        let book = include_str!("../../docs/src/settings.md");
+        let line = book.lines().find_map(|line| line.strip_prefix("The same at every rank: "));
+        let said = line.unwrap().trim_end_matches('.').split(", ");
+        let said: BTreeSet<&str> = said.map(|name| name.trim_matches('`')).collect();
+        let differs = |field: &&Field| {
+            let mut config = Config::default();
+            let others = ["7", "16", "off", "on", "ipv4", "flat", "block", "0x8001"];
+            // The first that it takes and that is not the default.
+            let is_set = others.iter().any(|text| {
+                (field.set)(&mut config, text).is_some() && config != Config::default()
+            });
+            assert!(is_set, "{}", field.name);
+            config.common() != Config::default().common()
+        };
+        let mut compared: BTreeSet<&str> =
+            FIELDS.iter().filter(differs).map(|field| field.name).collect();
+        // Told with the keys, as each rank makes one of its own.
+        compared.insert("VERBCAST_MAC");
+        assert_eq!(said, compared);
     }
 
     #[test]

@@ -102,8 +102,8 @@ pub struct Settings {
     /// Bytes of messages' memory that stay registered at most: of buffers that verbcast allocates, used
     /// or free. 0: memory is registered for one operation.
     pub registration_cache: usize,
-    /// How long an adapter may leave a reliable message unacknowledged until it counts as gone. The
-    /// hardware rounds it up to a power of two.
+    /// How long an adapter may leave a reliable message unacknowledged until it counts as gone. An attempt of the hardware's
+    /// takes a power of two, so that this can become nearly twice as long.
     pub ack_timeout: Duration,
     /// How long each collective step of the set-up may take; and how long a port may be down, a group not joined, or
     /// the UD QP not work.
