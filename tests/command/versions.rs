@@ -1,5 +1,7 @@
 //! The oldest rdma-core that the command runs with.
 
+use crate::pages;
+use std::fs;
 use std::process::Command;
 
 /// The newest version of a symbol in each library of rdma-core 28.
@@ -22,4 +24,16 @@ fn no_symbol_is_newer_than_rdma_core_28() {
         count += 1;
     }
     assert!(count >= OLDEST.len(), "the command needs all three libraries: {said}");
+}
+
+#[test]
+fn the_book_says_rdma_core_28() {
+    for (page, said) in [
+        ("docs/src/guide/getting-started.md", "libibumad of rdma-core 28 or later"),
+        ("docs/src/adapters.md", "rdma-core from version 28 on"),
+        ("sys/README.md", "rdma-core 28 or newer"),
+    ] {
+        let text = fs::read_to_string(pages::root().join(page)).unwrap();
+        assert!(text.contains(said), "{page}: no {said:?}");
+    }
 }
