@@ -131,6 +131,23 @@ fn every_dependency_has_a_reason() {
     assert_eq!(told, asked.iter().map(String::as_str).collect());
 }
 
+#[test]
+fn every_feature_is_described() {
+    let manifest = fs::read_to_string(root().join("Cargo.toml")).unwrap();
+    let (_, features) = manifest.split_once("\n[features]\n").unwrap();
+    let features = features.lines().take_while(|line| !line.starts_with('['));
+    let features: BTreeSet<&str> = features
+        .filter_map(|line| line.split_once(" = ").map(|(name, _)| name))
+        .filter(|name| *name != "default")
+        .collect();
+    let page = page("docs/src/guide/library.md").text;
+    let (_, table) = page.split_once("## Features").unwrap();
+    let (table, _) = table.split_once("\n## ").unwrap();
+    let firsts = table.lines().filter_map(|line| line.strip_prefix("| ")?.split(" | ").next());
+    let told: BTreeSet<&str> = firsts.flat_map(code).collect();
+    assert_eq!(told, features);
+}
+
 /// Each page with Rust is compiled by `src/book.rs`.
 #[test]
 fn every_rust_example_is_compiled() {
