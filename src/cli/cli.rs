@@ -64,7 +64,8 @@ pub enum Command {
 
 #[derive(Args)]
 pub struct InfoArgs {
-    /// Consider only these devices, separated by commas; local rank R uses the R-th of them, in turn
+    /// Consider only these devices, separated by commas; local rank R uses the R-th of them, in turn, and with
+    /// VERBCAST_RAILS=N the N from the (R x N)-th on
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     pub device: Vec<String>,
     /// Print JSON

@@ -12,8 +12,8 @@ pub struct TransportArgs {
     /// rank of a job, as VERBCAST_RANK, Open MPI, PMI or Slurm say in the environment
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=512))]
     pub ranks: Option<u32>,
-    /// Use these RDMA devices, separated by commas; local rank R uses the R-th of them, in turn
-    /// [default: the best usable one]
+    /// Use these RDMA devices, separated by commas; local rank R uses the R-th of them, in turn, and with
+    /// VERBCAST_RAILS=N the N from the (R x N)-th on [default: the best usable one]
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     pub device: Vec<String>,
     /// Lose, duplicate, reorder or damage arriving packets on purpose, to see the repair at work, for

@@ -9,8 +9,8 @@ pub struct DoctorArgs {
     /// process is one rank of a job if the environment says so (srun, mpirun, VERBCAST_RANK), and alone otherwise
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=64))]
     pub ranks: Option<u32>,
-    /// Try these RDMA devices, separated by commas; rank R tries the R-th of them, in turn
-    /// [default: the one that would be used]
+    /// Try these RDMA devices, separated by commas; rank R tries the R-th of them, in turn, and with
+    /// VERBCAST_RAILS=N the first of the N from the (R x N)-th on [default: the one that would be used]
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     pub device: Vec<String>,
     /// Write everything to this file too, as JSON, to be sent to verbcast's developers: GUIDs, addresses and host
