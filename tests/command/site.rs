@@ -17,6 +17,9 @@ fn there_is_a_manual_page_for_each_command() {
     }
     let page = fs::read_to_string(pages.join("verbcast-copy.1")).unwrap();
     assert!(page.contains("\\-\\-resume") && page.contains("Exit status"), "{page}");
+    let page = fs::read_to_string(pages.join("verbcast-settings.7")).unwrap();
+    assert!(page.contains(".TH verbcast-settings 7 \" \" \"verbcast "), "{page}");
+    assert!(page.contains("VERBCAST_DEVICE"), "{page}");
     let output = run(verbcast().args(["manual", "/proc/nowhere"]));
     assert_eq!(output.status.code(), Some(1));
     assert!(text(&output.stderr).contains("cannot write into /proc/nowhere"));

@@ -50,7 +50,7 @@ pub fn library(mpi: &Mpi) -> Result<PathBuf, Box<dyn Error>> {
 
 /// The command's manual pages.
 pub fn pages(command: &Path) -> Result<Vec<PathBuf>, Box<dyn Error>> {
-    let folder = target(None).join("install/man1");
+    let folder = target(None).join("install/man");
     // Pages of commands that are no more.
     let _ = fs::remove_dir_all(&folder);
     succeed(Command::new(command).arg("manual").arg(&folder))?;

@@ -2,6 +2,7 @@
 
 mod build;
 mod module_file;
+mod notices;
 mod place;
 
 use place::Place;
@@ -53,7 +54,8 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Box<dyn Error>> {
     }
     for page in build::pages(&command)? {
         let name = page.file_name().ok_or("a page without a name")?.to_string_lossy();
-        place.put(&page, &format!("share/man/man1/{name}"), place::TEXT)?;
+        let (_, section) = name.rsplit_once('.').ok_or("a page without a section")?;
+        place.put(&page, &format!("share/man/man{section}/{name}"), place::TEXT)?;
     }
     for (shell, path) in [
         ("bash", "share/bash-completion/completions/verbcast"),
@@ -65,6 +67,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Box<dyn Error>> {
     for name in ["LICENSE-APACHE", "LICENSE-MIT", "CHANGELOG.md"] {
         place.put(name.as_ref(), &format!("share/doc/verbcast/{name}"), place::TEXT)?;
     }
+    place.write(notices::text()?.as_bytes(), "share/doc/verbcast/THIRD-PARTY.txt", place::TEXT)?;
     let version = env!("CARGO_PKG_VERSION");
     let text = module_file::text(&arguments.prefix, version);
     place.write(text.as_bytes(), &format!("share/modulefiles/verbcast/{version}"), place::TEXT)?;
