@@ -70,9 +70,7 @@ fn every_place_that_is_named_is_there() {
             if !folders.iter().any(|folder| place.starts_with(folder)) || place.contains(' ') {
                 continue;
             }
-            // The changelog tells what is gone.
-            let is_there = root().join(place).exists() || page.name() == "CHANGELOG.md";
-            assert!(is_there, "{}: {place}", page.name());
+            assert!(root().join(place).exists(), "{}: {place}", page.name());
         }
     }
 }
