@@ -8,11 +8,12 @@ use verbcast_sys::{ibv_ah_attr, ibv_gid};
 /// The first multicast LID (InfiniBand Architecture Specification, 4.1.3), and how many follow it.
 const FIRST_MLID: u16 = 0xc000;
 const MLIDS: u64 = 0x3fff;
-/// SoftRoCE's packets cross no router here, so that this comes with them: whether they would have a GRH on InfiniBand.
+/// SoftRoCE's packets cross no router here.
 const HOP_LIMIT: u8 = 64;
-const HOP_LIMIT_WITHOUT_GRH: u8 = 63;
+/// Of packets that have no GRH on InfiniBand, and so none. The kernel sets the hop limit itself.
+const TRAFFIC_CLASS_WITHOUT_GRH: u8 = 0xfc;
 /// Where it is in the IPv4 header at the end of the GRH's place.
-const HOP_LIMIT_AT: usize = 28;
+const TRAFFIC_CLASS_AT: usize = 21;
 
 /// FNV-1a: the same in every process.
 fn hash(bytes: &[u8]) -> u64 {
@@ -42,7 +43,7 @@ pub fn is_multicast(lid: u16) -> bool {
 
 /// Whether a packet with this in front would have a GRH.
 pub fn has_grh(front: &[u8]) -> bool {
-    front[HOP_LIMIT_AT] != HOP_LIMIT_WITHOUT_GRH
+    front[TRAFFIC_CLASS_AT] != TRAFFIC_CLASS_WITHOUT_GRH
 }
 
 /// The way that packets of `own` really take; an error if they would come to nobody.
@@ -58,9 +59,8 @@ pub fn real_way(
     real.grh.sgid_index = own.real_index;
     real.grh.hop_limit = HOP_LIMIT;
     if attr.is_global == 0 {
-        real.grh.traffic_class = 0;
+        real.grh.traffic_class = TRAFFIC_CLASS_WITHOUT_GRH;
         real.grh.flow_label = 0;
-        real.grh.hop_limit = HOP_LIMIT_WITHOUT_GRH;
     } else if attr.grh.sgid_index != 0 {
         return Err(format!("the port has no GID of index {}", attr.grh.sgid_index));
     }
