@@ -234,7 +234,7 @@ impl SaMembership {
 
 impl Drop for SaMembership {
     fn drop(&mut self) {
-        if !self.claim.is_last() {
+        if !self.claim.give_up() {
             return;
         }
         let mask = component::MGID | component::PORT_GID | component::JOIN_STATE;
