@@ -107,8 +107,10 @@ impl Endpoint {
                 let slot = unsafe { self.connections.arrived(slot) };
                 match outcome {
                     Outcome::Done(len) => self.receive_message(by, slot, len)?,
-                    Outcome::Failed(_) => self.connections.recycle(slot).map_err(failed)?,
-                    Outcome::Flushed => {}
+                    // Some devices end the receive that was in use when its connection failed, though the others stay.
+                    Outcome::Failed(_) | Outcome::Flushed => {
+                        self.connections.recycle(slot).map_err(failed)?;
+                    }
                 }
             }
             Work::Datagram(number) => {
