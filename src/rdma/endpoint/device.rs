@@ -1,5 +1,6 @@
 //! The device of an endpoint: its completions, its events, and whether it works.
 
+use crate::rdma::group::Partition;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 use verbcast_core::cause::Cause;
@@ -97,10 +98,9 @@ impl Device {
         self.context.take_async_event()
     }
 
-    /// Whether the port's table of P_Keys has this one at this place.
-    pub fn has_pkey(&self, index: u16, pkey: u16) -> bool {
-        let table = self.context.pkeys(self.port);
-        table.is_ok_and(|table| table.get(usize::from(index)) == Some(&pkey))
+    /// Whether the port is in a partition, where it was.
+    pub fn is_in(&self, partition: Partition) -> bool {
+        self.context.pkeys(self.port).is_ok_and(|table| partition.is_kept_by(&table))
     }
 
     /// Whether the port is up now.

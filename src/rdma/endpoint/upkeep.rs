@@ -189,7 +189,7 @@ impl Endpoint {
     fn look_at_partition(&mut self, now: Instant) {
         let (device, port) = (self.device.name(), self.site.port);
         let Partition { pkey, index } = self.site.joiner.partition;
-        match (self.device.has_pkey(index, pkey), self.upkeep.outside_since) {
+        match (self.device.is_in(self.site.joiner.partition), self.upkeep.outside_since) {
             (false, None) => {
                 tracing::warn!(
                     "{device} port {port}: P_Key {pkey:#06x} is not at index {index} of its table any more"

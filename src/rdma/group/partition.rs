@@ -22,6 +22,13 @@ impl Partition {
     pub fn is_limited(&self) -> bool {
         is_limited(self.pkey)
     }
+
+    /// Whether a port with this table of P_Keys is in it at its place, with which queue pairs go: as the member that it was, or as
+    /// a full one where it was limited. Who was a full member and is limited may not reach the other ranks any more.
+    pub fn is_kept_by(&self, table: &[u16]) -> bool {
+        let now = table.get(usize::from(self.index));
+        now.is_some_and(|now| is_same(*now, self.pkey) && (self.is_limited() || !is_limited(*now)))
+    }
 }
 
 /// Whether it is a limited member's P_Key.
@@ -97,6 +104,21 @@ mod tests {
     fn chosen(table: &[u16], wanted: Option<u16>, interfaces: &[IpoibInterface]) -> (u16, u16) {
         let Partition { pkey, index } = choose(table, wanted, interfaces).unwrap();
         (pkey, index)
+    }
+
+    #[test]
+    fn a_limited_member_may_become_a_full_one_at_its_place() {
+        for (pkey, table, is_kept) in [
+            (0x8005, &[0xffff, 0x8005][..], true),
+            (0x0005, &[0xffff, 0x0005], true),
+            (0x0005, &[0xffff, 0x8005], true),
+            (0x8005, &[0xffff, 0x0005], false),
+            (0x8005, &[0x8005, 0xffff], false),
+            (0x8005, &[0x8005], false),
+        ] {
+            let partition = Partition { pkey, index: 1 };
+            assert_eq!(partition.is_kept_by(table), is_kept, "{pkey:#06x} in {table:#06x?}");
+        }
     }
 
     #[test]
