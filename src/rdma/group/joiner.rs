@@ -30,8 +30,8 @@ pub struct Joiner {
     /// Its rate is 0 where it is not known.
     pub speed: PortSpeed,
     pub partition: Partition,
-    /// GIDs of the port that are IPv6 addresses, with their indices, for groups of that family.
-    pub ipv6: Vec<(u8, [u8; 16])>,
+    /// The place of a GID of this interface that is an IPv6 address, and it, for groups of that family.
+    pub ipv6: Option<(u8, [u8; 16])>,
     /// Index of the port's network interface.
     pub interface: u32,
     /// The service level of all that is sent; none: as the fabric gives it for the group.
@@ -94,8 +94,12 @@ impl Joiner {
         group: Ipv6Addr,
         patience: Duration,
     ) -> Result<(Held, GroupPath), JoinError> {
-        let Some((source_index, gid)) = self.ipv6.first().copied() else {
-            return Err(never("the port has no GID that is an IPv6 address"));
+        let Some((source_index, gid)) = self.ipv6 else {
+            let (device, port, own) = (&self.device, self.port, Ipv6Addr::from(self.gid));
+            return Err(never(format!(
+                "{device} port {port}: the group's address is an IPv6 one, and the network interface of GID {own} has no RoCE v2 \
+                 GID that is"
+            )));
         };
         let ip = Ipv6Addr::from(gid);
         let scope = if ip.is_unicast_link_local() { self.interface } else { 0 };

@@ -77,6 +77,17 @@ pub fn judge_port(port: &Port, gids: &[GidReport], settings: &Settings) -> Resul
     })
 }
 
+/// The GID by which a port joins IPv6 groups and sends to them, beside the one that was chosen: that one, if it can be; else one
+/// of its network interface, link-local ones last.
+pub fn ipv6_beside<'a>(chosen: &GidReport, gids: &'a [GidReport]) -> Option<&'a GidReport> {
+    let suits = |gid: &&GidReport| {
+        let is_ipv6 = gid.kind == GidKind::RoceV2 && gid.ipv4().is_none();
+        is_ipv6 && is_here(gid) && gid.interface == chosen.interface
+    };
+    let all = gids.iter().filter(suits);
+    all.min_by_key(|gid| (gid.index != chosen.index, gid.gid[0] == 0xfe))
+}
+
 fn is_here(gid: &GidReport) -> bool {
     gid.home != Home::Elsewhere
 }
@@ -144,6 +155,31 @@ mod tests {
         let asked = Settings { gid_index: Some(3), ..Settings::default() };
         let asked = judge_port(&port(LinkLayer::Ethernet), &all, &asked).unwrap_err();
         assert!(asked.contains("network namespace"), "{asked}");
+    }
+
+    #[test]
+    fn ipv6_groups_are_joined_by_the_chosen_gid_or_one_of_its_interface() {
+        const V2: GidKind = GidKind::RoceV2;
+        let mut all = gids(&[
+            ("2001:db8:1::1", V2, true),
+            ("::ffff:10.9.0.1", V2, true),
+            ("2001:db8:5::2", V2, false),
+            ("fe80::1", V2, true),
+            ("2001:db8:5::1", GidKind::RoceV1, true),
+            ("2001:db8:5::1", V2, true),
+            ("::ffff:10.9.5.1", V2, true),
+            ("::ffff:10.9.6.1", V2, true),
+        ]);
+        // The first two are of the untagged network, the last one of a further VLAN, and the others of one.
+        for (gid, interface) in all.iter_mut().zip([2, 2, 3, 3, 3, 3, 3, 4]) {
+            gid.interface = interface;
+        }
+        let beside = |chosen: usize| ipv6_beside(&all[chosen], &all).map(|gid| gid.index);
+        let expected =
+            [(0, Some(0)), (1, Some(0)), (3, Some(3)), (5, Some(5)), (6, Some(5)), (7, None)];
+        for (chosen, index) in expected {
+            assert_eq!(beside(chosen), index, "beside {chosen}");
+        }
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use super::agreement::Place;
 use super::choose::{choose, fabric_of, fabrics, rank as rank_ports};
+use super::judge::ipv6_beside;
 use super::limits::{Memlock, check_queues, connections};
 use super::report::{Candidate, DeviceReport, PortReport};
 use super::survey::look;
@@ -15,7 +16,7 @@ use rand_chacha::rand_core::Rng;
 use verbcast_core::rank::Rank;
 use verbcast_core::wire::{Adapter, DatagramQp, Fabric, Nonce, ProcessAddress};
 use verbcast_verbs::{
-    CompletionQueue, Context, GidKind, PortPartition, ProtectionDomain, Service, ipoib_interfaces,
+    CompletionQueue, Context, PortPartition, ProtectionDomain, Service, ipoib_interfaces,
 };
 
 /// RDMA reads that a connection serves at a time where the devices can: enough to hide the way there
@@ -160,13 +161,7 @@ fn joiner(
 ) -> Result<Joiner, String> {
     let PortReport { port, gids, .. } = chosen_port(report, candidate);
     let own = gids.iter().find(|gid| gid.index == candidate.gid_index);
-    let mut ipv6: Vec<_> = gids
-        .iter()
-        .filter(|gid| gid.kind == GidKind::RoceV2 && gid.ipv4().is_none())
-        .map(|gid| (gid.index, gid.gid))
-        .collect();
-    // Link-local addresses last.
-    ipv6.sort_by_key(|(_, gid)| gid[0] == 0xfe);
+    let ipv6 = own.and_then(|own| ipv6_beside(own, gids)).map(|gid| (gid.index, gid.gid));
     let gid = own.map(|gid| gid.gid).unwrap_or_default();
     let named = |what: String| format!("{} port {}: {what}", report.name, port.number);
     let pkeys = context.pkeys(port.number).map_err(|error| error.to_string())?;
