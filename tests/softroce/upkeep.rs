@@ -493,3 +493,13 @@ fn a_change_of_other_partitions_concerns_nobody() {
         u64::from(one.rejoins == 0 && one.multicast_received > 100)
     });
 }
+
+/// The kernel asks the network where an address is, and the question or its answer may be lost.
+#[test]
+fn a_connection_whose_address_is_not_found_at_once_is_made_later() {
+    let test = "upkeep::a_connection_whose_address_is_not_found_at_once_is_made_later";
+    again::under("rxe,unresolved=20", test, || {
+        let config = config(needs::devices().unwrap());
+        ranks::exchange(SIZE, |_| config.clone(), &[8, 20_000, 300_000, 8]);
+    });
+}

@@ -42,6 +42,11 @@ impl Endpoint {
         self.send_handshake(process, &answer)
     }
 
+    /// Why the address of a process was not found, if it was not when it was looked for last.
+    pub fn unresolved(&self, process: ProcessId) -> Option<&str> {
+        self.datagrams.unresolved(process).or_else(|| self.connections.unresolved(process))
+    }
+
     /// Confirms handshakes over their connections, as far as there are slots: there it cannot be lost,
     /// and this process may do something else for long.
     fn send_confirms(&mut self) -> Result<(), TransportError> {

@@ -18,8 +18,8 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use verbcast_core::protocol::{Counter, Token};
 use verbcast_core::rank::Rank;
-use verbcast_core::wire::handshake::Ends;
-use verbcast_verbs::{QueuePair, Remote, Result, Slot, Span};
+use verbcast_core::wire::handshake::{End, Ends};
+use verbcast_verbs::{PathTo, Patience, QueuePair, Remote, Result, Slot, Span};
 
 /// Channels that want to know of an answer: mostly one.
 pub type Askers = SmallVec<[ChannelId; 4]>;
@@ -83,6 +83,10 @@ pub struct Connection {
     pub probes: QueuePair,
     pub own: Ends,
     pub handshake: Handshake,
+    /// The messages' QP is connected.
+    has_messages: bool,
+    /// Why the other side's address was not found when it was looked for last, if it was not.
+    pub unresolved: Option<String>,
     /// What waits for the handshake, or behind what has no room.
     pub queue: VecDeque<Pending>,
     /// Requests over the messages' QP.
@@ -120,6 +124,8 @@ impl Connection {
             probes,
             own,
             handshake,
+            has_messages: false,
+            unresolved: None,
             queue: VecDeque::new(),
             outstanding: Outstanding::new(most),
             ring_sends: Share { under_way: 0, most: most_ring_sends },
@@ -135,6 +141,27 @@ impl Connection {
             askers: Askers::new(),
             is_broken: false,
         }
+    }
+
+    /// Connects the QPs with the other side's. That can be tried again: a QP that is connected stays so.
+    ///
+    /// # Errors
+    /// As [`QueuePair::connect`].
+    pub fn connect(
+        &mut self,
+        path: &PathTo,
+        other: Ends,
+        patience: Patience,
+        reads: u8,
+    ) -> Result<()> {
+        let Connection { own, messages, probes, .. } = self;
+        let mtu = own.mtu.min(other.mtu);
+        if !self.has_messages {
+            let (to, most) = (qp_end(other.messages), patience.with_most_retries());
+            messages.connect(path, mtu, own.messages.psn, to, most, reads)?;
+            self.has_messages = true;
+        }
+        probes.connect(path, mtu, own.probes.psn, qp_end(other.probes), patience, reads)
     }
 
     /// Whether the handshake is done, and the other side cannot fail to hear of it.
@@ -266,4 +293,8 @@ impl Connection {
         }
         Ok(())
     }
+}
+
+fn qp_end(End { qpn, psn }: End) -> verbcast_verbs::End {
+    verbcast_verbs::End { qpn, psn }
 }

@@ -91,6 +91,12 @@ impl Handshake {
         }
     }
 
+    /// What was [handled](Self::handle) last asked for a connection that could not be made: it is as if it had not come, and the
+    /// other side repeats it.
+    pub fn postpone(&mut self) {
+        self.state = State::Opening;
+    }
+
     pub fn handle(&mut self, now: Instant, message: &Message) -> Reaction {
         let mut reaction = Reaction::default();
         if *self.theirs.get_or_insert(message.ends) != message.ends {
@@ -138,8 +144,9 @@ mod tests {
         Handshake::new(now, GroupTurns::new(now, 2, 0))
     }
 
-    /// Two sides over a lossy, doubling, reordering wire; returns after how long both may send.
-    fn meet(seed: u64, loss: u32, both_open: bool) -> Duration {
+    /// Two sides over a lossy, doubling, reordering wire, of which one in so many hundreds does not find the other at first; returns
+    /// after how long both may send.
+    fn meet(seed: u64, (loss, unresolved): (u32, u32), both_open: bool) -> Duration {
         let mut draw = ChaCha8Rng::seed_from_u64(seed);
         let mut now = Instant::ZERO;
         let mut sides = [Some(begin(now)), both_open.then(|| begin(now))];
@@ -160,12 +167,16 @@ mod tests {
                 if draw.next_u32() % 100 >= loss {
                     let side = sides[to].get_or_insert_with(|| begin(now));
                     let Reaction { connect, answer } = side.handle(now, &message);
+                    let is_found = draw.next_u32() % 100 >= unresolved;
                     if let Some(other) = connect {
                         assert_eq!(other, ENDS[1 - to]);
                         assert!(!connected[to], "connected twice, seed {seed}");
-                        connected[to] = true;
+                        connected[to] = is_found;
+                        if !is_found {
+                            side.postpone();
+                        }
                     }
-                    if let Some(step) = answer {
+                    if let Some(step) = answer.filter(|_| connected[to]) {
                         wire.push((1 - to, say(step, ENDS[to])));
                     }
                 }
@@ -206,9 +217,9 @@ mod tests {
     #[test]
     fn two_sides_meet_whatever_the_wire_does() {
         for seed in 0..500 {
-            for loss in [0, 10, 60] {
-                meet(seed, loss, false);
-                meet(seed, loss, true);
+            for wire in [(0, 0), (10, 0), (60, 0), (0, 50), (10, 90)] {
+                meet(seed, wire, false);
+                meet(seed, wire, true);
             }
         }
     }

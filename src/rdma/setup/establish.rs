@@ -475,7 +475,7 @@ fn try_connect(
                 None => return Ok(()),
                 Some(peer) if now >= until => {
                     let endpoint = transport.endpoint.see();
-                    let why = endpoint.datagrams.unresolved(transport.process(*peer));
+                    let why = endpoint.unresolved(transport.process(*peer));
                     let why = why.map(str::to_owned);
                     return Err(ConnectError::Timeout { peer: *peer, patience, why });
                 }

@@ -60,6 +60,7 @@ pub struct Profile {
     pub too_long: TooLong,
     pub loses_attachments: bool,
     pub restarts: bool,
+    pub unresolved: u32,
     pub spoils_ipv4_front: bool,
     pub happenings: Vec<(Happening, When)>,
 }
@@ -272,6 +273,7 @@ impl<'a> Values<'a> {
                 .one_of("too_long", &[("lost", TooLong::Lost), ("error", TooLong::Error)])?,
             loses_attachments: self.one_of("reset_detaches", &no_yes)?,
             restarts: self.one_of("restart", &no_yes)?,
+            unresolved: self.number("unresolved")?,
             spoils_ipv4_front: self.one_of("ipv4_front", &[("zero", false), ("garbage", true)])?,
             happenings: self.happenings("events")?,
         })

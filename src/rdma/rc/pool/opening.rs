@@ -75,7 +75,8 @@ impl ConnectionPool {
         self.local.address.datagrams = datagrams;
     }
 
-    /// Takes a handshake message; the answer to send, if there is one.
+    /// Takes a handshake message; the answer to send, if there is one. Where the kernel has not found the other side's address,
+    /// there is none, and the other side repeats it.
     pub fn handle_handshake(
         &mut self,
         now: Instant,
@@ -93,19 +94,28 @@ impl ConnectionPool {
         let Some(connection) = connection else { return Ok(None) };
         let was_connected = connection.handshake.is_connected();
         let Reaction { connect, answer } = connection.handshake.handle(now, message);
-        connection.owes_confirm |= !was_connected && answer == Some(Step::Confirm);
         if let Some(other) = connect {
-            let Ends { messages, probes, mtu } = connection.own;
-            let most = patience.with_most_retries();
-            let mtu = mtu.min(other.mtu);
             let reads = own.reads.min(address.reads);
-            let (to, prober) = (qp_end(other.messages), qp_end(other.probes));
-            connection.messages.connect(&path, mtu, messages.psn, to, most, reads)?;
-            connection.probes.connect(&path, mtu, probes.psn, prober, patience, reads)?;
+            match connection.connect(&path, other, patience, reads) {
+                Ok(()) => connection.unresolved = None,
+                Err(error) if error.is_unresolved() => {
+                    tracing::debug!("{error}");
+                    connection.unresolved = Some(error.to_string());
+                    connection.handshake.postpone();
+                    return Ok(None);
+                }
+                Err(error) => return Err(error),
+            }
         }
+        connection.owes_confirm |= !was_connected && answer == Some(Step::Confirm);
         let ends = connection.own;
         self.start(process)?;
         Ok(answer.map(|step| tell(&own, step, ends)))
+    }
+
+    /// Why the address of a process was not found, if it was not when it was to be connected with last.
+    pub fn unresolved(&self, process: ProcessId) -> Option<&str> {
+        self.get(process)?.unresolved.as_deref()
     }
 
     /// Makes the completion queue larger where it has no room for a further connection.
@@ -165,8 +175,4 @@ fn random_psn() -> u32 {
 
 fn random() -> u64 {
     getrandom::u64().unwrap_or(std::process::id().into())
-}
-
-fn qp_end(End { qpn, psn }: End) -> verbcast_verbs::End {
-    verbcast_verbs::End { qpn, psn }
 }
