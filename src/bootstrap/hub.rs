@@ -51,13 +51,20 @@ impl Hub {
         }
     }
 
-    fn collect(&mut self, own: &[u8], deadline: Instant) -> Result<Vec<Vec<u8>>, BootstrapError> {
-        let mut blobs = vec![None; self.links.len() + 1];
-        blobs[0] = Some(own.to_vec());
+    /// Starts the others' time anew.
+    pub(super) fn postpone(&mut self) {
         let entered = frame(FrameKind::Entered, &[]);
         for link in self.links.iter_mut().flatten() {
             link.send(entered.clone());
+            // What it does not take is written in the next exchange, which also says who has left.
+            let _ = link.write();
         }
+    }
+
+    fn collect(&mut self, own: &[u8], deadline: Instant) -> Result<Vec<Vec<u8>>, BootstrapError> {
+        let mut blobs = vec![None; self.links.len() + 1];
+        blobs[0] = Some(own.to_vec());
+        self.postpone();
         let mut pause = Pause::new();
         while blobs.iter().any(Option::is_none) {
             let mut gone = Vec::new();

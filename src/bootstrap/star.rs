@@ -79,6 +79,16 @@ impl Star {
     }
 }
 
+impl Star {
+    /// At rank 0: starts the time anew in which the others wait for it in an exchange. For rank 0 to call now and then,
+    /// where it works for long before it takes part. Does nothing at another rank.
+    pub fn postpone(&mut self) {
+        if let Ok(Role::Hub(hub)) = &mut self.state {
+            hub.postpone();
+        }
+    }
+}
+
 impl Bootstrap for Star {
     fn rank(&self) -> Rank {
         self.rank

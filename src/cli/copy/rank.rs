@@ -19,7 +19,9 @@ use crate::launch::cleanup::Cleanup;
 use crate::launch::decide::{blame, decide};
 use crate::message::{decode, encode};
 use std::sync::Arc;
-use std::time::Instant;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::{Duration, Instant};
 use verbcast::bootstrap::{Environment, Star};
 use verbcast::broadcast::{Broadcaster, Buffer, Config};
 use verbcast_core::rank::Rank;
@@ -87,7 +89,9 @@ fn copy(
     let timeout = config.device.timeout;
     let mut star = Star::join(environment, timeout).map_err(|error| error.to_string())?;
 
-    let origins = (rank == Rank(0)).then(|| Origins::find(args, destination)).transpose();
+    let origins = (rank == Rank(0))
+        .then(|| while_others_wait(&mut star, timeout, || Origins::find(args, destination)))
+        .transpose();
     let found = match &origins {
         Ok(Some(origins)) => Some(Ok((&*origins.manifest, &origins.encoded[..]))),
         Ok(None) => None,
@@ -167,12 +171,34 @@ fn copy(
         _ => Ok(()),
     };
     standing.is_published = published.is_ok();
-    step(&mut star, rank, published)?;
+    let published = meet(&mut caster, published).map(|()| Vec::new());
+    decide(&mut star, published)?;
     let fragment_len = caster.fragment_len_of(plan.chunk as usize);
     // All is done; how the others leave changes nothing.
     let _ = caster.close();
     let Some(_) = &origins else { return Ok(None) };
     Ok(Some(Summary::new(args, &plan, &manifest, (&chunks, fragment_len, seconds), reports)))
+}
+
+/// Does something at rank 0 that may take long, such as to list many files. The others wait for it at the rendezvous.
+fn while_others_wait<T: Send>(
+    star: &mut Star,
+    timeout: Duration,
+    work: impl FnOnce() -> Result<T, String> + Send,
+) -> Result<T, String> {
+    let pause = (timeout / 4).min(Duration::from_secs(1));
+    thread::scope(|scope| {
+        let (done, outcome) = mpsc::channel();
+        // The receiver is there.
+        scope.spawn(move || done.send(work()).is_ok());
+        loop {
+            match outcome.recv_timeout(pause) {
+                Ok(outcome) => return outcome,
+                Err(RecvTimeoutError::Timeout) => star.postpone(),
+                Err(RecvTimeoutError::Disconnected) => return Err("a thread has ended".to_owned()),
+            }
+        }
+    })
 }
 
 /// Takes a step together.
