@@ -14,6 +14,7 @@ use super::manifest::{Kind, Manifest};
 use super::plan::Plan;
 use crate::launch::cleanup::{self, Cleanup};
 use rustix::fs::{FlockOperation, Mode, OFlags};
+use rustix::io::Errno;
 use std::fs::{self, DirBuilder, File, Metadata};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
@@ -77,13 +78,17 @@ impl Staging {
         if plan.resume {
             staging.lock()?;
         }
+        // Who has not locked it changes nothing of it: it may be another copy's, which is about to give it its name.
+        let private = if plan.is_folder { PRIVATE } else { PRIVATE_FILE };
+        rustix::fs::fchmod(&staging.root, Mode::from_raw_mode(private))
+            .map_err(|error| staging.cannot("write", &error.into()))?;
         Ok(staging)
     }
 
     /// Keeps other copies away that would resume the same.
     fn lock(&self) -> Result<(), String> {
         rustix::fs::flock(&self.root, FlockOperation::NonBlockingLockExclusive)
-            .map_err(|error| format!("{} is used by another copy: {error}", shown(&self.path)))
+            .map_err(|error| cannot_lock(&self.path, error))
     }
 
     /// What is written there.
@@ -177,6 +182,14 @@ fn check_target(target: &Path, is_folder: bool) -> Result<(), String> {
     }
 }
 
+fn cannot_lock(path: &Path, error: Errno) -> String {
+    let path = shown(path);
+    match error {
+        Errno::WOULDBLOCK => format!("{path} is used by another copy"),
+        _ => format!("cannot lock {path}, which --resume needs: {error}"),
+    }
+}
+
 fn cannot_create(target: &Path, path: &Path, error: &io::Error) -> String {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     match (folder, error.kind()) {
@@ -197,10 +210,9 @@ fn open_file(path: &Path, resumes: bool) -> io::Result<(File, bool)> {
                 let file = File::from(file);
                 let metadata = file.metadata()?;
                 check_own(&metadata, metadata.is_file() && metadata.nlink() == 1)?;
-                rustix::fs::fchmod(&file, private)?;
                 return Ok((file, true));
             }
-            Err(rustix::io::Errno::NOENT) => {}
+            Err(Errno::NOENT) => {}
             Err(error) => return Err(error.into()),
         }
     }
@@ -217,7 +229,6 @@ fn open_folder(path: &Path, resumes: bool) -> io::Result<(File, bool)> {
     let folder = File::from(rustix::fs::open(path, flags, Mode::empty())?);
     let metadata = folder.metadata()?;
     check_own(&metadata, metadata.mode() & 0o022 == 0)?;
-    rustix::fs::fchmod(&folder, Mode::from_raw_mode(PRIVATE))?;
     Ok((folder, was_there))
 }
 

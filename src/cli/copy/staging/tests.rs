@@ -225,8 +225,12 @@ fn what_fails_leaves_nothing_unless_it_is_to_be_resumed() {
         let staging = create(&dst, &plan(is_folder, resume), &Cleanup::default()).unwrap();
         assert_eq!(staging.kept().is_some(), resume);
         if resume {
+            // As one is that gets its name next.
+            let (path, mode) = (scratch.path(".dst.verbcast.part"), 0o744);
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
             let other = create(&dst, &plan(is_folder, true), &Cleanup::default());
-            assert!(other.err().unwrap().contains("is used by another copy"));
+            assert!(other.err().unwrap().ends_with(".part is used by another copy"));
+            assert_eq!(mode_of(&path), mode);
         }
         drop(staging);
         assert_eq!(names(&scratch.path("")), left.into_iter().collect::<Vec<_>>());
@@ -234,6 +238,12 @@ fn what_fails_leaves_nothing_unless_it_is_to_be_resumed() {
             cleanup::remove(&scratch.path(left));
         }
     }
+}
+
+#[test]
+fn a_file_system_without_locks_is_not_taken_for_another_copy() {
+    let refused = cannot_lock(Path::new("d"), Errno::NOSYS);
+    assert!(refused.starts_with("cannot lock d, which --resume needs: "), "{refused}");
 }
 
 #[test]
