@@ -1,11 +1,10 @@
 //! The command without a device: what it refuses, how it says so, and that it leaves nothing.
 
-use crate::support::{Folder, HANG, names, run, spawn, text, verbcast};
+use crate::support::{Folder, names, run, spawn, text, until, verbcast};
 use serde_json::json;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Output};
-use std::time::{Duration, Instant};
 
 fn refused(output: &Output, status: i32, expected: &str) {
     let stderr = text(&output.stderr);
@@ -280,11 +279,30 @@ fn a_rank_ends_when_it_is_asked_to() {
     command.env("VERBCAST_SIZE", "2").env("VERBCAST_RENDEZVOUS", &rendezvous);
     command.env("VERBCAST_RANK", "0").args(["copy", "src", "dst", "--timeout", "600"]);
     let rank = spawn(&mut command);
-    let started = Instant::now();
-    while !folder.path("meet").exists() {
-        assert!(started.elapsed() < HANG);
-        std::thread::sleep(Duration::from_millis(10));
+    until("the rendezvous", || folder.path("meet").exists());
+    rank.signal("TERM");
+    assert_eq!(rank.output().status.code(), Some(143));
+}
+
+/// As `nohup` starts programs.
+#[test]
+fn what_a_rank_ignored_from_the_start_does_not_end_it() {
+    let (folder, mut command) = prepare();
+    let rendezvous = format!("unix:{}", folder.path("meet").display());
+    command.env("VERBCAST_SIZE", "2").env("VERBCAST_RENDEZVOUS", &rendezvous);
+    command.env("VERBCAST_RANK", "0").args(["copy", "src", "dst", "--timeout", "600"]);
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "trap '' HUP; exec \"$0\" \"$@\""]).current_dir(folder.path(""));
+    shell.arg(command.get_program()).args(command.get_args());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => shell.env(name, value),
+            None => shell.env_remove(name),
+        };
     }
+    let rank = spawn(&mut shell);
+    until("the rendezvous", || folder.path("meet").exists());
+    rank.signal("HUP");
     rank.signal("TERM");
     assert_eq!(rank.output().status.code(), Some(143));
 }

@@ -1,7 +1,7 @@
 //! Whether this process is asked to end.
 
 use crate::failure::Failure;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use crate::launch::signals;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -14,7 +14,7 @@ pub struct Interrupt {
 impl Interrupt {
     pub fn watch() -> Result<Interrupt, Failure> {
         let asked = Arc::new(AtomicBool::new(false));
-        for signal in [SIGINT, SIGTERM, SIGHUP] {
+        for signal in signals::endings() {
             signal_hook::flag::register(signal, Arc::clone(&asked))
                 .map_err(|error| Failure::new(format!("cannot watch signals: {error}")))?;
         }

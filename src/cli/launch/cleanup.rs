@@ -1,6 +1,5 @@
 //! What has to be removed if this process must end at once.
 
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -33,7 +32,7 @@ impl Cleanup {
 
     /// Ends this process properly when it is asked to end.
     pub fn on_signals(&self) -> io::Result<()> {
-        let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
+        let mut signals = Signals::new(super::signals::endings())?;
         let cleanup = self.clone();
         thread::Builder::new().name("signals".into()).spawn(move || {
             if let Some(signal) = signals.forever().next() {

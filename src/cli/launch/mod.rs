@@ -4,6 +4,7 @@ mod child;
 pub mod cleanup;
 pub mod decide;
 mod rank;
+pub mod signals;
 mod verdict;
 mod word;
 
@@ -13,7 +14,6 @@ use child::Child;
 use cleanup::Cleanup;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::fs::{self, DirBuilder, File};
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
@@ -86,7 +86,7 @@ impl Job<'_> {
         forget: impl FnOnce(&str),
     ) -> Result<T, Failure> {
         let asked = Arc::new(AtomicUsize::new(0));
-        for signal in [SIGINT, SIGTERM, SIGHUP] {
+        for signal in signals::endings() {
             signal_hook::flag::register_usize(signal, Arc::clone(&asked), signal as usize)
                 .map_err(|error| Failure::new(format!("cannot watch signals: {error}")))?;
         }
