@@ -23,7 +23,7 @@ pub struct Exposure {
 
 impl Exposure {
     /// Its tag and version.
-    pub const FORMAT: Format = Format { name: "a rank's exposure", tag: *b"vbE", version: 4 };
+    pub const FORMAT: Format = Format { name: "a rank's exposure", tag: *b"vbE", version: 5 };
 
     /// Its bytes.
     pub fn emit(&self) -> Vec<u8> {

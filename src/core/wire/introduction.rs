@@ -134,7 +134,7 @@ pub struct Introduction {
 
 impl Introduction {
     /// Its tag and version.
-    pub const FORMAT: Format = Format { name: "a rank's introduction", tag: *b"vbI", version: 11 };
+    pub const FORMAT: Format = Format { name: "a rank's introduction", tag: *b"vbI", version: 12 };
 
     /// Its bytes. Of the groups on offer the first [16](MAX_OFFERED_GROUPS) are told, and so many
     /// [proofs](MAX_OFFERED_PROOFS).
