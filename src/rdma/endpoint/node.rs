@@ -21,16 +21,15 @@ impl Endpoint {
         if self.bell.is_none() {
             self.bell = self.new_bell();
         }
-        if let Some(bell) = &self.bell {
-            seat.hang(bell);
-        }
+        seat.hang(self.bell.as_ref());
         if let Some(channel) = self.channels.get_mut(id) {
             channel.node = Some(seat);
             self.seated.push(id);
         }
     }
 
-    /// What this process is woken by; none where there can be none, and it has to look now and then.
+    /// What this process is woken by, and wakes others by; none where there can be none, and all of its nodes have to look now and
+    /// then.
     fn new_bell(&self) -> Option<Bell> {
         let bell = Bell::new().map_err(|error| error.to_string());
         let watched = bell.and_then(|bell| match self.device.wake_by(&bell) {
@@ -38,7 +37,9 @@ impl Endpoint {
             Err(error) => Err(error.to_string()),
         });
         watched
-            .map_err(|error| tracing::warn!("nobody of this node can wake this process: {error}"))
+            .map_err(|error| {
+                tracing::warn!("the ranks of this host cannot wake this one, nor it them: {error}")
+            })
             .ok()
     }
 

@@ -127,9 +127,12 @@ impl NodeSeat {
         self.has_published |= is_published;
     }
 
-    /// This process is woken by its bell from now on.
-    pub fn hang(&mut self, bell: &Bell) {
-        self.can_be_woken = self.ring.hang(self.own, bell.number());
+    /// This process is woken by its bell from now on. Without one it wakes nobody either, so that no mate must rely on that.
+    pub fn hang(&mut self, bell: Option<&Bell>) {
+        match bell {
+            Some(bell) => self.can_be_woken = self.ring.hang(self.own, bell.number()),
+            None => self.ring.give_up_waking(),
+        }
     }
 
     /// Wakes mates that sleep: all, if something was published since that was done last, or those to whom something was reported.
@@ -480,8 +483,8 @@ mod tests {
         let memory = memory();
         let [mut one, mut other, mut third] = [0, 1, 2].map(|rank| seat(&memory, rank));
         let bells = [0, 1, 2].map(|_| Bell::new().unwrap());
-        other.hang(&bells[1]);
-        third.hang(&bells[2]);
+        other.hang(Some(&bells[1]));
+        third.hang(Some(&bells[2]));
         other.fall_asleep();
         third.fall_asleep();
         (0..2).for_each(|value| assert!(one.report(Rank(2), Counter::Acknowledged, value)));
@@ -493,6 +496,16 @@ mod tests {
         one.report(Rank(1), Counter::Acknowledged, 2);
         one.wake_mates(&bells[0]);
         assert_eq!(one.counters().woken, 2);
+    }
+
+    #[test]
+    fn mates_of_a_process_that_wakes_nobody_look_by_themselves() {
+        let memory = memory();
+        let [mut one, mut other] = [0, 1].map(|rank| seat(&memory, rank));
+        other.hang(Some(&Bell::new().unwrap()));
+        assert_eq!(other.longest_sleep(), None);
+        one.hang(None);
+        assert_eq!(other.longest_sleep(), Some(longest_sleep(false, true)));
     }
 
     #[test]
