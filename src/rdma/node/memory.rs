@@ -6,6 +6,7 @@ use rustix::fs::{
     MemfdFlags, Mode, OFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, fstat, ftruncate,
     memfd_create, open,
 };
+use rustix::process::{Resource, getrlimit};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::atomic::Ordering;
 use verbcast_core::wire::NodeMemory;
@@ -28,8 +29,9 @@ impl Memory {
     /// Makes it, for so many datagrams of so many bytes.
     pub fn new(slots: u32, slot_len: u32, nonce: u64) -> Result<(Self, Ring), String> {
         let shape = Shape { slots, slot_len };
-        let made = Self::try_new(shape, nonce);
-        made.map_err(|error| format!("cannot make {} bytes of shared memory: {error}", shape.len()))
+        let made = may_have(shape.len() as u64)
+            .and_then(|()| Self::try_new(shape, nonce).map_err(|error| error.to_string()));
+        made.map_err(|why| format!("cannot make {} bytes of shared memory: {why}", shape.len()))
     }
 
     fn try_new(shape: Shape, nonce: u64) -> rustix::io::Result<(Self, Ring)> {
@@ -78,9 +80,35 @@ impl Memory {
     }
 }
 
+/// Whether this process may have a file so long. To try it is no way to know, as a signal would end the process.
+fn may_have(len: u64) -> Result<(), String> {
+    match getrlimit(Resource::Fsize).current.filter(|limit| *limit < len) {
+        Some(limit) => Err(format!(
+            "no file may have more than {limit} bytes: raise that limit (`ulimit -f unlimited`)"
+        )),
+        None => Ok(()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::process::Command;
+
+    #[test]
+    fn who_may_have_no_file_so_long_makes_none() {
+        const LIMIT: &str = "TEST_HAS_A_LIMIT";
+        if std::env::var_os(LIMIT).is_some() {
+            return println!("{}", Memory::new(4, 100, 7).unwrap_err());
+        }
+        let mut limited = Command::new("sh");
+        limited.args(["-c", "ulimit -f 16 && exec \"$0\" \"$@\""]).env(LIMIT, "yes");
+        limited.arg(std::env::current_exe().unwrap());
+        let name = "rdma::node::memory::tests::who_may_have_no_file_so_long_makes_none";
+        let output = limited.args(["--exact", name, "--nocapture"]).output().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success() && text.contains("ulimit -f"), "{output:?}");
+    }
 
     #[test]
     fn what_is_told_leads_to_the_same_memory() {
