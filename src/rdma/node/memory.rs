@@ -3,9 +3,10 @@
 use super::mapping::Mapping;
 use super::ring::{Ring, Shape};
 use rustix::fs::{
-    MemfdFlags, Mode, OFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, fstat, ftruncate,
-    memfd_create, open,
+    FallocateFlags, MemfdFlags, Mode, OFlags, SealFlags, fallocate, fcntl_add_seals,
+    fcntl_get_seals, fstat, ftruncate, memfd_create, open,
 };
+use rustix::io::{pwrite, retry_on_intr};
 use rustix::process::{Resource, getrlimit};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::atomic::Ordering;
@@ -16,6 +17,8 @@ const SEALS: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW).union(SealFlag
 /// More than any depth asks for.
 const MAX_SLOTS: u32 = 1 << 21;
 const MAX_SLOT_LEN: u32 = 1 << 16;
+/// Bytes that are taken from the system in one call: one that a signal interrupts takes none.
+const TAKEN_AT_ONCE: u64 = 1 << 18;
 
 /// The memory of a node that this process has made, until its mates have opened it.
 #[derive(Debug)]
@@ -27,21 +30,40 @@ pub struct Memory {
 
 impl Memory {
     /// Makes it, for so many datagrams of so many bytes.
-    pub fn new(slots: u32, slot_len: u32, nonce: u64) -> Result<(Self, Ring), String> {
+    pub fn new(slots: u32, slot_len: u32, nonce: u64) -> Result<Self, String> {
         let shape = Shape { slots, slot_len };
         let made = may_have(shape.len() as u64)
             .and_then(|()| Self::try_new(shape, nonce).map_err(|error| error.to_string()));
         made.map_err(|why| format!("cannot make {} bytes of shared memory: {why}", shape.len()))
     }
 
-    fn try_new(shape: Shape, nonce: u64) -> rustix::io::Result<(Self, Ring)> {
+    fn try_new(shape: Shape, nonce: u64) -> rustix::io::Result<Self> {
         let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
         let file = memfd_create("verbcast-node", flags)?;
         ftruncate(&file, shape.len() as u64)?;
         fcntl_add_seals(&file, SEALS)?;
-        let mapping = Mapping::new(&file, shape.len())?;
-        mapping.word(Ring::NONCE_AT).store(nonce, Ordering::Release);
-        Ok((Memory { file, shape, nonce }, Ring::new(mapping, shape)))
+        // As into a file: there, that the system has no memory for it is an error.
+        pwrite(&file, &nonce.to_ne_bytes(), Ring::NONCE_AT as u64)?;
+        Ok(Memory { file, shape, nonce })
+    }
+
+    /// This process's own view, when it is known how many mates there are. What they use of the memory is taken from the system
+    /// before: where it has none for a page that somebody touches, it ends that process by a signal.
+    pub fn ring(&self, mates: usize) -> Result<Ring, String> {
+        let len = self.shape.used_by(mates);
+        let mapping =
+            self.take(len as u64).and_then(|()| Mapping::new(&self.file, self.shape.len()));
+        match mapping {
+            Ok(mapping) => Ok(Ring::new(mapping, self.shape)),
+            Err(error) => Err(format!("cannot have {len} bytes of shared memory: {error}")),
+        }
+    }
+
+    fn take(&self, len: u64) -> rustix::io::Result<()> {
+        (0..len).step_by(TAKEN_AT_ONCE as usize).try_for_each(|at| {
+            let part = TAKEN_AT_ONCE.min(len - at);
+            retry_on_intr(|| fallocate(&self.file, FallocateFlags::empty(), at, part))
+        })
     }
 
     /// What the mates need to find it.
@@ -112,15 +134,35 @@ mod tests {
 
     #[test]
     fn what_is_told_leads_to_the_same_memory() {
-        let (memory, one) = Memory::new(4, 100, 7).unwrap();
+        let memory = Memory::new(4, 100, 7).unwrap();
+        let one = memory.ring(2).unwrap();
         let other = Memory::open(&memory.told()).unwrap();
         one.word().store(5, Ordering::Relaxed);
         assert_eq!(other.word().load(Ordering::Relaxed), 5);
     }
 
     #[test]
+    fn what_mates_use_is_there_before_they_write() {
+        const MATES: usize = 40;
+        let memory = Memory::new(64, 4096, 7).unwrap();
+        memory.ring(MATES).unwrap();
+        let taken = 512 * fstat(&memory.file).unwrap().st_blocks as usize;
+        let (used, all) = (memory.shape.used_by(MATES), memory.shape.len());
+        assert!(used > TAKEN_AT_ONCE as usize && (used..all).contains(&taken), "{taken}");
+    }
+
+    #[test]
+    fn what_the_system_does_not_give_is_an_error() {
+        let memory = Memory::new(4, 100, 7).unwrap();
+        // Its size is sealed.
+        let larger = Memory { shape: Shape { slots: 1 << 14, ..memory.shape }, ..memory };
+        let error = larger.ring(512).unwrap_err();
+        assert!(error.contains("bytes of shared memory"), "{error}");
+    }
+
+    #[test]
     fn another_file_is_refused() {
-        let (memory, _ring) = Memory::new(4, 100, 7).unwrap();
+        let memory = Memory::new(4, 100, 7).unwrap();
         let told = memory.told();
         for (wrong, what) in [
             (NodeMemory { nonce: 8, ..told }, "that of other ranks"),
@@ -141,7 +183,7 @@ mod tests {
 
     #[test]
     fn nobody_can_take_its_pages_away() {
-        let (memory, _ring) = Memory::new(4, 100, 7).unwrap();
+        let memory = Memory::new(4, 100, 7).unwrap();
         assert!(ftruncate(&memory.file, 0).is_err());
     }
 }

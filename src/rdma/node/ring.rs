@@ -50,6 +50,16 @@ impl Shape {
     pub fn len(self) -> usize {
         self.cells_at() + Cells::len(usize::from(MAX_SLEEPERS))
     }
+
+    /// Bytes that so many mates use, from the beginning on.
+    pub fn used_by(self, mates: usize) -> usize {
+        self.cells_at() + if has_cells(mates) { Cells::len(mates) } else { 0 }
+    }
+}
+
+/// Whether there is room for what so many mates report to one another.
+fn has_cells(mates: usize) -> bool {
+    mates <= usize::from(MAX_SLEEPERS)
 }
 
 /// The ring, and what is beside it.
@@ -93,8 +103,8 @@ impl Ring {
 
     /// The numbers that this many mates report to one another; `None` if the memory has no room for them.
     pub fn cells(&self, mates: usize) -> Option<Cells> {
-        let has_room = mates <= usize::from(MAX_SLEEPERS);
-        has_room.then(|| Cells::new(Arc::clone(&self.mapping), self.shape.cells_at(), mates))
+        has_cells(mates)
+            .then(|| Cells::new(Arc::clone(&self.mapping), self.shape.cells_at(), mates))
     }
 
     /// The word of who receives.

@@ -30,6 +30,11 @@ impl Membership {
         self.mates[0]
     }
 
+    /// Ranks that share it.
+    pub fn ranks(&self) -> usize {
+        self.mates.len()
+    }
+
     /// Whether this rank is that.
     pub fn is_lead(&self) -> bool {
         self.own == MateIndex(0)

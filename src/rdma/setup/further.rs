@@ -141,7 +141,8 @@ fn take_part(
         return Ok(NodePart::Mate(membership, group));
     }
     let (depths, Key(nonce)) = (transport.settings.depths, transport.seat.key);
-    let (memory, ring) = node::Memory::new(depths.node_slots(), slot_len, nonce)?;
+    let memory = node::Memory::new(depths.node_slots(), slot_len, nonce)?;
+    let ring = memory.ring(membership.ranks())?;
     transport.share(Some(NodeSeat::at(ring, membership, depths.receive)));
     Ok(NodePart::Lead(memory))
 }

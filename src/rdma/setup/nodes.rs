@@ -30,28 +30,12 @@ fn process_space() -> Option<u64> {
     digits.parse().ok()
 }
 
-/// The memory that a rank has made, and its own view of that.
-#[derive(Debug)]
-pub struct OwnMemory(Memory, Ring);
-
-impl OwnMemory {
-    /// Where it is.
-    pub fn told(&self) -> NodeMemory {
-        self.0.told()
-    }
-}
-
 /// Makes memory for packets of so many bytes; none if that cannot be, which keeps nobody from going on without.
-pub fn make(settings: &Settings, packet_len: usize, nonce: u64) -> Option<OwnMemory> {
+pub fn make(settings: &Settings, packet_len: usize, nonce: u64) -> Option<Memory> {
     // Datagrams that their payload fills are published with whole headers.
     let slot_len = (packet_len + HEADER_LEN) as u32;
-    match Memory::new(settings.depths.node_slots(), slot_len, nonce) {
-        Ok((memory, ring)) => Some(OwnMemory(memory, ring)),
-        Err(what) => {
-            tracing::warn!("{what}");
-            None
-        }
-    }
+    let made = Memory::new(settings.depths.node_slots(), slot_len, nonce);
+    made.map_err(|what| tracing::warn!("{what}")).ok()
 }
 
 /// Finds the memory of the nodes that ranks have offered to share: what the lowest rank of each has made. Collective. The nodes,
@@ -59,7 +43,7 @@ pub fn make(settings: &Settings, packet_len: usize, nonce: u64) -> Option<OwnMem
 pub fn share(
     bootstrap: &mut dyn Bootstrap,
     all: &[Introduction],
-    (mut nodes, made): (Nodes, Option<OwnMemory>),
+    (mut nodes, made): (Nodes, Option<Memory>),
     settings: &Settings,
 ) -> Result<(Nodes, Option<NodeSeat>), VoteError> {
     let rank = bootstrap.rank();
@@ -68,11 +52,9 @@ pub fn share(
     }
     let lead = nodes.lead(rank);
     let is_shared = nodes.shared().contains(&lead);
-    // Kept until all have voted, so that the mates can open it.
-    let (made, own) = made.map(|OwnMemory(memory, ring)| (memory, ring)).unzip();
-    let ring = match own {
+    let ring = match &made {
         _ if !is_shared => Ok(None),
-        Some(own) if lead == rank => Ok(Some(own)),
+        Some(made) if lead == rank => made.ring(nodes.members(lead).len()).map(Some),
         _ => find(all[lead.index()].memory.as_ref()).map(Some),
     };
     let why = ring.as_ref().err().map_or(&b""[..], |why| why.as_bytes());
@@ -87,6 +69,7 @@ pub fn share(
         }
         nodes.split(lead);
     }
+    // Until here, where all have voted, the mates could open it.
     drop(made);
     let ring = ring.ok().flatten();
     let is_shared = nodes.shared().contains(&nodes.lead(rank));

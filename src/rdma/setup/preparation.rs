@@ -4,13 +4,14 @@
 //! Otherwise the ranks must first agree on a fabric, for which a device is opened then.
 
 use super::agreement::{Place, host, whereabouts};
-use super::nodes::{OwnMemory, make, offer};
+use super::nodes::{make, offer};
 use super::opening::Prospect;
 use super::shared::{Lead, SharedEndpoint};
 use crate::bootstrap::{Bootstrap, Secret};
 use crate::rdma::endpoint::{Access, Site};
 use crate::rdma::group::{draw, generator};
 use crate::rdma::memory::Memory;
+use crate::rdma::node;
 use crate::rdma::settings::Settings;
 use rand_chacha::rand_core::Rng;
 use verbcast_core::rank::Rank;
@@ -61,7 +62,7 @@ pub struct Ready {
     pub first: Option<First>,
     pub memory: Memory,
     /// The memory for its node, if it may be the one that makes it.
-    pub node: Option<OwnMemory>,
+    pub node: Option<node::Memory>,
     pub introduction: Introduction,
 }
 
@@ -159,7 +160,7 @@ impl Ready {
             adapter: *adapter,
             port: PortUse { rate: joiner.speed.rate, pkey: joiner.partition.pkey },
             node,
-            memory: made.as_ref().map(OwnMemory::told),
+            memory: made.as_ref().map(node::Memory::told),
             ring,
             cells,
             draw,
