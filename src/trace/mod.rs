@@ -69,7 +69,7 @@ impl std::error::Error for TraceError {
 /// written.
 pub fn from_env(default: &str) -> Result<(), TraceError> {
     let value = std::env::var(VARIABLE).unwrap_or_else(|_| default.to_owned());
-    let filter: Targets = match value.parse() {
+    let filter = match filter(&value) {
         Ok(filter) => filter,
         Err(error) => return Err(TraceError::Filter(value, error)),
     };
@@ -82,4 +82,34 @@ pub fn from_env(default: &str) -> Result<(), TraceError> {
     let written = lines::layer().with_span_events(FmtSpan::CLOSE);
     let written = written.with_writer(io::stderr).with_ansi(false).with_filter(filter);
     registry().with(written).with(timeline).try_init().map_err(TraceError::Taken)
+}
+
+/// A level, or levels by module. A word that is no level would be a module, of which all is told, and nothing of the others.
+fn filter(value: &str) -> Result<Targets, ParseError> {
+    for word in value.split(',').filter(|part| !part.contains('=')) {
+        word.parse::<LevelFilter>()?;
+    }
+    value.parse()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tracing::Level;
+
+    #[test]
+    fn a_filter_has_levels_and_modules_with_levels() {
+        let both = filter("warn,verbcast::rdma=debug").unwrap();
+        assert!(both.would_enable("verbcast::rdma::ud", &Level::DEBUG));
+        assert!(both.would_enable("verbcast", &Level::WARN));
+        assert!(!both.would_enable("verbcast", &Level::INFO));
+        assert!(filter("OFF").is_ok_and(|off| !off.would_enable("verbcast", &Level::ERROR)));
+    }
+
+    #[test]
+    fn a_word_that_is_no_level_is_refused() {
+        for value in ["debgu", "verbcast", "verbcast::rdma", "warn,debgu", "warn,verbcast=debgu"] {
+            assert!(filter(value).is_err(), "{value}");
+        }
+    }
 }

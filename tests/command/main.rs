@@ -10,6 +10,7 @@ mod fabric_program;
 mod figures;
 mod launch;
 mod links;
+mod log;
 #[path = "../support/mpirun.rs"]
 mod mpirun;
 #[path = "../support/needs.rs"]
