@@ -49,6 +49,23 @@ fn every_figure_of_the_papers_is_there_as_drawing_and_as_numbers() {
             assert!(point["makespan_ns"].as_f64() > point["floor_ns"].as_f64(), "{point}");
         }
     }
+    // Each rank acknowledges each broadcast, to the root if there are no co-roots, and broadcasts follow one another no
+    // faster than that comes.
+    let acks: Value =
+        serde_json::from_slice(&fs::read(folder.path("acks-01.json")).unwrap()).unwrap();
+    let points = |curve: usize| acks["curves"][curve]["points"].as_array().unwrap();
+    let of = |point: &Value, name: &str| point[name].as_f64().unwrap();
+    assert_eq!([0, 1].map(|curve| &acks["curves"][curve]["algorithm"]), ["window", "co-root"]);
+    let one = of(&points(1)[0], "into_root_ns");
+    for point in points(0) {
+        assert!(
+            (of(point, "into_root_ns") - one * (of(point, "ranks") - 1.0)).abs() < 1e-6,
+            "{point}"
+        );
+    }
+    for point in (0..3).flat_map(points) {
+        assert!(of(point, "into_root_ns") <= of(point, "broadcast_ns"), "{point}");
+    }
     assert!(summary["run"]["events"].as_u64() > Some(100_000));
     // One source: the closed form, whatever the tree; and a unicast to each takes longer.
     let of = |file, name| curve(&summary, file, name);

@@ -9,14 +9,16 @@ use crate::progress::Progress;
 use crate::sim::fabric::OnFabricArgs;
 use crate::sim::latency::throughput;
 use serde::Serialize;
+use verbcast_core::protocol::Depths;
 use verbcast_core::protocol::options::Options;
 use verbcast_core::rank::Rank;
 use verbcast_sim::{Costs, Plan, Step, simulate_on};
 
 /// A single root, co-roots as many as the model finds best, and a protocol without acknowledgements.
 const ALGORITHMS: [&str; 3] = ["window", "co-root", "two-stage"];
-/// So many that the second half finds all buffers in use.
-const OPERATIONS: usize = 128;
+/// So many that the second half finds all buffers in use, and goes on for as many broadcasts as there are buffers.
+const OPERATIONS: usize = 1024;
+const _: () = assert!(OPERATIONS >= 4 * Depths::DEFAULT.ring as usize);
 const BYTES: usize = 8;
 
 /// What one of the figures shows.
@@ -121,10 +123,14 @@ fn point(args: &FiguresArgs, algorithm: &str, ranks: u32, spec: &Spec) -> Result
         retry: None,
         links: args.links.clone(),
     };
-    let on = on.load(ranks, args.seed)?.ok_or_else(|| Failure::new("there is no fabric"))?;
+    let on =
+        on.load(ranks, args.seed)?.ok_or_else(|| Failure::new("there is no fabric"))?;
     let mut options = Options::default();
-    options.set("algorithm", algorithm).map_err(Failure::new)?;
-    options.set("repair-tree", "off").map_err(Failure::new)?;
+    // Every rank acknowledges each message, and to the root alone where there are no co-roots.
+    for (name, value) in [("algorithm", algorithm), ("acknowledge", "each"), ("repair-tree", "off")]
+    {
+        options.set(name, value).map_err(Failure::new)?;
+    }
     let steps = vec![Step { root: Rank(0), len: BYTES }; OPERATIONS];
     let plan = Plan::new(ranks, steps);
     let plan = Plan { costs: on.costs(Costs::default()), seed: args.seed, ..plan };
