@@ -87,7 +87,7 @@ Examples:
   Beside the MPI library's own broadcast, in a build with the feature mpi:
     mpirun -n 8 verbcast bench latency --algorithms raw,window,mpi
 
-The algorithms take turns in slices of a run. Tables begin with the columns of OSU's benchmarks; times are in
+The algorithms take turns in slices of a run. Tables begin with the columns of OSU's benchmarks; times are in \
 microseconds, MB are 10^6 bytes, and `x raw` and `x binomial` are ratios of medians, or of rates.
 
 Exit status: 0 if all was measured, 1 if not, 2 if the command line is wrong.";
@@ -101,7 +101,32 @@ Examples:
   One for a cluster, among 2, 4, 8 and so on up to 64 hosts:
     srun -N 64 --ntasks-per-node=1 verbcast tune -o /shared/verbcast.table
 
-For each size and number of ranks the algorithm with the least median is taken. The window protocol is
+For each size and number of ranks the algorithm with the least median is taken. The window protocol is \
 measured as the VERBCAST_* variables say, which the table's comments repeat.
 
 Exit status: 0 if the table was written, 1 if not, 2 if the command line is wrong.";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    /// Longer lines are cut where terminals are narrow, and so are commands that are to be copied; a paragraph is one line,
+    /// which is laid out anew.
+    #[test]
+    fn lines_of_long_help_fit() {
+        let command = Cli::command();
+        let helps = command.get_subcommands().filter_map(|command| {
+            Some((command.get_name(), command.get_after_long_help()?.to_string()))
+        });
+        let helps: Vec<_> = helps.collect();
+        assert!(helps.len() > 5);
+        for (name, help) in &helps {
+            for paragraph in help.split("\n\n") {
+                let is_laid_out = paragraph.contains('\n') || paragraph.starts_with(' ');
+                let long = paragraph.lines().find(|line| line.chars().count() > 98);
+                assert!(!is_laid_out || long.is_none(), "{name}: {long:?}");
+            }
+        }
+    }
+}

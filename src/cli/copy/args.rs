@@ -74,7 +74,7 @@ Examples:
     VERBCAST_RANK=0 VERBCAST_SIZE=2 VERBCAST_RENDEZVOUS=node1:20000 \\
       verbcast copy data.bin /scratch/data.bin
 
-Nothing appears at its destination until every rank has all of it and the hashes agree; - is written as it comes. 
+Nothing appears at its destination until every rank has all of it and the hashes agree; - is written as it comes. \
 Anything but files, folders and links, such as a device or a pipe, is refused by its name.
 
 Exit status: 0 if every rank has everything, 1 if not, 2 if the command line is wrong.";

@@ -48,8 +48,8 @@ Examples:
   Four hosts of a Slurm job, and a file to send:
     srun -N 4 --ntasks-per-node=1 verbcast doctor --json doctor.json
 
-Tries what verbcast assumes of an adapter and its fabric, each assumption by the number that it has in the book's page
-\"Conformance\", says what was expected and what came, and what to do where that is not the same. It ends within two
+Tries what verbcast assumes of an adapter and its fabric, each assumption by the number that it has in the book's page \
+\"Conformance\", says what was expected and what came, and what to do where that is not the same. It ends within two \
 minutes and changes nothing on the system.
 
 Exit status: 0 if all is well, 1 if something is wrong, 2 if the command line is wrong.";

@@ -31,7 +31,7 @@ Examples:
     verbcast bench latency --ranks 8 --json latency.json
     verbcast figures --figure liu-10 --measured latency.json -o figures
 
-The protocols' own code runs over simulated times, which are those that make up Liu's model: that both agree says nothing of
+The protocols' own code runs over simulated times, which are those that make up Liu's model: that both agree says nothing of \
 an adapter. Each figure's remarks hold what the papers say of it against what comes out.
 
 Exit status: 0 if all was written, 1 if not, 2 if the command line is wrong.";

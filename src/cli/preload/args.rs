@@ -37,8 +37,8 @@ Examples:
   With a launcher that sets variables itself:
     mpirun -n 8 -x LD_PRELOAD=$(verbcast preload --show --mpi openmpi) ./program
 
-The library is that in lib/verbcast/NAME/, beside the folder of this command, whose MPI library the program is linked
+The library is that in lib/verbcast/NAME/, beside the folder of this command, whose MPI library the program is linked \
 with (ldd tells); where only one is installed, that one. In a program of another MPI library it does nothing.
 
-Exit status: the program's; 126 or 127 if it cannot be run, 1 if the library cannot be preloaded, 2 if the command line
+Exit status: the program's; 126 or 127 if it cannot be run, 1 if the library cannot be preloaded, 2 if the command line \
 is wrong or no library fits.";

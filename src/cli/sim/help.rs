@@ -15,7 +15,8 @@ pub fn text() -> String {
 
 const REST: &str = "
 Examples:
-  How long a broadcast takes among 1024 ranks, beside the paper's model, in which the root alone repairs:
+  How long a broadcast takes among 1024 ranks, beside the paper's model, in which the root alone
+  repairs:
     verbcast sim --ranks 1024 --algorithm window --option repair-tree=off
 
   What a hundredth of the datagrams lost costs the two-stage protocol:
@@ -24,16 +25,19 @@ Examples:
   Throughput with one buffer and as many co-roots as the model finds best:
     verbcast sim --ranks 1024 --algorithm co-root --operations 400 --interval 0 --option window=1
 
-  The same over the links of a fat tree, where packets meet; and four jobs at once, whose ranks share switches:
+  The same over the links of a fat tree, where packets meet; and four jobs at once, whose ranks
+  share switches:
     verbcast sim --fabric fat-tree:16,3 --ranks 1024 --algorithm window
     verbcast sim --fabric fat-tree:8,3 --ranks 32 --jobs 4 --placement spread --size 64K
 
-  1,024 hosts of 64 ranks, whose ranks take each message off the wire once for their host, or each for itself:
+  1,024 hosts of 64 ranks, whose ranks take each message off the wire once for their host, or
+  each for itself:
     verbcast sim --fabric fat-tree:16,3 --ranks 65536 --ranks-per-host 64 --ranks-per-node 64
     verbcast sim --fabric fat-tree:16,3 --ranks 65536 --ranks-per-host 64
 
   The same where switches throw away what waits for more than 50 microseconds:
-    verbcast sim --fabric fat-tree:8,3 --ranks 8 --jobs 16 --placement spread --size 64K --scheme opensm --lifetime 50000
+    verbcast sim --fabric fat-tree:8,3 --ranks 8 --jobs 16 --placement spread \\
+      --size 64K --scheme opensm --lifetime 50000
 
   A thousand drawn simulations with all kinds of faults; and the one that failed, again:
     verbcast sim --swarm 1000 --seed 1
@@ -53,24 +57,28 @@ protocols repair multicasts, and adapters send the others again (selective repea
 The options under Links count with --fabric only.
 
 Fields of the JSON object; null where there is no such thing:
-  simulated              ranks, algorithm, protocol (what the algorithm chose), groups (with co-roots), size_bytes,
-                         fragments, fragment_bytes, operations, root, interval_ns, skew_ns, loss_share,
-                         burst_begins_share, burst_ends_share, duplicate_share, delay_share, longest_delay_ns,
-                         options, seed
-  latency                mean_ns, p50_ns, p99_ns, max_ns over the operations; overlapping (whether a broadcast began
-                         before the last one had ended everywhere); model_ns, ratio (mean to model), no_model (why
-                         there is none), model_assumes
+  simulated              ranks, algorithm, protocol (what the algorithm chose), groups (with
+                         co-roots), size_bytes, fragments, fragment_bytes, operations, root,
+                         interval_ns, skew_ns, loss_share, burst_begins_share, burst_ends_share,
+                         duplicate_share, delay_share, longest_delay_ns, options, seed
+  latency                mean_ns, p50_ns, p99_ns, max_ns over the operations; overlapping (whether
+                         a broadcast began before the last one had ended everywhere); model_ns,
+                         ratio (mean to model), no_model (why there is none), model_assumes
   model                  parameters_ns, binomial_ns, single_root_ns, optimal_co_roots, co_roots_ns
   penalty_rounds         model, model_unbounded (a chain without end), simulated
-  throughput             simulated_per_second (second half of the operations), model_per_second, ratio
+  throughput             simulated_per_second (second half of the operations), model_per_second,
+                         ratio
   totals                 counters over all ranks
-  links                  with --fabric: fabric, hosts, switches, routing, scheme, jobs, ranks_per_host, placement, lanes,
-                         lifetime_ns, retry_ns, the parameters of the links, busiest_from, busiest_port, busiest_ns, into_root_ns,
-                         out_of_root_ns (time in which these links carried bytes, over all operations), dropped
-                         (multicasts, or copies of them), resent (reliable packets), events (on links and switches)
-  run                    events, simulated_ns, wall_seconds, events_per_second, trace (differs where anything
-                         happened otherwise), peak_memory_bytes
-With --swarm: first_seed, seeds, events, wall_seconds, seeds_per_second, events_per_second, drawn (with one seed),
-  failure (null, or seed, violation, drawn, repeat)
+  links                  with --fabric: fabric, hosts, switches, routing, scheme, jobs,
+                         ranks_per_host, placement, lanes, lifetime_ns, retry_ns, the parameters
+                         of the links, busiest_from, busiest_port, busiest_ns, into_root_ns,
+                         out_of_root_ns (time in which these links carried bytes, over all
+                         operations), dropped (multicasts, or copies of them), resent (reliable
+                         packets), events (on links and switches)
+  run                    events, simulated_ns, wall_seconds, events_per_second, trace (differs
+                         where anything happened otherwise), peak_memory_bytes
+
+With --swarm: first_seed, seeds, events, wall_seconds, seeds_per_second, events_per_second, drawn (with one seed), \
+failure (null, or seed, violation, drawn, repeat)
 
 Exit status: 0 if all is well, 1 if a simulation broke a rule of the protocols, 2 if the command line is wrong.";
