@@ -51,6 +51,19 @@ impl Routing {
         }
     }
 
+    /// The LIDs that its tables are for, which say how large these are.
+    ///
+    /// # Errors
+    /// If there are not enough.
+    pub fn lids(self, fabric: &ShapedTopology, numbering: Numbering) -> Result<Lids, Invalid> {
+        match (self, fabric.shape()) {
+            (Routing::Paper, Shape::FatTree(tree)) => {
+                Lids::fat_tree(&tree, fabric.topology(), numbering)
+            }
+            _ => Lids::consecutive(fabric.topology()),
+        }
+    }
+
     /// The tables. Where hosts of a fat tree have several LIDs, these begin by `numbering`.
     ///
     /// # Errors
@@ -61,18 +74,11 @@ impl Routing {
         numbering: Numbering,
     ) -> Result<UnicastTables, RoutingError> {
         let topology = fabric.topology();
-        let consecutive = || Lids::consecutive(topology);
+        let lids = self.lids(fabric, numbering)?;
         match (self, fabric.shape()) {
-            (Routing::Paper, Shape::FatTree(tree)) => {
-                let lids = Lids::fat_tree(&tree, topology, numbering)?;
-                Ok(tree.unicast_tables(topology, &lids))
-            }
-            (Routing::Paper, Shape::Mesh(mesh)) => {
-                Ok(mesh.unicast_tables(topology, &consecutive()?))
-            }
-            (Routing::DModK, Shape::FatTree(tree)) => {
-                Ok(tree.destination_tables(topology, &consecutive()?))
-            }
+            (Routing::Paper, Shape::FatTree(tree)) => Ok(tree.unicast_tables(topology, &lids)),
+            (Routing::Paper, Shape::Mesh(mesh)) => Ok(mesh.unicast_tables(topology, &lids)),
+            (Routing::DModK, Shape::FatTree(tree)) => Ok(tree.destination_tables(topology, &lids)),
             (Routing::Paper | Routing::DModK, _) => Err(RoutingError::Shape(self)),
             (Routing::OpenSm(engine), shape) => {
                 let port_order = match (engine, shape) {
@@ -80,7 +86,7 @@ impl Routing {
                     _ => &[],
                 };
                 let options = Options { port_order, ..Options::default() };
-                Ok(opensm::unicast_tables(topology, &consecutive()?, engine, options)?)
+                Ok(opensm::unicast_tables(topology, &lids, engine, options)?)
             }
         }
     }

@@ -196,6 +196,10 @@ fn a_wrong_command_line_is_explained() {
         ("--option repair-after=0", "--option repair-after=0: the timeouts must be above zero"),
         ("--ranks 1000000 --size 1G", "above --memory 4.0 GiB"),
         ("--ranks 64 --memory 100K", "above --memory 100.0 KiB"),
+        (
+            "--fabric mesh:150,150 --ranks 4 --operations 1 --memory 64M",
+            "the tables of --fabric mesh:150,150 would take about 965.6 MiB",
+        ),
         ("--ranks-per-host 2", "--fabric"),
         (
             "--fabric fat-tree:4,2 --ranks 8 --ranks-per-host 2 --ranks-per-node 4",

@@ -3,6 +3,7 @@
 use crate::fabric::args::{RoutingName, SchemeArgs, Spec};
 use crate::fabric::link_args::{LinkArgs, LinkReport};
 use crate::failure::Failure;
+use crate::units;
 use clap::{Args, ValueEnum};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
@@ -10,7 +11,7 @@ use serde::Serialize;
 use std::rc::Rc;
 use verbcast_core::order::RankOrder;
 use verbcast_fabric::links::{LaneRule, Parameters};
-use verbcast_fabric::{Numbering, Port, Quality, Routing};
+use verbcast_fabric::{Numbering, Port, PortSet, Quality, Routing, RoutingError};
 use verbcast_sim::{Costs, Fabric, Routes, Traffic};
 
 /// InfiniBand's local ACK timeout with the exponent 14, in nanoseconds.
@@ -77,6 +78,8 @@ pub struct OnFabric {
     parameters: Parameters,
     retry: u64,
     hosts: Vec<Vec<u32>>,
+    /// Bytes of the unicast tables.
+    tables: u64,
     pub report: FabricReport,
 }
 
@@ -132,8 +135,8 @@ impl OnFabricArgs {
         )))
     }
 
-    /// The fabric that is asked for, with a host for each rank.
-    pub fn load(&self, ranks: u32, seed: u64) -> Result<Option<OnFabric>, Failure> {
+    /// The fabric that is asked for, with a host for each rank, if its tables take no more than `memory`.
+    pub fn load(&self, ranks: u32, seed: u64, memory: u64) -> Result<Option<OnFabric>, Failure> {
         let Some(spec) = &self.fabric else { return Ok(None) };
         let loaded = spec.load(Quality { mtu: 4096, ..Quality::default() })?;
         let topology = loaded.topology();
@@ -149,6 +152,15 @@ impl OnFabricArgs {
         }
         let asked = self.routing.map(Routing::from);
         let routing = asked.unwrap_or_else(|| Routing::that_fits(&loaded));
+        let lids = routing.lids(&loaded, Numbering::Aligned).map_err(RoutingError::from)?;
+        let needed = u64::from(topology.switches()) * (u64::from(lids.last()) + 1);
+        if needed > memory {
+            return Err(Failure::usage(format!(
+                "the tables of --fabric {spec} would take about {} of memory, which is above --memory {}",
+                units::bytes(needed),
+                units::bytes(memory)
+            )));
+        }
         let tables = routing.tables(&loaded, Numbering::Aligned)?;
         let routing = routing.name(loaded.shape());
         let scheme = self.scheme.choose(loaded.shape());
@@ -179,7 +191,7 @@ impl OnFabricArgs {
             ..self.links.parameters(lanes, LaneRule::ServiceLevel)
         };
         let routes = Rc::new(Routes::new(loaded, tables, scheme)?);
-        Ok(Some(OnFabric { routes, parameters, retry, hosts, report }))
+        Ok(Some(OnFabric { routes, parameters, retry, hosts, report, tables: needed }))
     }
 }
 
@@ -209,6 +221,13 @@ impl OnFabric {
             retry: self.retry,
             hosts: self.hosts.clone(),
         }
+    }
+
+    /// About how many bytes it takes, where each job has so many roots, with a tree each.
+    pub fn needed(&self, roots: usize) -> u64 {
+        let trees = self.jobs() as u64 * roots as u64;
+        let tree = u64::from(self.report.switches) * size_of::<PortSet>() as u64;
+        self.tables.saturating_add(trees.saturating_mul(tree))
     }
 
     pub fn jobs(&self) -> usize {
@@ -258,6 +277,24 @@ impl OnFabric {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Cli {
+        #[command(flatten)]
+        on: OnFabricArgs,
+    }
+
+    #[test]
+    fn tables_and_the_trees_of_all_jobs_take_memory() {
+        let asked = Cli::parse_from(["sim", "--fabric", "mesh:30,30", "--jobs", "2"]).on;
+        let load = |memory| asked.load(4, 1, memory).ok().flatten();
+        // LIDs up to 1800 at each of 900 switches, and sets of 256 ports.
+        let tables = 900 * 1801;
+        assert!(load(tables - 1).is_none());
+        let on = load(tables).unwrap();
+        assert_eq!([0, 3].map(|roots| on.needed(roots)), [tables, tables + 2 * 3 * 900 * 32]);
+    }
 
     #[test]
     fn every_job_has_hosts_of_its_own() {

@@ -5,6 +5,7 @@ use super::fabric::OnFabric;
 use super::memory;
 use crate::failure::Failure;
 use crate::units;
+use std::collections::BTreeSet;
 use verbcast_core::protocol::choice::Algorithm;
 use verbcast_core::protocol::options::{Options, Synchronisation};
 use verbcast_core::protocol::window::Repairers;
@@ -33,13 +34,16 @@ impl Setup {
     pub fn new(args: &SimArgs) -> Result<Setup, Failure> {
         let plan = plan(args)?;
         args.fabric.check_nodes(args.ranks_per_node)?;
-        let fabric = args.fabric.load(args.ranks, args.seed)?;
+        let fabric = args.fabric.load(args.ranks, args.seed, args.memory)?;
         let plan = match &fabric {
             Some(fabric) => Plan { costs: fabric.costs(plan.costs), order: fabric.order(), ..plan },
             None => plan,
         };
         let jobs = fabric.as_ref().map_or(1, OnFabric::jobs) as u64;
+        let roots: BTreeSet<_> = plan.steps.iter().map(|step| step.root.0).collect();
         let needed = memory::needed(&plan, args.size).saturating_mul(jobs);
+        let needed =
+            needed.saturating_add(fabric.as_ref().map_or(0, |fabric| fabric.needed(roots.len())));
         if needed > args.memory {
             return Err(Failure::usage(format!(
                 "--ranks {} --size {} --operations {} would take about {} of memory, which is above \

@@ -124,7 +124,7 @@ fn point(args: &FiguresArgs, algorithm: &str, ranks: u32, spec: &Spec) -> Result
         links: args.links.clone(),
     };
     let on =
-        on.load(ranks, args.seed)?.ok_or_else(|| Failure::new("there is no fabric"))?;
+        on.load(ranks, args.seed, u64::MAX)?.ok_or_else(|| Failure::new("there is no fabric"))?;
     let mut options = Options::default();
     // Every rank acknowledges each message, and to the root alone where there are no co-roots.
     for (name, value) in [("algorithm", algorithm), ("acknowledge", "each"), ("repair-tree", "off")]
