@@ -133,6 +133,10 @@ fn groups_are_created_beforehand() {
     let mgids: Vec<&str> = mgids.map(Option::unwrap).collect();
     assert_eq!(mgids.len(), 8);
     assert!(mgids.contains(&"ff12:401b:8001::ffff:ffff") && mgids.contains(&"ff12:601b:8001::2"));
+    let twice = FABRIC.json(&format!("{args} pkey=0x8001 --multicast-group pkey=0x1"));
+    assert_eq!(twice["mlids_in_use"], 8);
+    let other = format!("{args} mgid=0x5 --multicast-group mgid=0x5,mtu=1024");
+    FABRIC.refused(&other, 1, "--multicast-group: ::5 is created twice, with different terms");
     // Whoever joins takes the terms that are there.
     let named = format!("{args} mgid=0x5,mtu=2048 join:0,0x5,non-member,mtu=4096");
     assert_eq!(FABRIC.json(&named)["groups"][0]["mtu"], 2048);

@@ -86,6 +86,12 @@ pub enum JoinError {
     /// The port's own link does not carry them.
     #[error("the port does not carry the group's MTU and rate")]
     Port,
+    /// The group is created beforehand twice, with different terms.
+    #[error("{} is created twice, with different terms", std::net::Ipv6Addr::from(*.0))]
+    Terms(Mgid),
+    /// It is the group's only full member, and would no longer be one: it has to leave.
+    #[error("the group's last full member can only leave it")]
+    LastFullMember,
     /// The group is in another partition.
     #[error("the group has another P_Key")]
     Pkey,
@@ -119,6 +125,14 @@ pub struct Group {
 }
 
 impl Group {
+    /// Whether it would be no more if this member were not a full one.
+    fn needs(&self, endpoint: u32) -> bool {
+        let mut full = self.members.iter().filter(|(_, kind)| **kind == MemberKind::Full);
+        !self.is_precreated
+            && full.next().is_some_and(|(member, _)| *member == endpoint)
+            && full.next().is_none()
+    }
+
     /// The members that only send, or all others.
     fn with(&self, sends_only: bool) -> impl Iterator<Item = u32> + '_ {
         let is = move |kind: MemberKind| (kind == MemberKind::SendOnly) == sends_only;
@@ -166,7 +180,11 @@ impl Manager {
         };
         manager.span(root);
         for Precreated { mgid, terms } in precreated {
-            manager.create(mgid, terms, true)?;
+            match manager.groups.get(&mgid) {
+                None => manager.create(mgid, terms, true)?,
+                Some(group) if group.terms.is_like(terms) => {}
+                Some(_) => return Err(JoinError::Terms(mgid)),
+            }
         }
         Ok(manager)
     }
@@ -210,6 +228,11 @@ impl Manager {
         receivers.sort_unstable();
         receivers.dedup();
         receivers
+    }
+
+    /// Number of MLIDs that there are.
+    pub fn mlids(&self) -> u16 {
+        self.mlids.cap()
     }
 
     /// Number of MLIDs that are taken.
@@ -288,6 +311,9 @@ impl Manager {
         }
         if !self.has_path(join.endpoint, &terms, group) {
             return Err(JoinError::NoPath);
+        }
+        if group.is_some_and(|group| group.needs(join.endpoint)) && join.kind != MemberKind::Full {
+            return Err(JoinError::LastFullMember);
         }
         let is_new = group.is_none();
         // A new group's tree is written with its first member.

@@ -126,6 +126,11 @@ impl Mlids {
         self.taken.remove(&mlid);
     }
 
+    /// Number of MLIDs that there are: as many as asked for, but no more than exist.
+    pub fn cap(&self) -> u16 {
+        self.cap
+    }
+
     /// Number of MLIDs that are taken.
     pub fn in_use(&self) -> usize {
         self.taken.len()

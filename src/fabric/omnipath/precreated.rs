@@ -13,6 +13,13 @@ pub struct Terms {
     pub rate_mbps: u32,
 }
 
+impl Terms {
+    /// Whether they are the same but for the P_Key's membership bit.
+    pub fn is_like(&self, other: Terms) -> bool {
+        Terms { pkey: self.pkey | 0x8000, ..*self } == Terms { pkey: other.pkey | 0x8000, ..other }
+    }
+}
+
 /// A group that is there before anyone joins, and stays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Precreated {

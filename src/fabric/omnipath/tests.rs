@@ -194,6 +194,45 @@ fn groups_that_were_created_before_keep_their_terms_and_stay() {
     assert_eq!((manager.mlid(8), manager.mlids_in_use()), (None, 1));
 }
 
+#[test]
+fn a_group_that_is_created_twice_is_one() {
+    let (_, topology) = mesh(2, 1);
+    let made = |terms| {
+        let precreated = vec![Precreated { mgid: 7, terms: TERMS }, Precreated { mgid: 7, terms }];
+        Manager::new(topology.clone(), Settings { precreated, ..Settings::default() }, 0, None)
+    };
+    let partial = Terms { pkey: TERMS.pkey & 0x7fff, ..TERMS };
+    for terms in [TERMS, partial] {
+        assert_eq!(made(terms).unwrap().mlids_in_use(), 1);
+    }
+    let other = made(Terms { mtu: 4096, ..TERMS }).unwrap_err();
+    assert_eq!(other, JoinError::Terms(7));
+    assert_eq!(other.to_string(), "::7 is created twice, with different terms");
+}
+
+#[test]
+fn there_are_no_more_mlids_than_exist() {
+    let (_, topology) = mesh(2, 1);
+    let cap = |mlid_table_cap| {
+        manager(&topology, Settings { mlid_table_cap, ..Settings::default() }).mlids()
+    };
+    assert_eq!([8, u16::MAX].map(cap), [8, u16::MAX - FIRST_MLID]);
+}
+
+#[test]
+fn the_last_full_member_stays_one_until_it_leaves() {
+    let (_, topology) = mesh(2, 1);
+    let mut manager = manager(&topology, Settings::default());
+    manager.join(join(0, 8, MemberKind::Full)).unwrap();
+    for kind in [MemberKind::NonMember, MemberKind::SendOnly] {
+        assert_eq!(manager.join(join(0, 8, kind)), Err(JoinError::LastFullMember));
+    }
+    manager.join(join(1, 8, MemberKind::Full)).unwrap();
+    manager.join(join(0, 8, MemberKind::NonMember)).unwrap();
+    manager.leave(1, 8).unwrap();
+    assert_eq!((manager.mlid(8), manager.mlids_in_use()), (None, 0));
+}
+
 /// Section 4.5.2.5: a join changes one switch of a complete tree, and a whole branch of a pruned one.
 #[test]
 fn joins_are_cheap_on_complete_trees_and_dear_on_pruned_ones() {

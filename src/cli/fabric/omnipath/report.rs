@@ -123,7 +123,7 @@ impl Report {
             events: Vec::new(),
             groups: Vec::new(),
             mlids_in_use: 0,
-            mlid_table_cap: args.mlid_table_cap,
+            mlid_table_cap: manager.mlids(),
         }
     }
 
