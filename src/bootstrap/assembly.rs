@@ -4,6 +4,7 @@
 //! closed, a silent one is given up after a while, and there are no more of them at once than a bound. What a
 //! [guest](super::guest) does before it has proven to belong to the job ends nothing for the others.
 
+use super::descriptors::make_room;
 use super::guest::{Guest, Heard};
 use super::hub::dismiss;
 use super::limits::MAX_BLOB;
@@ -75,6 +76,8 @@ impl<'a> Assembly<'a> {
 
     fn run(&mut self, listener: &Listener) -> Result<(), BootstrapError> {
         let deadline = Instant::now() + self.job.timeout;
+        make_room(self.links.len() as u64, MAX_GUESTS as u64)
+            .map_err(|what| blame(&[Rank(0)], what))?;
         let mut pause = Pause::new();
         while self.links.iter().any(Option::is_none) {
             let mut news = self.accept(listener)?;
@@ -94,7 +97,7 @@ impl<'a> Assembly<'a> {
     /// Takes one connection, so that a flood of them does not keep the others waiting.
     fn accept(&mut self, listener: &Listener) -> Result<bool, BootstrapError> {
         if self.guests.len() >= MAX_GUESTS {
-            self.drop_guest();
+            self.drop_guest("there were too many connections");
         }
         match listener.accept() {
             Ok(None) => Ok(false),
@@ -103,8 +106,8 @@ impl<'a> Assembly<'a> {
                 Ok(true)
             }
             // Without descriptors, say, which the guests may hold.
-            Err(_) if !self.guests.is_empty() => {
-                self.drop_guest();
+            Err(error) if !self.guests.is_empty() => {
+                self.drop_guest(&format!("no further one could be taken: {error}"));
                 Ok(true)
             }
             Err(error) => Err(blame(
@@ -116,12 +119,12 @@ impl<'a> Assembly<'a> {
 
     /// Gives up the guest that others lose least by: one that was refused, or else the oldest without a proof. A rank
     /// that is dropped so comes again.
-    fn drop_guest(&mut self) {
+    fn drop_guest(&mut self, why: &str) {
         let refused = self.guests.iter().position(Guest::is_refused);
         let unproven = || self.guests.iter().position(|guest| !guest.is_proven());
         let guest = self.guests.remove(refused.or_else(unproven).unwrap_or(0));
         if !guest.is_refused() {
-            self.turned_away.note(&guest.from, "there were too many connections");
+            self.turned_away.note(&guest.from, why);
         }
     }
 

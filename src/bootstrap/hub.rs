@@ -44,11 +44,31 @@ impl Hub {
                 self.answer(&Gathered::emit(&blobs), deadline);
                 Ok(blobs)
             }
-            Err(error) => {
-                dismiss(self.links.drain(..).flatten().collect(), &error);
-                Err(error)
-            }
+            Err(error) => Err(self.give_up(error)),
         }
+    }
+
+    /// Collects from every rank, and answers all with what is made of it.
+    pub(super) fn judge(
+        &mut self,
+        blob: &[u8],
+        judge: impl FnOnce(Vec<Vec<u8>>) -> Vec<u8>,
+    ) -> Result<Vec<u8>, BootstrapError> {
+        let deadline = Instant::now() + self.timeout;
+        match self.collect(blob, deadline) {
+            Ok(blobs) => {
+                let verdict = judge(blobs);
+                self.answer(&Gathered::emit(std::slice::from_ref(&verdict)), deadline);
+                Ok(verdict)
+            }
+            Err(error) => Err(self.give_up(error)),
+        }
+    }
+
+    /// Tells all why there is no answer.
+    fn give_up(&mut self, error: BootstrapError) -> BootstrapError {
+        dismiss(self.links.drain(..).flatten().collect(), &error);
+        error
     }
 
     /// Starts the others' time anew.

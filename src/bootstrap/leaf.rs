@@ -129,9 +129,19 @@ impl Leaf {
     }
 
     pub(super) fn all_gather(&mut self, blob: &[u8]) -> Result<Vec<Vec<u8>>, BootstrapError> {
+        self.exchange(blob, self.size as usize)
+    }
+
+    /// What rank 0 makes of all blobs.
+    pub(super) fn judge(&mut self, blob: &[u8]) -> Result<Vec<u8>, BootstrapError> {
+        self.exchange(blob, 1).map(|answer| answer.concat())
+    }
+
+    /// Gives rank 0 a blob, and returns so many.
+    fn exchange(&mut self, blob: &[u8], count: usize) -> Result<Vec<Vec<u8>>, BootstrapError> {
         self.link.send(frame(FrameKind::Blob, blob));
         let answer = self.answer(Instant::now() + self.timeout)?;
-        let gathered = Gathered::parse(&answer, self.size as usize);
+        let gathered = Gathered::parse(&answer, count);
         gathered.map(|Gathered(blobs)| blobs).map_err(|error| {
             blame(&[Rank(0)], format!("sent an answer that cannot be read: {error}"))
         })

@@ -6,6 +6,7 @@
 mod address;
 mod assembly;
 mod counted;
+mod descriptors;
 mod environment;
 mod guest;
 mod hub;
@@ -27,9 +28,9 @@ pub use environment::{Environment, EnvironmentError};
 pub use names::name_ranks;
 pub use secret::Secret;
 pub use star::Star;
-pub use vote::{VoteError, vote};
+pub use vote::{VoteError, count_votes, vote};
 #[cfg(feature = "verbs")]
-pub(crate) use vote::{count_votes, exchange, read_all};
+pub(crate) use vote::{exchange, read_all};
 
 use std::fmt;
 use verbcast_core::rank::Rank;

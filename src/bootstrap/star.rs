@@ -87,6 +87,42 @@ impl Star {
             hub.postpone();
         }
     }
+
+    /// Gives `blob` to rank 0, which judges everybody's, by rank; every rank gets its verdict. Collective. For what is long
+    /// and only rank 0 has to see: it sends the verdict to each rank, and not all blobs.
+    ///
+    /// # Errors
+    /// If a rank does not take part in time, or left; or if the blob is too long. Rank 0 judges within the timeout.
+    pub fn judge(
+        &mut self,
+        blob: &[u8],
+        judge: impl FnOnce(Vec<Vec<u8>>) -> Vec<u8>,
+    ) -> Result<Vec<u8>, BootstrapError> {
+        self.exchange(blob, |role| match role {
+            Role::Alone => Ok(judge(vec![blob.to_vec()])),
+            Role::Hub(hub) => hub.judge(blob, judge),
+            Role::Leaf(leaf) => leaf.judge(blob),
+        })
+    }
+
+    /// A step of all; after one that fails there is no other.
+    fn exchange<T>(
+        &mut self,
+        blob: &[u8],
+        step: impl FnOnce(&mut Role) -> Result<T, BootstrapError>,
+    ) -> Result<T, BootstrapError> {
+        let role = self.state.as_mut().map_err(|error| error.clone())?;
+        let outcome = if blob.len() > MAX_BLOB {
+            let what = format!("gave {} bytes, more than {MAX_BLOB}", blob.len());
+            Err(blame(&[self.rank], what))
+        } else {
+            step(role)
+        };
+        if let Err(error) = &outcome {
+            self.state = Err(error.clone());
+        }
+        outcome
+    }
 }
 
 impl Bootstrap for Star {
@@ -109,20 +145,10 @@ impl Bootstrap for Star {
     }
 
     fn all_gather(&mut self, blob: &[u8]) -> Result<Vec<Vec<u8>>, BootstrapError> {
-        let role = self.state.as_mut().map_err(|error| error.clone())?;
-        let gathered = if blob.len() > MAX_BLOB {
-            let what = format!("gave {} bytes, more than {MAX_BLOB}", blob.len());
-            Err(blame(&[self.rank], what))
-        } else {
-            match role {
-                Role::Alone => Ok(vec![blob.to_vec()]),
-                Role::Hub(hub) => hub.all_gather(blob),
-                Role::Leaf(leaf) => leaf.all_gather(blob),
-            }
-        };
-        if let Err(error) = &gathered {
-            self.state = Err(error.clone());
-        }
-        gathered
+        self.exchange(blob, |role| match role {
+            Role::Alone => Ok(vec![blob.to_vec()]),
+            Role::Hub(hub) => hub.all_gather(blob),
+            Role::Leaf(leaf) => leaf.all_gather(blob),
+        })
     }
 }

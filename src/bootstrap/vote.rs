@@ -60,7 +60,7 @@ pub(crate) fn exchange(
 ///
 /// # Errors
 /// [`VoteError::Refused`] if any of them is a refusal.
-pub(crate) fn count_votes(ballots: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, VoteError> {
+pub fn count_votes(ballots: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, VoteError> {
     let mut blobs = Vec::with_capacity(ballots.len());
     let mut refusals = Vec::new();
     for (rank, ballot) in (0..).map(Rank).zip(ballots) {

@@ -1,5 +1,7 @@
 //! Ranks that meet over real sockets, and everything that can be wrong with them.
 
+mod open_files;
+
 use std::io::{ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::PathBuf;
@@ -102,6 +104,52 @@ fn everybody_gets_everybodys_blob() {
             assert!(!path.exists(), "the socket was left behind");
         }
     }
+}
+
+#[test]
+fn rank_0_judges_what_all_give() {
+    let sum = |blobs: Vec<Vec<u8>>| {
+        let said: Vec<u8> = blobs.concat();
+        vec![said.len() as u8, said.iter().sum()]
+    };
+    for (size, address) in [(1, tcp()), (5, tcp()), (5, unix())] {
+        let jobs: Vec<Job> = (0..size).map(|rank| job(rank, size, &address, 30)).collect();
+        let outcomes = run(&jobs, |job| {
+            let mut star = job.join()?;
+            let own = job.rank().0 as u8 + 1;
+            let mut seen = None;
+            let verdict = star.judge(&[own], |blobs| {
+                seen = Some(blobs.clone());
+                sum(blobs)
+            })?;
+            // What goes on is another exchange.
+            let all = star.all_gather(&[own])?;
+            Ok((verdict, seen, all))
+        });
+        let all: Vec<Vec<u8>> = (1..=size as u8).map(|own| vec![own]).collect();
+        for (rank, outcome) in outcomes.into_iter().enumerate() {
+            let (verdict, seen, gathered) = outcome.unwrap();
+            assert_eq!(verdict, sum(all.clone()), "rank {rank} of {size}");
+            assert_eq!(seen, (rank == 0).then(|| all.clone()), "rank {rank} of {size}");
+            assert_eq!(gathered, all, "rank {rank} of {size}");
+        }
+    }
+}
+
+#[test]
+fn who_gathers_while_rank_0_judges_is_told_what_is_wrong() {
+    let address = unix();
+    let jobs: Vec<Job> = (0..2).map(|rank| job(rank, 2, &address, 30)).collect();
+    let outcomes = run(&jobs, |job| {
+        let mut star = job.join()?;
+        match job.rank() {
+            Rank(0) => star.judge(&[], |_| vec![1]).map(drop),
+            _ => star.all_gather(&[]).map(drop),
+        }
+    });
+    assert_eq!(outcomes[0], Ok(()));
+    let what = outcomes[1].as_ref().unwrap_err();
+    assert!(what.starts_with("rank 0 sent an answer that cannot be read"), "{what}");
 }
 
 #[test]

@@ -10,7 +10,7 @@ use super::mpi::Mpi;
 use super::order::Order;
 use super::plan::{Plan, Series};
 use super::validate;
-use crate::launch::decide::{blame, decide};
+use crate::launch::decide::{blame, collect};
 use crate::message::{decode, encode};
 use crate::progress::Progress;
 use crate::results::{Point, Test};
@@ -179,7 +179,7 @@ impl Run<'_> {
         let mut points = Vec::new();
         for (entry, log) in entries.iter().zip(logs) {
             let log = encode(&log).map_err(|error| blame(lab.me(), error));
-            let all = decide(star, log)?;
+            let all = collect(star, log)?;
             if lab.me() != Rank(0) {
                 continue;
             }

@@ -22,7 +22,7 @@ mod word;
 use crate::failure::Failure;
 use crate::files::{check_file, write_whole};
 use crate::launch::Job;
-use crate::launch::decide::{blame, decide};
+use crate::launch::decide::{blame, collect, settle};
 use crate::message::{decode, encode};
 use crate::progress::Progress;
 use crate::results::{Device, FORMAT, Results};
@@ -122,7 +122,7 @@ fn run_rank(
     if let Err(what) = &findings {
         control.abort(what);
     }
-    decide(&mut star, findings.as_ref().map(|_| Vec::new()).map_err(Clone::clone))?;
+    collect(&mut star, findings.as_ref().map(|_| Vec::new()).map_err(Clone::clone))?;
     let Findings { points, left_out } = findings?;
     let mut system = system::system(&config.device, control.fragment_len(), devices);
     system.mpi = mpi.version();
@@ -134,17 +134,18 @@ fn run_rank(
 
 /// Makes sure that all ranks measure the same.
 fn agree(star: &mut Star, plan: &Plan) -> Result<(), String> {
-    let blobs = decide(star, Ok(format!("{plan:?}").into_bytes()))?;
-    match (0..).map(Rank).zip(&blobs).find(|(_, blob)| **blob != blobs[0]) {
-        Some((rank, _)) => Err(blame(rank, "was given other options than rank 0")),
-        None => Ok(()),
-    }
+    let own = format!("{plan:?}").into_bytes();
+    let others = |blobs: Vec<Vec<u8>>| match blobs.iter().position(|blob| *blob != blobs[0]) {
+        Some(rank) => Err(blame(Rank(rank as u32), "was given other options than rank 0")),
+        None => Ok(Vec::new()),
+    };
+    settle(star, Ok(own), others).map(drop)
 }
 
-/// What each rank uses.
+/// What each rank uses, at rank 0.
 fn devices(star: &mut Star, control: &Control) -> Result<Vec<Device>, String> {
     let own = encode(&system::device(control.description()));
-    let blobs = decide(star, own.map_err(|what| blame(control.rank(), what)))?;
+    let blobs = collect(star, own.map_err(|what| blame(control.rank(), what)))?;
     let all: Result<_, _> = blobs.iter().map(|blob| decode(blob)).collect();
     all.map_err(|why| format!("a rank's device cannot be read: it {why}"))
 }

@@ -6,6 +6,8 @@ mod digest;
 pub mod host;
 mod manifest;
 mod meeting;
+mod origins;
+mod place;
 mod plan;
 mod progress;
 mod rank;

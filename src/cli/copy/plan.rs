@@ -6,7 +6,7 @@ use super::digest::Hash;
 use super::host;
 use super::manifest::{self, Kind, Manifest};
 use crate::launch;
-use crate::launch::decide::{blame, decide};
+use crate::launch::decide::{blame, settle};
 use crate::message::{Message, decode, encode};
 use crate::units::MAX_CHUNK;
 use serde::{Deserialize, Serialize};
@@ -14,10 +14,10 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
-use verbcast::bootstrap::{Bootstrap, name_ranks};
+use verbcast::bootstrap::{Bootstrap, Star, name_ranks};
 use verbcast_core::rank::Rank;
 
-/// The most chunks in a copy that can be resumed, as each rank tells in one message which of them it has.
+/// The most chunks in a copy that can be resumed: each rank holds their hashes, and tells in one message which of them it has.
 const MAX_RESUMED: u64 = 1 << 22;
 
 /// What rank 0 says.
@@ -56,40 +56,49 @@ impl Message for Writer {
 }
 
 /// What rank 0 has found, and the bytes that tell of it.
-pub type Found<'a> = Result<(&'a Manifest, &'a [u8]), String>;
+pub type Found<'a> = (&'a Manifest, &'a [u8]);
 
-/// Exchanges the plan and the writers. `found` is what rank 0 is to copy.
+/// Tells all ranks the plan, if they can write what they have to. `found` is what rank 0 is to copy.
 pub fn agree(
-    bootstrap: &mut dyn Bootstrap,
-    found: Option<Found<'_>>,
+    star: &mut Star,
+    found: Result<Option<Found<'_>>, String>,
     args: &CopyArgs,
     destination: &Destination,
 ) -> Result<Plan, String> {
-    let rank = bootstrap.rank();
-    let outcome = match found {
-        Some(found) => found.and_then(|found| encode(&Plan::new(found, args)?)),
+    let rank = star.rank();
+    let outcome = found.and_then(|found| match found {
+        Some(found) => encode(&Plan::new(found, args)?),
         None => {
             let path = destination.path(rank).map(|path| path.into_os_string().into_vec());
             encode(&Writer { host: host::unique(), path })
         }
-    };
-    let blobs = decide(bootstrap, outcome.map_err(|what| blame(rank, what)))?;
-    let unreadable =
-        |rank: Rank, why: String| blame(rank, format!("sent a plan that cannot be read: it {why}"));
-    let (first, others) = blobs.split_first().ok_or("nobody has a plan")?;
-    let plan: Plan = decode(first).map_err(|why| unreadable(Rank(0), why))?;
-    if !plan.is_sound() {
-        return Err(unreadable(Rank(0), "has impossible values".to_owned()));
+    });
+    let plan = settle(star, outcome.map_err(|what| blame(rank, what)), |mut blobs| {
+        check_writers(&blobs[1..])?;
+        Ok(blobs.swap_remove(0))
+    })?;
+    let plan: Plan = decode(&plan).map_err(|why| unreadable(Rank(0), why))?;
+    match plan.is_sound() {
+        true => Ok(plan),
+        false => Err(unreadable(Rank(0), "has impossible values".to_owned())),
     }
+}
+
+fn unreadable(rank: Rank, why: String) -> String {
+    blame(rank, format!("sent a plan that cannot be read: it {why}"))
+}
+
+/// Checks what ranks 1 and up have said: no two may write the same.
+fn check_writers(blobs: &[Vec<u8>]) -> Result<(), String> {
     let mut writers: BTreeMap<(String, Vec<u8>), Vec<Rank>> = BTreeMap::new();
-    for (rank, blob) in (1..).map(Rank).zip(others) {
+    for (rank, blob) in (1..).map(Rank).zip(blobs) {
         let writer: Writer = decode(blob).map_err(|why| unreadable(rank, why))?;
         if let Some(path) = writer.path {
             writers.entry((writer.host, path)).or_default().push(rank);
         }
     }
     match writers.into_iter().find(|(_, ranks)| ranks.len() > 1) {
-        None => Ok(plan),
+        None => Ok(()),
         Some(((_, path), ranks)) => Err(format!(
             "{} are on the same host and would all write {}; put {{rank}} into DST",
             name_ranks(&ranks),

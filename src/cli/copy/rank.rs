@@ -1,27 +1,25 @@
 //! One rank of a copy, from the rendezvous to the renamed files.
 
-use super::args::{CopyArgs, Sparse};
+use super::args::CopyArgs;
 use super::destination::Destination;
 use super::digest::{self, Hasher};
 use super::host;
 use super::manifest::{self, Manifest};
 use super::meeting::meet;
+use super::origins::Origins;
+use super::place::Place;
 use super::plan::{self, Plan};
 use super::progress::Progress;
 use super::report::{RankReport, Summary};
 use super::resume::{self, Side};
-use super::scan::{Origin, Wanted};
-use super::source::Source;
-use super::staging::{Output, Pipe, Staging, Tree, Writer};
+use super::staging::{Output, Pipe, Tree, Writer};
 use super::standing::Standing;
 use super::transfer::{self, Chunks, End, Outcome, Trouble};
 use crate::launch::cleanup::Cleanup;
-use crate::launch::decide::{blame, decide};
+use crate::launch::decide::{blame, settle};
 use crate::message::{decode, encode};
 use std::sync::Arc;
-use std::sync::mpsc::{self, RecvTimeoutError};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use verbcast::bootstrap::{Environment, Star};
 use verbcast::broadcast::{Broadcaster, Buffer, Config};
 use verbcast_core::rank::Rank;
@@ -40,40 +38,6 @@ pub fn run(
     copied.map_err(|message| standing.add_to(message, environment.rank))
 }
 
-/// What rank 0 copies from.
-struct Origins {
-    manifest: Arc<Manifest>,
-    files: Arc<Vec<Origin>>,
-    encoded: Vec<u8>,
-}
-
-impl Origins {
-    fn find(args: &CopyArgs, destination: &Destination) -> Result<Origins, String> {
-        let is_folder = matches!(destination, Destination::Path(path) if path.is_folder());
-        let wanted = Wanted {
-            sources: &args.src,
-            into_folder: args.src.len() > 1 || is_folder,
-            recursive: args.recursive,
-            finds_holes: args.sparse == Sparse::Auto,
-        };
-        let found = wanted.find()?;
-        let encoded = manifest::encode(&found.manifest)?;
-        Ok(Origins { manifest: found.manifest.into(), files: found.origins.into(), encoded })
-    }
-
-    fn source(&self) -> Result<Source, String> {
-        Source::new(&self.manifest, &self.files)
-    }
-}
-
-/// What a rank writes to.
-enum Place {
-    /// Nothing: it is rank 0.
-    None,
-    Output,
-    Files(Staging),
-}
-
 fn copy(
     args: &CopyArgs,
     config: &Config,
@@ -88,59 +52,18 @@ fn copy(
     }
     let timeout = config.device.timeout;
     let mut star = Star::join(environment, timeout).map_err(|error| error.to_string())?;
-
-    let origins = (rank == Rank(0))
-        .then(|| while_others_wait(&mut star, timeout, || Origins::find(args, destination)))
-        .transpose();
-    let found = match &origins {
-        Ok(Some(origins)) => Some(Ok((&*origins.manifest, &origins.encoded[..]))),
-        Ok(None) => None,
-        Err(reason) => Some(Err(reason.clone())),
-    };
-    let plan = plan::agree(&mut star, found, args, destination)?;
+    let origins = Origins::find(&mut star, timeout, args, destination);
+    let found = origins.as_ref().map(|origins| origins.as_ref().map(Origins::found));
+    let plan = plan::agree(&mut star, found.map_err(Clone::clone), args, destination)?;
     let origins = origins?;
-    let place = match destination {
-        _ if rank == Rank(0) => Ok(Place::None),
-        Destination::Output if plan.is_folder => {
-            Err("a folder cannot be written to standard output".to_owned())
-        }
-        Destination::Output => Ok(Place::Output),
-        Destination::Path(template) => {
-            Staging::create(template, rank, &plan, cleanup).map(Place::Files)
-        }
-    };
-    let place = step(&mut star, rank, place)?;
+    let place = step(&mut star, rank, Place::new(destination, rank, &plan, cleanup))?;
 
     let mut caster = Broadcaster::new(&mut star, config).map_err(|error| error.to_string())?;
     let started = Instant::now();
-    // What the others have of it is known once all have the manifest.
-    let manifest = match &origins {
-        Some(origins) => {
-            caster.broadcast_from(&origins.encoded).map_err(|error| error.to_string())?;
-            Ok(Arc::clone(&origins.manifest))
-        }
-        None => receive_manifest(&mut caster, &plan)?,
-    };
-    let tree = manifest.and_then(|manifest| {
-        let Place::Files(staging) = &place else { return Ok((manifest, None)) };
-        staging.check(&manifest)?;
-        let tree = staging.tree(&manifest, plan.times)?;
-        tree.prepare(staging.is_resumed)?;
-        Ok((manifest, Some(Arc::new(tree))))
-    });
-    let is_resumed = matches!(&place, Place::Files(staging) if staging.is_resumed);
-    let ready = meet(&mut caster, tree.map(|tree| (tree, vec![u8::from(is_resumed)])));
-    let (tree, said) = match ready {
-        Ok((tree, said)) => (Ok(tree), Ok(said)),
-        Err(what) => (Err(what.clone()), Err(what)),
-    };
-    let resumed = decide(&mut star, said)?;
-    let (manifest, tree) = tree?;
-    if let Place::Files(staging) = &place {
-        standing.begin(destination.path(rank), staging.kept());
-    }
-
-    let held = match resumed.iter().any(|blob| blob == &[1]) {
+    let prepared = prepare(&mut caster, &mut star, &plan, origins.as_ref(), &place)?;
+    let Prepared { manifest, tree, is_resumed } = prepared;
+    place.begin(standing, destination, rank);
+    let held = match is_resumed {
         false => Vec::new(),
         true => {
             let side = match (&origins, &tree) {
@@ -163,16 +86,16 @@ fn copy(
             caster.flush().map_err(|error| error.to_string())?;
             report(&caster, &plan, outcome)
         });
-    let reports = check(&plan, decide(&mut star, moved)?)?;
+    // At rank 0, of all ranks.
+    let mut reports = Vec::new();
+    settle(&mut star, moved, |blobs| {
+        reports = check(&plan, blobs)?;
+        Ok(Vec::new())
+    })?;
     let seconds = started.elapsed().as_secs_f64();
 
-    let published = match (place, &tree) {
-        (Place::Files(staging), Some(tree)) => staging.publish(tree),
-        _ => Ok(()),
-    };
-    standing.is_published = published.is_ok();
-    let published = meet(&mut caster, published).map(|()| Vec::new());
-    decide(&mut star, published)?;
+    let published = meet(&mut caster, place.publish(tree.as_deref(), standing));
+    settle(&mut star, published.map(|()| Vec::new()), |_| Ok(Vec::new()))?;
     let fragment_len = caster.fragment_len_of(plan.chunk as usize);
     // All is done; how the others leave changes nothing.
     let _ = caster.close();
@@ -180,31 +103,46 @@ fn copy(
     Ok(Some(Summary::new(args, &plan, &manifest, (&chunks, fragment_len, seconds), reports)))
 }
 
-/// Does something at rank 0 that may take long, such as to list many files. The others wait for it at the rendezvous.
-fn while_others_wait<T: Send>(
+/// What a rank has before data flows.
+struct Prepared {
+    manifest: Arc<Manifest>,
+    /// Of a rank that writes files.
+    tree: Option<Arc<Tree>>,
+    /// Whether any rank has something from an earlier copy.
+    is_resumed: bool,
+}
+
+/// Tells all ranks what is copied; each makes its files for that.
+fn prepare(
+    caster: &mut Broadcaster,
     star: &mut Star,
-    timeout: Duration,
-    work: impl FnOnce() -> Result<T, String> + Send,
-) -> Result<T, String> {
-    let pause = (timeout / 4).min(Duration::from_secs(1));
-    thread::scope(|scope| {
-        let (done, outcome) = mpsc::channel();
-        // The receiver is there.
-        scope.spawn(move || done.send(work()).is_ok());
-        loop {
-            match outcome.recv_timeout(pause) {
-                Ok(outcome) => return outcome,
-                Err(RecvTimeoutError::Timeout) => star.postpone(),
-                Err(RecvTimeoutError::Disconnected) => return Err("a thread has ended".to_owned()),
-            }
+    plan: &Plan,
+    origins: Option<&Origins>,
+    place: &Place,
+) -> Result<Prepared, String> {
+    // What the others have of it is known once all have the manifest.
+    let manifest = match origins {
+        Some(origins) => {
+            caster.broadcast_from(&origins.encoded).map_err(|error| error.to_string())?;
+            Ok(Arc::clone(&origins.manifest))
         }
-    })
+        None => receive_manifest(caster, plan)?,
+    };
+    let prepared = manifest.and_then(|manifest| {
+        let tree = place.prepare(&manifest, plan)?;
+        Ok((manifest, tree))
+    });
+    let prepared = meet(caster, prepared);
+    let own = prepared.as_ref().map(|_| vec![u8::from(place.is_resumed())]).map_err(Clone::clone);
+    let any = settle(star, own, |blobs| Ok(vec![u8::from(blobs.contains(&vec![1]))]))?;
+    let (manifest, tree) = prepared?;
+    Ok(Prepared { manifest, tree, is_resumed: any == [1] })
 }
 
 /// Takes a step together.
 fn step<T>(star: &mut Star, rank: Rank, outcome: Result<T, String>) -> Result<T, String> {
     let ready = outcome.as_ref().map(|_| Vec::new()).map_err(|what| blame(rank, what));
-    decide(star, ready)?;
+    settle(star, ready, |_| Ok(Vec::new()))?;
     outcome
 }
 

@@ -7,10 +7,10 @@ use super::plan::Plan;
 use super::source::Source;
 use super::staging::Tree;
 use super::transfer::Chunks;
-use crate::launch::decide::{blame, decide};
+use crate::launch::decide::{blame, settle};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
-use verbcast::bootstrap::Bootstrap;
+use verbcast::bootstrap::Star;
 use verbcast::broadcast::Broadcaster;
 use verbcast_core::rank::Rank;
 
@@ -23,7 +23,7 @@ pub enum Side<'a> {
 /// Returns for each chunk whether every rank has it. Rank 0 reads everything for it.
 pub fn agree(
     caster: &mut Broadcaster,
-    bootstrap: &mut dyn Bootstrap,
+    star: &mut Star,
     plan: &Plan,
     side: Side<'_>,
 ) -> Result<Vec<bool>, String> {
@@ -50,11 +50,20 @@ pub fn agree(
             }
         }
     }
-    let all = decide(bootstrap, meet(caster, Ok(held)))?;
-    let has = |bits: &Vec<u8>, chunk: usize| {
-        bits.get(chunk / 8).is_some_and(|b| b >> (chunk % 8) & 1 == 1)
-    };
-    Ok((0..count).map(|chunk| all.iter().all(|bits| has(bits, chunk))).collect())
+    let all = settle(star, meet(caster, Ok(held)), |blobs| Ok(in_all(blobs, count.div_ceil(8))))?;
+    let has = |chunk: usize| all.get(chunk / 8).is_some_and(|bits| bits >> (chunk % 8) & 1 == 1);
+    Ok((0..count).map(has).collect())
+}
+
+/// The bits that are set in all of the bitmaps of so many bytes. What one lacks is not set in it.
+fn in_all(bitmaps: Vec<Vec<u8>>, len: usize) -> Vec<u8> {
+    let mut all = vec![0xff; len];
+    for bitmap in bitmaps {
+        for (at, bits) in all.iter_mut().enumerate() {
+            *bits &= bitmap.get(at).copied().unwrap_or(0);
+        }
+    }
+    all
 }
 
 fn hash_source(
@@ -94,4 +103,16 @@ fn compare(tree: &Tree, plan: &Plan, chunks: &Chunks, digests: &[u8]) -> Vec<boo
         held.push(is_there && plan.hash.of(&buffer[..chunks.len(chunk)])[..] == *digest);
     }
     held
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_one_lacks_is_not_in_all() {
+        assert_eq!(in_all(vec![vec![0b1110, 0xff], vec![0b0111, 0x80]], 2), [0b0110, 0x80]);
+        assert_eq!(in_all(vec![vec![0xff, 0xff], vec![0xff]], 2), [0xff, 0]);
+        assert_eq!(in_all(vec![vec![0xff; 3]], 2), [0xff; 2]);
+    }
 }

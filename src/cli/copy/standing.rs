@@ -2,6 +2,7 @@
 
 use super::destination::shown;
 use super::host;
+use super::staging::Unpublished;
 use std::path::{Path, PathBuf};
 use verbcast_core::rank::Rank;
 
@@ -9,7 +10,16 @@ use verbcast_core::rank::Rank;
 pub struct Standing {
     target: Option<PathBuf>,
     kept: Option<PathBuf>,
-    pub is_published: bool,
+    published: Part,
+}
+
+/// How much of the copy has its place.
+#[derive(Default)]
+enum Part {
+    #[default]
+    None,
+    Some,
+    All,
 }
 
 impl Standing {
@@ -18,18 +28,30 @@ impl Standing {
         (self.target, self.kept) = (target, kept.map(Path::to_owned));
     }
 
+    /// All that is whole has its place now, or not.
+    pub fn end(&mut self, published: &Result<(), Unpublished>) {
+        self.published = match published {
+            Ok(()) => Part::All,
+            Err(Unpublished { is_partial: true, .. }) => Part::Some,
+            Err(Unpublished { is_partial: false, .. }) => Part::None,
+        };
+    }
+
     /// Adds a line to a failure, for a rank that was to write files.
     pub fn add_to(&self, message: String, rank: Rank) -> String {
         let Some(target) = self.target.as_ref().filter(|_| rank != Rank(0)) else { return message };
         let host = host::name();
-        let line = match (self.is_published, &self.kept) {
-            (true, _) => format!("copied to {} on {host}", shown(target)),
-            (false, None) => format!("not copied on {host}"),
-            (false, Some(kept)) => {
-                format!("not copied on {host}; what came is kept in {} for --resume", shown(kept))
-            }
+        let line = match self.published {
+            Part::All => return format!("{message}\ncopied to {} on {host}", shown(target)),
+            Part::Some => format!("partly copied to {} on {host}", shown(target)),
+            Part::None => format!("not copied on {host}"),
         };
-        format!("{message}\n{line}")
+        match &self.kept {
+            None => format!("{message}\n{line}"),
+            Some(kept) => {
+                format!("{message}\n{line}; what came is kept in {} for --resume", shown(kept))
+            }
+        }
     }
 }
 
@@ -45,7 +67,13 @@ mod tests {
         assert_eq!(standing.add_to("x".to_owned(), Rank(0)), "x", "it has the source");
         let host = host::name();
         assert_eq!(standing.add_to("x".to_owned(), Rank(1)), format!("x\nnot copied on {host}"));
-        standing.is_published = true;
+        let failed = |is_partial| Err(Unpublished { what: "y".to_owned(), is_partial });
+        standing.end(&failed(false));
+        assert_eq!(standing.add_to("x".to_owned(), Rank(1)), format!("x\nnot copied on {host}"));
+        standing.end(&failed(true));
+        let partly = format!("x\npartly copied to d/f on {host}");
+        assert_eq!(standing.add_to("x".to_owned(), Rank(1)), partly);
+        standing.end(&Ok(()));
         assert_eq!(standing.add_to("x".to_owned(), Rank(1)), format!("x\ncopied to d/f on {host}"));
     }
 }

@@ -33,7 +33,12 @@ pub fn run(
     let own = is_first.then(|| examine(me, settings, begun + APART, progress));
     step("waiting for what other hosts try by themselves");
     let blob = own.as_ref().map(encode).transpose()?.unwrap_or_default();
-    let blobs = star.all_gather(&blob).map_err(|error| error.to_string())?;
+    let mut blobs = Vec::new();
+    let keep = |all| {
+        blobs = all;
+        Vec::new()
+    };
+    star.judge(&blob, keep).map_err(|error| error.to_string())?;
     let site = Site::of(&surveyed(settings, me), settings);
     let together = together::run(&mut star, site, &names(&hosts), begun);
     if me != Rank(0) {

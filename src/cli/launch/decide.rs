@@ -1,7 +1,8 @@
 //! Votes whose outcome reads the same at every rank.
 
-use verbcast::bootstrap::{Bootstrap, VoteError, vote};
+use verbcast::bootstrap::{Bootstrap, Star, VoteError, count_votes, vote};
 use verbcast_core::rank::Rank;
+use verbcast_core::wire::Ballot;
 
 /// Takes a step together: every rank gets every rank's blob, or the same message.
 ///
@@ -18,6 +19,44 @@ pub fn decide(
         // Some rank is gone. What was seen of it before says more.
         Err(error) => Err(outcome.err().unwrap_or(error.to_string())),
     }
+}
+
+/// Takes a step together of which rank 0 judges what all give: every rank gets its verdict, or the same message. An
+/// `outcome` that is an error is as for [`decide`].
+pub fn settle(
+    star: &mut Star,
+    outcome: Result<Vec<u8>, String>,
+    judge: impl FnOnce(Vec<Vec<u8>>) -> Result<Vec<u8>, String>,
+) -> Result<Vec<u8>, String> {
+    let ballot = Ballot::emit(outcome.as_deref().map_err(String::as_str));
+    let verdict = star.judge(&ballot, |ballots| {
+        let judged = match count_votes(&ballots) {
+            Ok(blobs) => judge(blobs),
+            Err(VoteError::Refused(refusals)) => Err(origin(&refusals)),
+            Err(error) => Err(error.to_string()),
+        };
+        Ballot::emit(judged.as_deref().map_err(String::as_str))
+    });
+    match verdict.map(|bytes| Ballot::parse(&bytes)) {
+        Ok(Ok(Ballot::Blob(blob))) => Ok(blob),
+        Ok(Ok(Ballot::Refusal(what))) => Err(what),
+        Ok(Err(error)) => Err(blame(Rank(0), format!("sent what cannot be read: {error}"))),
+        // Some rank is gone. What was seen of it before says more.
+        Err(error) => Err(outcome.err().unwrap_or(error.to_string())),
+    }
+}
+
+/// Takes a step together after which rank 0 has what all give, and the others have nothing.
+pub fn collect(
+    star: &mut Star,
+    outcome: Result<Vec<u8>, String>,
+) -> Result<Vec<Vec<u8>>, String> {
+    let mut collected = Vec::new();
+    settle(star, outcome, |blobs| {
+        collected = blobs;
+        Ok(Vec::new())
+    })?;
+    Ok(collected)
 }
 
 /// Puts the name of `rank` in front of `what`.

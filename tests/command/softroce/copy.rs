@@ -209,6 +209,31 @@ fn a_full_disk_at_one_rank_is_everybodys_error() {
     drop(small);
 }
 
+/// In the folder of one rank is another file system, to which nothing can be moved.
+#[test]
+fn what_cannot_get_its_place_is_found_before_data_flows() {
+    let Some(devices) = devices() else { return };
+    let folder = Folder::new();
+    fs::create_dir_all(folder.path("src/inner")).unwrap();
+    for name in ["src/first", "src/inner/second"] {
+        fs::write(folder.path(name), noise(1000)).unwrap();
+    }
+    for rank in 1..3 {
+        fs::create_dir_all(folder.path(&format!("dst.{rank}/inner"))).unwrap();
+    }
+    let small = Small::mount(&folder.path("dst.2/inner"));
+    let output = run(copy(&folder, &devices, "dst.{rank}", 3).arg("--recursive"));
+    drop(small);
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("rank 2: cannot write into dst.2/inner: it is on another file"), "{said}");
+    for rank in 1..3 {
+        let dst = folder.path(&format!("dst.{rank}"));
+        assert_eq!(fs::read_dir(&dst).unwrap().count(), 1, "rank {rank} has something");
+        assert_eq!(fs::read_dir(dst.join("inner")).unwrap().count(), 0, "rank {rank}");
+    }
+}
+
 #[test]
 fn a_source_that_shrinks_is_everybodys_error() {
     let Some(devices) = devices() else { return };

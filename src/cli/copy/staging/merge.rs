@@ -4,24 +4,31 @@
 
 use super::super::destination::shown;
 use super::super::manifest::{Entry, Kind, Manifest};
+use super::Unpublished;
 use super::restrict::Restriction;
 use super::tree::Tree;
-use rustix::fs::{AtFlags, FileType, Mode, OFlags};
+use rustix::fs::{Access, AtFlags, FileType, Mode, OFlags};
 use rustix::io::Errno;
+use std::cell::Cell;
 use std::fs::File;
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Checks that nothing is in the way; or says what is.
+/// Checks that nothing is in the way, and that everything can be moved where it belongs; or says what is wrong.
 pub fn check(manifest: &Manifest, target: &Path) -> Result<(), String> {
-    Merge::new(manifest, target).descend(None, &open_root(target)?, 0)
+    let root = open_root(target)?;
+    Merge::new(manifest, target, &root)?.descend(None, &root, 0)
 }
 
 /// Moves everything from the open folder `from`. A folder that exists keeps its permissions.
-pub fn merge(tree: &Tree, from: &File, target: &Path) -> Result<(), String> {
+pub fn merge(tree: &Tree, from: &File, target: &Path) -> Result<(), Unpublished> {
+    let root = open_root(target)?;
+    let merge = Merge::new(tree.manifest(), target, &root)?;
     let restriction = Restriction::new(tree);
-    let merge = Merge::new(tree.manifest(), target);
-    merge.descend(Some(&Origin { folder: from, restriction: &restriction }), &open_root(target)?, 0)
+    merge
+        .descend(Some(&Origin { folder: from, restriction: &restriction }), &root, 0)
+        .map_err(|what| Unpublished { what, is_partial: merge.has_moved.get() })
 }
 
 /// DST itself may be a link to a folder.
@@ -35,6 +42,9 @@ struct Merge<'a> {
     manifest: &'a Manifest,
     children: Vec<Vec<usize>>,
     target: &'a Path,
+    /// The file system of the target, and of what is moved.
+    device: u64,
+    has_moved: Cell<bool>,
 }
 
 /// What is moved.
@@ -52,12 +62,20 @@ enum Obstacle {
 }
 
 impl Merge<'_> {
-    fn new<'a>(manifest: &'a Manifest, target: &'a Path) -> Merge<'a> {
-        Merge { manifest, children: manifest.children(), target }
+    fn new<'a>(
+        manifest: &'a Manifest,
+        target: &'a Path,
+        root: &File,
+    ) -> Result<Merge<'a>, String> {
+        let (children, has_moved) = (manifest.children(), Cell::new(false));
+        let merge = Merge { manifest, children, target, device: 0, has_moved };
+        let device = root.metadata().map_err(|error| merge.cannot(0, &error))?.dev();
+        Ok(Merge { device, ..merge })
     }
 
     /// Moves what is in a folder from `from`, or only looks whether that can be done.
     fn descend(&self, from: Option<&Origin<'_>>, to: &File, folder: usize) -> Result<(), String> {
+        let mut is_checked = false;
         for &entry in &self.children[folder] {
             let name = &self.manifest.entries[entry].name[..];
             let is_folder = self.manifest.entries[entry].kind == Kind::Folder;
@@ -74,9 +92,12 @@ impl Merge<'_> {
                     }
                 }
                 (Obstacle::None, _) | (Obstacle::Replaceable, false) => {
-                    if let Some(from) = from {
-                        self.move_one(from, to, entry)?;
+                    match from {
+                        Some(from) => self.move_one(from, to, entry)?,
+                        None if is_checked => {}
+                        None => self.check_folder(to, folder)?,
                     }
+                    is_checked = true;
                 }
                 (Obstacle::Folder, false) => return Err(self.in_the_way(entry, "a folder")),
                 (Obstacle::Replaceable, true) => {
@@ -90,6 +111,21 @@ impl Merge<'_> {
         Ok(())
     }
 
+    /// Checks that things can be moved into a folder.
+    fn check_folder(&self, open: &File, folder: usize) -> Result<(), String> {
+        let metadata = open.metadata().map_err(|error| self.cannot(folder, &error))?;
+        if metadata.dev() != self.device {
+            let (path, target) = (self.path(folder), shown(self.target));
+            let path = shown(&path);
+            return Err(format!(
+                "cannot write into {path}: it is on another file system than {target}"
+            ));
+        }
+        let access = Access::WRITE_OK | Access::EXEC_OK;
+        rustix::fs::accessat(open, ".", access, AtFlags::EACCESS)
+            .map_err(|error| self.cannot(folder, &error.into()))
+    }
+
     /// Moves something to where nothing is in its way.
     fn move_one(&self, from: &Origin<'_>, to: &File, entry: usize) -> Result<(), String> {
         let Entry { name, kind, .. } = &self.manifest.entries[entry];
@@ -98,6 +134,7 @@ impl Merge<'_> {
         let folder = folder.map_err(|error| self.cannot(entry, &error))?;
         rustix::fs::renameat(from.folder, &name[..], to, &name[..])
             .map_err(|error| self.cannot(entry, &error.into()))?;
+        self.has_moved.set(true);
         folder.map_or(Ok(()), |folder| from.restriction.apply(&folder, entry))
     }
 

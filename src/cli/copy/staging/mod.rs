@@ -42,6 +42,21 @@ pub struct Staging {
     cleanup: Cleanup,
 }
 
+/// Why not everything has its place.
+#[derive(Debug)]
+pub struct Unpublished {
+    pub what: String,
+    /// Whether something has.
+    pub is_partial: bool,
+}
+
+impl From<String> for Unpublished {
+    /// Nothing has.
+    fn from(what: String) -> Self {
+        Unpublished { what, is_partial: false }
+    }
+}
+
 impl Staging {
     pub fn create(
         template: &Template,
@@ -111,7 +126,7 @@ impl Staging {
     }
 
     /// Puts everything in its place.
-    pub fn publish(self, tree: &Tree) -> Result<(), String> {
+    pub fn publish(self, tree: &Tree) -> Result<(), Unpublished> {
         let moved = self.cleanup.update(|kept| {
             self.put(tree)?;
             *kept = None;
@@ -125,7 +140,7 @@ impl Staging {
         })
     }
 
-    fn put(&self, tree: &Tree) -> Result<(), String> {
+    fn put(&self, tree: &Tree) -> Result<(), Unpublished> {
         self.check(tree.manifest())?;
         if self.is_inside {
             merge::merge(tree, &self.root, &self.target)?;
@@ -135,13 +150,14 @@ impl Staging {
         } else {
             let is_folder = tree.manifest().entries[0].kind == Kind::Folder;
             if is_folder && fs::symlink_metadata(&self.target).is_ok() {
-                return Err(format!("{} was made while it was copied", shown(&self.target)));
+                return Err(format!("{} was made while it was copied", shown(&self.target)).into());
             }
             fs::rename(&self.path, &self.target).map_err(|error| {
                 let (from, to) = (shown(&self.path), shown(&self.target));
                 format!("cannot rename {from} to {to}: {error}")
             })?;
-            if is_folder { tree.restrict() } else { Ok(()) }
+            let restricted = if is_folder { tree.restrict() } else { Ok(()) };
+            restricted.map_err(|what| Unpublished { what, is_partial: true })
         }
     }
 

@@ -56,6 +56,16 @@ fn create(dst: &Path, plan: &Plan, cleanup: &Cleanup) -> Result<Staging, String>
 
 /// Writes `bytes`, and gives everything its place.
 fn put(dst: &Path, manifest: &Arc<Manifest>, bytes: &[u8]) -> Result<(), String> {
+    let (staging, tree) = complete(dst, manifest, bytes)?;
+    staging.publish(&tree).map_err(|unpublished| unpublished.what)
+}
+
+/// Writes `bytes`.
+fn complete(
+    dst: &Path,
+    manifest: &Arc<Manifest>,
+    bytes: &[u8],
+) -> Result<(Staging, Arc<Tree>), String> {
     let is_folder = manifest.entries[0].kind == Kind::Folder;
     let staging = create(dst, &plan(is_folder, false), &Cleanup::default())?;
     staging.check(manifest)?;
@@ -67,7 +77,7 @@ fn put(dst: &Path, manifest: &Arc<Manifest>, bytes: &[u8]) -> Result<(), String>
     tree.complete()?;
     let hash = Hash::Sha256;
     assert_eq!(tree.hash(super::super::digest::Hasher::new(hash), 4), Ok(hash.of(bytes)));
-    staging.publish(&tree)
+    Ok((staging, tree))
 }
 
 fn mode_of(path: &Path) -> u32 {
@@ -187,6 +197,22 @@ fn what_is_in_the_way_is_named_and_nothing_lands_outside() {
     }
     let refused = put(Path::new("/dev/null"), &tree(), b"123456").unwrap_err();
     assert_eq!(refused, "/dev/null is not a folder");
+}
+
+#[test]
+fn what_was_moved_before_a_failure_is_told() {
+    let scratch = Scratch::new("partial");
+    let dst = scratch.path("d");
+    fs::create_dir(&dst).unwrap();
+    let (staging, tree) = complete(&dst, &tree(), b"123456").unwrap();
+    // Before everything else it is looked at; so this is for what comes in between.
+    fs::create_dir(dst.join("y")).unwrap();
+    let refused = staging.put(&tree).unwrap_err();
+    assert!(!refused.is_partial && refused.what.contains("/y is a folder"), "{refused:?}");
+    let refused = merge::merge(&tree, &staging.root, &dst).unwrap_err();
+    assert!(refused.is_partial && refused.what.contains("/y is a folder"), "{refused:?}");
+    drop(staging);
+    assert_eq!(names(&dst), ["a", "l", "y"]);
 }
 
 #[test]
