@@ -35,16 +35,23 @@ text_of() {
     printf x
 }
 
+# Usage: count_in FILE TEXT. Prints how often whole lines are in a file.
+count_in() {
+    OLD=$2 awk '{ text = text $0 "\n" }
+        END { while (at = index(text, ENVIRON["OLD"])) { count++; text = substr(text, at + 1) }; print count + 0 }' "$1"
+}
+
 # Usage: check_mutation NAME ROOT. Ends the run if the mutation cannot be applied.
 check_mutation() {
-    local name=$1 text rest
+    local name=$1
     [[ -n ${RULES[$name]-} && -n ${FILES[$name]-} && -n ${OLD[$name]-} ]] ||
         die "mutation $name needs a rule, a file and an old text"
     [[ -f $2/${FILES[$name]} ]] || die "mutation $name: there is no file ${FILES[$name]}"
-    text=$(text_of "$2/${FILES[$name]}")
-    rest=${text#*"${OLD[$name]}"}
-    [[ $rest != "$text" ]] || die "mutation $name: its old text is not in ${FILES[$name]} any more"
-    [[ $rest == "${rest#*"${OLD[$name]}"}" ]] || die "mutation $name: its old text is in ${FILES[$name]} twice"
+    case $(count_in "$2/${FILES[$name]}" "${OLD[$name]}") in
+    0) die "mutation $name: its old text is not in ${FILES[$name]} any more" ;;
+    1) ;;
+    *) die "mutation $name: its old text is in ${FILES[$name]} twice" ;;
+    esac
 }
 
 # Usage: apply_mutation NAME SOURCE

@@ -57,6 +57,7 @@ impl Hub {
         let deadline = Instant::now() + self.timeout;
         match self.collect(blob, deadline) {
             Ok(blobs) => {
+                self.postpone();
                 let verdict = judge(blobs);
                 self.answer(&Gathered::emit(std::slice::from_ref(&verdict)), deadline);
                 Ok(verdict)
