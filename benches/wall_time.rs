@@ -1,9 +1,14 @@
-//! What takes time, where time matters: checksums, the simulator, forwarding tables.
+//! What takes time, where time matters: checksums, the simulator, forwarding tables, ranks that meet over sockets.
 
 #![allow(missing_docs, reason = "the macros' items have none")]
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use std::hint::black_box;
+use std::net::TcpListener;
+use std::thread;
+use std::time::Duration;
+use verbcast::bootstrap::Address;
+use verbcast::{Bootstrap, Environment, Star};
 use verbcast_core::protocol::options::Options;
 use verbcast_core::rank::{Fragment, OpId, Rank};
 use verbcast_core::wire::{Header, Key, Kind, Packet};
@@ -13,7 +18,7 @@ use verbcast_sim::{Outcome, Plan, Step, simulate};
 /// Header and payload, with a CRC over both: written, and read.
 fn wire(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("wire");
-    for len in [8, 64, 512, 4048, 64 << 10] {
+    for len in [8, 64, 512, 4048, 32 << 10] {
         let key = Key(7);
         let (source, op, fragment, report) = (Rank(3), OpId(7), Fragment(9), 0);
         let message_len = len as u64;
@@ -87,5 +92,40 @@ fn fabric(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, wire, simulator, many_ranks, fabric);
+/// Threads of this process meet as ranks, and take a step together.
+fn meet(ranks: u32, step: impl Fn(&mut Star) + Sync) {
+    let probe = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
+    let port = probe.unwrap().port();
+    thread::scope(|scope| {
+        for rank in (0..ranks).map(Rank) {
+            let rendezvous = Some(Address::Tcp { host: "127.0.0.1".to_owned(), port });
+            let token = "a token".to_owned();
+            let environment = Environment { rank, size: ranks, rendezvous, token };
+            let step = &step;
+            scope.spawn(move || {
+                step(&mut Star::join(&environment, Duration::from_secs(60)).unwrap());
+            });
+        }
+    });
+}
+
+/// The ends of all connections are in one process: more ranks would need a higher limit of open files.
+fn rendezvous(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("rendezvous");
+    group.sample_size(10);
+    for ranks in [64, 400] {
+        group.bench_function(BenchmarkId::new("join", ranks), |bencher| {
+            bencher.iter(|| meet(ranks, |star| star.barrier().unwrap()));
+        });
+        group.bench_function(BenchmarkId::new("join, gather 1500 bytes", ranks), |bencher| {
+            bencher.iter(|| meet(ranks, |star| drop(star.all_gather(&[1; 1500]).unwrap())));
+        });
+        group.bench_function(BenchmarkId::new("join, judge 1500 bytes", ranks), |bencher| {
+            bencher.iter(|| meet(ranks, |star| drop(star.judge(&[1; 1500], |_| vec![]).unwrap())));
+        });
+    }
+    group.finish();
+}
+
+criterion_group!(benches, wire, simulator, many_ranks, fabric, rendezvous);
 criterion_main!(benches);

@@ -8,19 +8,28 @@ use super::descriptors::make_room;
 use super::guest::{Guest, Heard};
 use super::hub::dismiss;
 use super::limits::MAX_BLOB;
-use super::link::{Link, LinkError, Pause, frame};
+use super::link::{Link, LinkError, frame};
 use super::names::{blame, seconds};
 use super::socket::Listener;
 use super::turned_away::TurnedAway;
+use super::watch::Watch;
 use super::{BootstrapError, star::Job};
+use std::thread;
 use std::time::{Duration, Instant};
 use verbcast_core::rank::Rank;
 use verbcast_core::wire::{FrameKind, Join};
 
 /// How long ranks that come late are told why the others have given up.
 const LINGER: Duration = Duration::from_secs(1);
-/// Most connections that have not introduced themselves; one of them must go for another.
-const MAX_GUESTS: usize = 128;
+/// Most connections that have not introduced themselves beside those of the ranks that are missing; one of them must go
+/// for another.
+const MAX_STRANGERS: usize = 128;
+/// How often it is looked who has been silent for too long.
+const TICK: Duration = Duration::from_millis(100);
+/// How often it is looked who has come late.
+const LOOK: Duration = Duration::from_millis(5);
+/// Connections taken between two looks at those that are there, so that a flood of them does not keep these waiting.
+const MAX_TAKEN: usize = 32;
 
 pub(super) struct Assembly<'a> {
     job: &'a Job,
@@ -56,65 +65,88 @@ impl<'a> Assembly<'a> {
             let guests = assembly.guests.iter().filter(|guest| guest.is_proven()).count();
             assembly.links.iter().flatten().count() + guests
         };
-        let mut pause = Pause::new();
         while here(self) < self.links.len() && Instant::now() < until {
-            let Ok(mut news) = self.accept(listener) else { return };
+            if self.accept(listener).is_err() {
+                return;
+            }
             let unproven = self.guests.extract_if(.., |guest| !guest.is_proven());
             for mut guest in unproven.collect::<Vec<_>>() {
                 match guest.hear(&self.job.secret) {
-                    Ok(Heard::Step) => news = true,
-                    Ok(Heard::Nothing) => {}
+                    Ok(Heard::Step | Heard::Nothing) => {}
                     Ok(Heard::Gone | Heard::Join(_)) | Err(_) => continue,
                 }
                 self.guests.push(guest);
             }
-            if !news {
-                pause.sleep(until);
-            }
+            thread::sleep(LOOK);
         }
     }
 
     fn run(&mut self, listener: &Listener) -> Result<(), BootstrapError> {
         let deadline = Instant::now() + self.job.timeout;
-        make_room(self.links.len() as u64, MAX_GUESTS as u64)
+        make_room(self.links.len() as u64, MAX_STRANGERS as u64)
             .map_err(|what| blame(&[Rank(0)], what))?;
-        let mut pause = Pause::new();
+        let mut tick = Instant::now() + TICK;
         while self.links.iter().any(Option::is_none) {
-            let mut news = self.accept(listener)?;
-            news |= self.hear_guests()?;
-            self.check_members()?;
-            if Instant::now() >= deadline && self.links.iter().any(Option::is_none) {
+            self.accept(listener)?;
+            if Instant::now() >= deadline {
                 return Err(self.missing());
             }
-            match news {
-                true => pause.reset(),
-                false => pause.sleep(deadline),
+            let (guests, members) = self.watch(listener, deadline.min(tick));
+            let is_tick = Instant::now() >= tick;
+            if is_tick {
+                tick = Instant::now() + TICK;
             }
+            self.hear_guests(|at| is_tick || guests[at])?;
+            self.check_members(&members)?;
         }
         Ok(())
     }
 
-    /// Takes one connection, so that a flood of them does not keep the others waiting.
-    fn accept(&mut self, listener: &Listener) -> Result<bool, BootstrapError> {
-        if self.guests.len() >= MAX_GUESTS {
-            self.drop_guest("there were too many connections");
-        }
-        match listener.accept() {
-            Ok(None) => Ok(false),
-            Ok(Some((socket, from))) => {
-                self.guests.push(Guest::new(socket, from));
-                Ok(true)
+    /// Waits until somebody comes or says something, or for so long. Returns which guests and which members are to be
+    /// looked at.
+    fn watch(&self, listener: &Listener, until: Instant) -> (Vec<bool>, Vec<bool>) {
+        let mut watch = Watch::default();
+        for guest in &self.guests {
+            match guest.is_refused() {
+                // Whatever it still says.
+                true => watch.nothing(),
+                false => watch.link(guest.link()),
             }
-            // Without descriptors, say, which the guests may hold.
-            Err(error) if !self.guests.is_empty() => {
-                self.drop_guest(&format!("no further one could be taken: {error}"));
-                Ok(true)
-            }
-            Err(error) => Err(blame(
-                &[Rank(0)],
-                format!("cannot take connections at {}: {error}", self.job.place()),
-            )),
         }
+        for link in &self.links {
+            match link {
+                Some(link) => watch.link(link),
+                None => watch.nothing(),
+            }
+        }
+        listener.fds().into_iter().for_each(|fd| watch.entrance(fd));
+        let mut guests = watch.wait(until);
+        let members = guests.split_off(self.guests.len());
+        (guests, members)
+    }
+
+    /// Takes connections that wait.
+    fn accept(&mut self, listener: &Listener) -> Result<(), BootstrapError> {
+        let most = MAX_STRANGERS + self.links.iter().filter(|link| link.is_none()).count();
+        for _ in 0..MAX_TAKEN {
+            if self.guests.len() >= most {
+                self.drop_guest("there were too many connections");
+            }
+            match listener.accept() {
+                Ok(None) => return Ok(()),
+                Ok(Some((socket, from))) => self.guests.push(Guest::new(socket, from)),
+                // Without descriptors, say, which the guests may hold.
+                Err(error) if !self.guests.is_empty() => {
+                    self.drop_guest(&format!("no further one could be taken: {error}"));
+                    return Ok(());
+                }
+                Err(error) => {
+                    let what = format!("cannot take connections at {}: {error}", self.job.place());
+                    return Err(blame(&[Rank(0)], what));
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Gives up the guest that others lose least by: one that was refused, or else the oldest without a proof. A rank
@@ -128,42 +160,38 @@ impl<'a> Assembly<'a> {
         }
     }
 
-    fn hear_guests(&mut self) -> Result<bool, BootstrapError> {
-        let mut news = false;
-        let mut guests = std::mem::take(&mut self.guests).into_iter();
-        while let Some(mut guest) = guests.next() {
+    /// Hears those guests that are to be looked at, by their numbers.
+    fn hear_guests(&mut self, is_ready: impl Fn(usize) -> bool) -> Result<(), BootstrapError> {
+        let mut guests = std::mem::take(&mut self.guests).into_iter().enumerate();
+        while let Some((at, mut guest)) = guests.next() {
+            if !is_ready(at) {
+                self.guests.push(guest);
+                continue;
+            }
             match guest.hear(&self.job.secret) {
-                Ok(Heard::Nothing) => self.guests.push(guest),
+                Ok(Heard::Step | Heard::Nothing) => self.guests.push(guest),
                 Ok(Heard::Gone) => {}
-                Ok(Heard::Step) => {
-                    news = true;
-                    self.guests.push(guest);
-                }
-                Ok(Heard::Join(join)) => {
-                    news = true;
-                    match self.judge(join) {
-                        Ok(index) => {
-                            let mut link = guest.into_link();
-                            link.set_limit(MAX_BLOB);
-                            link.send(frame(FrameKind::Entered, &[]));
-                            self.links[index] = Some(link);
-                        }
-                        Err(error) => {
-                            self.guests.push(guest);
-                            self.guests.extend(guests);
-                            return Err(error);
-                        }
+                Ok(Heard::Join(join)) => match self.judge(join) {
+                    Ok(index) => {
+                        let mut link = guest.into_link();
+                        link.set_limit(MAX_BLOB);
+                        link.send(frame(FrameKind::Entered, &[]));
+                        self.links[index] = Some(link);
                     }
-                }
+                    Err(error) => {
+                        self.guests.push(guest);
+                        self.guests.extend(guests.map(|(_, guest)| guest));
+                        return Err(error);
+                    }
+                },
                 Err(why) => {
-                    news = true;
                     self.turned_away.note(&guest.from, &why);
                     guest.refuse(why);
                     self.guests.push(guest);
                 }
             }
         }
-        Ok(news)
+        Ok(())
     }
 
     /// The place of a rank among the links; an error where one of this job's ranks was started in a way that cannot
@@ -188,11 +216,11 @@ impl<'a> Assembly<'a> {
         }
     }
 
-    /// Those who are here must still be here.
-    fn check_members(&mut self) -> Result<(), BootstrapError> {
+    /// Those who are here must still be here; those are looked at of whom something is new.
+    fn check_members(&mut self, is_ready: &[bool]) -> Result<(), BootstrapError> {
         let mut gone = Vec::new();
-        for (rank, slot) in (1..).map(Rank).zip(&mut self.links) {
-            let Some(link) = slot else { continue };
+        for ((rank, slot), is_ready) in (1..).map(Rank).zip(&mut self.links).zip(is_ready) {
+            let Some(link) = slot.as_mut().filter(|_| *is_ready) else { continue };
             match link.write().and_then(|_| link.read()) {
                 Ok(None) => {}
                 Err(LinkError::Closed) => {

@@ -62,6 +62,11 @@ impl Guest {
         self.stage == Stage::Refused
     }
 
+    /// The connection.
+    pub(super) fn link(&self) -> &Link {
+        &self.link
+    }
+
     /// The link with a guest that has become a rank.
     pub(super) fn into_link(self) -> Link {
         self.link

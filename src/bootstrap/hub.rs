@@ -2,8 +2,9 @@
 
 use super::BootstrapError;
 use super::limits::MAX_TOTAL;
-use super::link::{Link, LinkError, Pause, frame};
+use super::link::{Link, LinkError, frame};
 use super::names::{at, blame, seconds};
+use super::watch::Watch;
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 use verbcast_core::rank::Rank;
@@ -86,17 +87,16 @@ impl Hub {
         let mut blobs = vec![None; self.links.len() + 1];
         blobs[0] = Some(own.to_vec());
         self.postpone();
-        let mut pause = Pause::new();
+        // At first something may have come before.
+        let mut is_ready = vec![true; self.links.len()];
         while blobs.iter().any(Option::is_none) {
             let mut gone = Vec::new();
-            let mut news = false;
-            for (index, link) in self.links.iter_mut().enumerate() {
+            for (index, link) in self.links.iter_mut().enumerate().filter(|(at, _)| is_ready[*at]) {
                 let rank = Rank(index as u32 + 1);
                 match link.as_mut().map_or(Err(LinkError::Closed), hear) {
                     Ok(None) => {}
                     Ok(Some(blob)) if blobs[rank.index()].is_none() => {
                         blobs[rank.index()] = Some(blob);
-                        news = true;
                     }
                     Err(LinkError::Closed) => {
                         *link = None;
@@ -110,11 +110,7 @@ impl Hub {
             if !gone.is_empty() {
                 return Err(self.blame(&gone, "left".to_owned()));
             }
-            if news {
-                pause.reset();
-            } else if Instant::now() < deadline {
-                pause.sleep(deadline);
-            } else {
+            if Instant::now() >= deadline && blobs.iter().any(Option::is_none) {
                 let missing: Vec<Rank> = (0..)
                     .map(Rank)
                     .zip(&blobs)
@@ -123,8 +119,23 @@ impl Hub {
                 let what = format!("did not take part within {}", seconds(self.timeout));
                 return Err(self.blame(&missing, what));
             }
+            if blobs.iter().any(Option::is_none) {
+                is_ready = self.watch().wait(deadline);
+            }
         }
         Ok(blobs.into_iter().flatten().collect())
+    }
+
+    /// All links, by rank.
+    fn watch(&self) -> Watch<'_> {
+        let mut watch = Watch::default();
+        for link in &self.links {
+            match link {
+                Some(link) => watch.link(link),
+                None => watch.nothing(),
+            }
+        }
+        watch
     }
 
     /// Says what ranks have done, and where they are.
@@ -142,20 +153,23 @@ impl Hub {
             link.send(answer.clone());
         }
         let deadline = deadline.max(Instant::now() + PARTING);
-        let mut pause = Pause::new();
         loop {
-            let mut waiting = false;
+            let is_late = Instant::now() >= deadline;
             for slot in &mut self.links {
                 match slot.as_mut().map(Link::write) {
-                    Some(Ok(false)) if Instant::now() < deadline => waiting = true,
+                    Some(Ok(false)) if !is_late => {}
                     Some(Ok(false) | Err(_)) => *slot = None,
                     Some(Ok(true)) | None => {}
                 }
             }
-            if !waiting {
+            let mut slow =
+                self.links.iter().flatten().filter(|link| link.has_unwritten()).peekable();
+            if slow.peek().is_none() {
                 return;
             }
-            pause.sleep(deadline);
+            let mut watch = Watch::default();
+            slow.for_each(|link| watch.writer(link));
+            watch.wait(deadline);
         }
     }
 }
@@ -177,12 +191,13 @@ pub(super) fn dismiss(mut links: Vec<Link>, error: &BootstrapError) {
         link.send(last_word.clone());
     }
     let deadline = Instant::now() + PARTING;
-    let mut pause = Pause::new();
     loop {
         links.retain_mut(|link| !link.part());
         if links.is_empty() || Instant::now() >= deadline {
             return;
         }
-        pause.sleep(deadline);
+        let mut watch = Watch::default();
+        links.iter().for_each(|link| watch.link(link));
+        watch.wait(deadline);
     }
 }

@@ -1,11 +1,12 @@
 //! A rank other than 0 of a star.
 
 use super::limits::{MAX_GREETING, max_answer};
-use super::link::{Link, LinkError, Pause, frame};
+use super::link::{Link, LinkError, frame};
 use super::names::{blame, seconds};
 use super::secret::{Nonces, Secret, Side, nonce};
 use super::socket::Socket;
 use super::star::Job;
+use super::watch::Watch;
 use super::{Address, BootstrapError};
 use std::time::{Duration, Instant};
 use verbcast_core::rank::Rank;
@@ -170,7 +171,6 @@ impl Leaf {
     }
 
     fn next(&mut self, deadline: Instant) -> Result<Answer, Silence> {
-        let mut pause = Pause::new();
         loop {
             // What rank 0 said before it closed is still to be read.
             let written = self.link.write();
@@ -201,7 +201,9 @@ impl Leaf {
             if Instant::now() >= deadline {
                 return Err(Silence::Timeout);
             }
-            pause.sleep(deadline);
+            let mut watch = Watch::default();
+            watch.link(&self.link);
+            watch.wait(deadline);
         }
     }
 }

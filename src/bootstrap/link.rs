@@ -4,8 +4,8 @@ use super::socket::Socket;
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
 use std::net::IpAddr;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 use verbcast_core::wire::{FRAME_HEADER_LEN, FrameHeader, FrameKind, WireError};
 
 #[derive(Debug, PartialEq, Eq)]
@@ -66,6 +66,16 @@ impl Link {
 
     pub(super) fn set_limit(&mut self, limit: usize) {
         self.limit = limit;
+    }
+
+    /// Whether something is still to be written.
+    pub(super) fn has_unwritten(&self) -> bool {
+        !self.outbox.is_empty()
+    }
+
+    /// Whether [`read`](Self::read) has something to say without anything coming.
+    pub(super) fn has_news(&self) -> bool {
+        self.closed || self.is_whole().unwrap_or(true)
     }
 
     /// Queues a frame made by [`frame`].
@@ -166,25 +176,8 @@ impl Link {
     }
 }
 
-/// Sleeps between two looks at sockets: shortly at first, longer when nothing happens.
-pub(super) struct Pause(Duration);
-
-impl Pause {
-    const SHORTEST: Duration = Duration::from_micros(50);
-    const LONGEST: Duration = Duration::from_millis(5);
-
-    pub(super) fn new() -> Self {
-        Pause(Pause::SHORTEST)
-    }
-
-    /// Something happened.
-    pub(super) fn reset(&mut self) {
-        self.0 = Pause::SHORTEST;
-    }
-
-    /// Sleeps, not far beyond `deadline`.
-    pub(super) fn sleep(&mut self, deadline: Instant) {
-        std::thread::sleep(self.0.min(deadline.saturating_duration_since(Instant::now())));
-        self.0 = (self.0 * 2).min(Pause::LONGEST);
+impl AsFd for Link {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
     }
 }

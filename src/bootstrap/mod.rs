@@ -21,6 +21,7 @@ mod star;
 mod token_file;
 mod turned_away;
 mod vote;
+mod watch;
 
 pub use address::{Address, AddressError};
 pub use counted::{Asked, Counted};

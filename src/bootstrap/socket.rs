@@ -4,9 +4,13 @@ use super::address::Address;
 use std::collections::BTreeSet;
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
 use std::time::Duration;
+
+/// Connections that wait at most until they are taken.
+const BACKLOG: i32 = 4096;
 
 pub(super) enum Socket {
     Tcp(TcpStream),
@@ -41,7 +45,7 @@ impl Socket {
         Ok(Socket::Tcp(stream))
     }
 
-    fn unix(stream: UnixStream) -> io::Result<Socket> {
+    pub(super) fn unix(stream: UnixStream) -> io::Result<Socket> {
         stream.set_nonblocking(true)?;
         Ok(Socket::Unix(stream))
     }
@@ -59,6 +63,15 @@ impl Socket {
             Socket::Tcp(stream) => stream.shutdown(std::net::Shutdown::Write),
             Socket::Unix(stream) => stream.shutdown(std::net::Shutdown::Write),
         };
+    }
+}
+
+impl AsFd for Socket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Socket::Tcp(stream) => stream.as_fd(),
+            Socket::Unix(stream) => stream.as_fd(),
+        }
     }
 }
 
@@ -99,6 +112,7 @@ impl Listener {
             Address::Unix(path) => {
                 let listener = UnixListener::bind(path)?;
                 listener.set_nonblocking(true)?;
+                queue_many(&listener)?;
                 Ok(Listener::Unix(listener, path.clone()))
             }
             Address::Tcp { host, port } => {
@@ -108,9 +122,18 @@ impl Listener {
                 };
                 for listener in &listeners {
                     listener.set_nonblocking(true)?;
+                    queue_many(listener)?;
                 }
                 Ok(Listener::Tcp(listeners))
             }
+        }
+    }
+
+    /// What becomes readable when a connection waits.
+    pub(super) fn fds(&self) -> Vec<BorrowedFd<'_>> {
+        match self {
+            Listener::Tcp(listeners) => listeners.iter().map(TcpListener::as_fd).collect(),
+            Listener::Unix(listener, _) => vec![listener.as_fd()],
         }
     }
 
@@ -136,6 +159,12 @@ impl Listener {
             },
         }
     }
+}
+
+/// Has more connections wait to be taken than the standard library does, since ranks come all at once: one for which there is
+/// no room tries again only after a second. The system may allow fewer (`net.core.somaxconn`).
+fn queue_many(listener: impl AsFd) -> io::Result<()> {
+    Ok(rustix::net::listen(listener, BACKLOG)?)
 }
 
 /// Listens where others will look for a host of this name; at all interfaces, where that is not known here.

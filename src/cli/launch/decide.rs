@@ -47,10 +47,7 @@ pub fn settle(
 }
 
 /// Takes a step together after which rank 0 has what all give, and the others have nothing.
-pub fn collect(
-    star: &mut Star,
-    outcome: Result<Vec<u8>, String>,
-) -> Result<Vec<Vec<u8>>, String> {
+pub fn collect(star: &mut Star, outcome: Result<Vec<u8>, String>) -> Result<Vec<Vec<u8>>, String> {
     let mut collected = Vec::new();
     settle(star, outcome, |blobs| {
         collected = blobs;

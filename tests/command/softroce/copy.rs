@@ -226,7 +226,10 @@ fn what_cannot_get_its_place_is_found_before_data_flows() {
     drop(small);
     let said = text(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{said}");
-    assert!(said.contains("rank 2: cannot write into dst.2/inner: it is on another file"), "{said}");
+    assert!(
+        said.contains("rank 2: cannot write into dst.2/inner: it is on another file"),
+        "{said}"
+    );
     for rank in 1..3 {
         let dst = folder.path(&format!("dst.{rank}"));
         assert_eq!(fs::read_dir(&dst).unwrap().count(), 1, "rank {rank} has something");

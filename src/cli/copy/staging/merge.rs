@@ -62,11 +62,7 @@ enum Obstacle {
 }
 
 impl Merge<'_> {
-    fn new<'a>(
-        manifest: &'a Manifest,
-        target: &'a Path,
-        root: &File,
-    ) -> Result<Merge<'a>, String> {
+    fn new<'a>(manifest: &'a Manifest, target: &'a Path, root: &File) -> Result<Merge<'a>, String> {
         let (children, has_moved) = (manifest.children(), Cell::new(false));
         let merge = Merge { manifest, children, target, device: 0, has_moved };
         let device = root.metadata().map_err(|error| merge.cannot(0, &error))?.dev();
